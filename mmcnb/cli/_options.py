@@ -1,6 +1,8 @@
 """Arguments and options of several verbs, and the types that all verbs share."""
 
 import argparse
+import csv
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -50,6 +52,20 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
+def _marks(text: str) -> list[str | tuple[str, str]]:
+    """Return marks of missing values, perhaps each with the name of its column."""
+    named = re.fullmatch(r'([^"].*)=((?:[^="]|"[^"]*")*)', text)
+    written = text if named is None else named[2]
+    marks: list[str] = []
+    for cells in csv.reader([written], skipinitialspace=True):
+        marks += filter(None, map(str.strip, cells))
+    if not marks:
+        marks = [""]
+    if named is None:
+        return [*marks]
+    return [(named[1], mark) for mark in marks]
+
+
 OF_TABLES: dict[str, dict[str, Any]] = {
     "columns": {
         "action": "append",
@@ -88,9 +104,12 @@ OF_TABLES: dict[str, dict[str, Any]] = {
         "number of the line that names them, from 0 (default: auto, as it looks)",
     },
     "na_values": {
-        "action": "append",
+        "action": "extend",
+        "type": _marks,
         "metavar": "MARK",
-        "help": "mark of missing values beside NA, ? and -; '' is none",
+        "help": "mark of missing values beside NA, ? and -, or several between commas; "
+        "NAME=MARK is of one column; '' and NAME= leave numbers such as -999 as they "
+        "are; a mark with a comma or = stands in double quotes",
     },
     "thousands": {"metavar": "MARK", "help": "mark between thousands in text"},
     "decimal": {"choices": [".", ","], "help": "decimal point of text (default: .)"},

@@ -10,18 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mmcnb.samples.far_values import (
+    LEAST_MARKED,
+    LEAST_VALUES,
+    MOST_SEARCHED,
+    FarValue,
+    far_values,
+)
+
 FEW = 5  # a column of at most so many values has steps and is not a number
 MOST_COUNTED = 10  # a column of more values has many
 MOST_MIXED = 100  # columns; of more, few-valued ones are small counts, not another kind
-# Fewest rows of the sample that have a value which may mark missing ones. Such a value
-# is farther from all others than these are from each other, and three times as far if
-# less than 1 % of the rows or fewer than five have it: the largest of whole numbers may
-# be far and equal by chance.
-LEAST_MARKED = 2
-USUAL_SHARE = 0.01
-USUAL_MARKED = 5
-RARE_WIDTHS = 3.0
-MOST_ZEROS = 0.1
 ColumnName = str | int
 
 
@@ -172,26 +171,23 @@ class Sentinel(NamedTuple):
     """A value far outside the range of all others, which may mark missing values."""
 
     name: ColumnName
-    value: float
-    n_equal: int
     n_rows: int
-    low: float
-    high: float
+    far: FarValue
 
     @property
     def doubt(self) -> str:
         """The value, and how many rows have it."""
         return (
-            f"{label_of(self.name)} has the value {self.value:g} in {self.n_equal:,} "
-            f"of {self.n_rows:,} rows looked at"
+            f"{label_of(self.name)} has the value {self.far.value:g} in "
+            f"{self.far.n_equal:,} of {self.n_rows:,} rows looked at"
         )
 
     def sentence(self) -> str:
         """Return the value, the range of the others, and the remedy."""
-        mark = _shortest(self.value)
+        mark = _shortest(self.far.value)
         # With "=", as an argument such as -1e+30 would be taken for an option.
         return (
-            f"{self.doubt}, and {self.low:g} to {self.high:g} in all others; "
+            f"{self.doubt}, and {self.far.low:g} to {self.far.high:g} in all others; "
             "if it marks missing values, make it a gap with "
             f"--na-values={mark} or mmcnb.read_table(X, na_values=[{mark}])."
         )
@@ -215,7 +211,7 @@ def sentinels(columns: SampleColumns) -> list[str]:
     >>> sentinels(SampleColumns(age[:, None], np.ones(42)))[0][:45]
     'column 0 has the value -999 in 2 of 42 rows l'
     """
-    if len(columns.names) > MOST_MIXED:
+    if len(columns.names) > MOST_SEARCHED:
         return []
     sentences: list[str] = []
     constant = [columns.names[k] for k in np.flatnonzero(columns.n_values == 1)]
@@ -244,59 +240,16 @@ def missing_marks(columns: SampleColumns) -> list[Sentinel]:
     -------
     list of Sentinel
     """
-    if len(columns.names) > MOST_MIXED:
+    if len(columns.names) > MOST_SEARCHED:
         return []
     rows = columns.rows
     low, high = columns.ends
     n_low = np.count_nonzero(rows == low, axis=0)
     n_high = np.count_nonzero(rows == high, axis=0)
     may_have = (n_low >= LEAST_MARKED) | (n_high >= LEAST_MARKED)
-    is_sought = (columns.n_values > FEW) & may_have[columns.first]
+    is_sought = (columns.n_values >= LEAST_VALUES) & may_have[columns.first]
     return [
-        mark
+        Sentinel(columns.names[k], len(values), far)
         for k, values in columns.numbers(is_sought)
-        for mark in _marks_of(columns.names[k], values)
+        for far in far_values(*np.unique(values, return_counts=True), len(values))
     ]
-
-
-def _marks_of(name: ColumnName, values: np.ndarray) -> Iterator[Sentinel]:
-    """Yield marks at both ends, then those at the ends of the other values."""
-    distinct, counts = np.unique(values, return_counts=True)
-    while distinct.size > 2:
-        marks = [end for end in (0, -1) if _is_mark(distinct, counts, end, values.size)]
-        if not marks:
-            return
-        others = np.delete(distinct, marks)
-        for end in marks:
-            yield Sentinel(
-                name=name,
-                value=distinct[end],
-                n_equal=counts[end],
-                n_rows=values.size,
-                low=others[0],
-                high=others[-1],
-            )
-        counts = np.delete(counts, marks)
-        distinct = others
-
-
-def _is_mark(distinct: np.ndarray, counts: np.ndarray, end: int, n_rows: int) -> bool:
-    """Return whether the value at an end, the first or the last, may be a mark.
-
-    The value at the other end does not count as one of the others if it may be a mark
-    itself: -9999 and 9999 mark two kinds of gaps. Zeros in many rows are counts.
-    """
-    value = distinct[end]
-    share = counts[end] / n_rows
-    opposite = -1 - end
-    others = np.delete(distinct, end)
-    if counts[opposite] >= LEAST_MARKED and others.size > 2:
-        others = np.delete(others, opposite)
-    width = others[-1] - others[0]
-    gap = max(others[0] - value, value - others[-1])
-    widths = RARE_WIDTHS
-    if share >= USUAL_SHARE and counts[end] >= USUAL_MARKED:
-        widths = 1.0
-    is_count = value == 0 and share > MOST_ZEROS
-    is_far = gap > widths * width > 0
-    return bool(is_far and counts[end] >= LEAST_MARKED and not is_count)

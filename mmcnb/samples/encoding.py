@@ -278,6 +278,8 @@ class Encoding:
         try:
             columns = tuple(map(_restored_column, given["columns"]))
             options = {name: _as_tuples(value) for name, value in given["options"]}
+            if not any("marks" in fields for fields in given["columns"]):
+                options |= _marks_before_04(options)
             encoding = cls(
                 columns,
                 tuple(options.items()),
@@ -313,6 +315,18 @@ def _restored_column(fields: dict[str, Any]) -> EncodedColumn:
         "marks": tuple(map(float, fields.get("marks", ()))),
     }
     return EncodedColumn(**fields | restored)
+
+
+def _marks_before_04(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the marks of missing values of a model whose commas are between marks."""
+    marks: list[Any] = []
+    for mark in options.get("na_values") or ():
+        if type(mark) is str:
+            marks += [mark, *mark.split(",")]
+        else:
+            name, text = mark
+            marks += [(name, piece) for piece in (text, *text.split(","))]
+    return {"na_values": tuple(dict.fromkeys(marks))} if marks else {}
 
 
 def _as_tuples(value: Any) -> Any:

@@ -19,7 +19,6 @@ from mmcnb.samples.npy import step_rows
 from mmcnb.samples.open import open_samples
 from mmcnb.samples.paths import checked_path, is_store_folder
 from mmcnb.tables.base import BaseTable, Part, Types, row_place
-from mmcnb.tables.marks import numeric_marks
 from mmcnb.tables.open import held_table
 from mmcnb.tables.options import TableOptions, refilling
 from mmcnb.tables.reader import TableReader
@@ -57,6 +56,7 @@ class ArrayTable(BaseTable):
     """The columns of dense rows, some rows at a time, as a table."""
 
     is_text = False
+    has_known_marks = False  # as in arrays without gaps, which are not looked through
 
     def __init__(self, rows: Samples) -> None:
         self.name = rows.name
@@ -211,7 +211,7 @@ def _check_marks(table: ArrayTable, options: TableOptions) -> None:
     """Refuse marks of missing values that are no numbers, as all values are numbers."""
     if options.na_values is None or options.encoding is not None:
         return
-    if not any(numeric_marks(options, name) for name in table.names):
+    if not any(options.numeric_marks_of(name) for name in table.names):
         raise InputError(
             f"na_values={list(options.na_values)} has no number, and {table.name} has "
             "nothing else: give the numbers that mark missing values."

@@ -70,6 +70,8 @@ class BaseTable:
     has_names : bool
     is_text : bool
         Whether its cells are read from text.
+    has_known_marks : bool
+        Whether numbers such as -999 may be gaps though no option says so.
     index_columns : tuple of int
         Columns that are known to be names of rows.
     paths : sequence of Path
@@ -95,6 +97,7 @@ class BaseTable:
     types: list[pa.DataType]
     names: list[str]
     has_names: bool
+    has_known_marks: bool = True
     index_columns: tuple[int, ...] = ()
     paths: Sequence[Path] = ()
     files: tuple[str, ...] = ()

@@ -12,7 +12,6 @@ from mmcnb.tables.base import BaseTable
 from mmcnb.tables.columns import Role, TableColumn, role_of
 from mmcnb.tables.dates import CLOCK_FORMAT
 from mmcnb.tables.decide import DOUBTFUL_DATES, Decision
-from mmcnb.tables.marks import numeric_marks
 from mmcnb.tables.notes import option_with
 from mmcnb.tables.options import TableOptions
 
@@ -133,7 +132,7 @@ def _feature(
     """Return a column that may be a feature, with its role."""
     column = _column(table, position, Role.LEFT_OUT)
     column.is_asked = position in asked
-    column.marks = numeric_marks(options, column.name)
+    column.marks = options.numeric_marks_of(column.name)
     if decision is not None:
         column.decision = decision
         column.form = decision.form

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
@@ -96,6 +96,8 @@ class TableColumn:
         Numbers that mark missing values.
     block : str
         The list of which it is an element; empty if it is in none.
+    known_marks : dict of {float: int}
+        Those of them that no option names, and how many rows have each.
     categories : pyarrow.Array or None
         The texts that become columns, sorted; None until they are known.
     fill : float or None
@@ -128,6 +130,7 @@ class TableColumn:
     is_asked: bool = False
     marks: tuple[float, ...] = ()
     block: str = ""
+    known_marks: dict[float, int] = field(default_factory=dict)
     categories: pa.Array | None = None
     fill: float | None = None
     why: str = ""

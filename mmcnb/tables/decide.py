@@ -5,7 +5,6 @@ cells. What a fit decides is stored in its model, and other rows are read likewi
 """
 
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from mmcnb.tables.dates import date_format
 from mmcnb.tables.decimal_marks import has_certain_point
 from mmcnb.tables.marks import (
     OF_TEXTS,
+    mark_as_argument,
     marks_of_numbers,
     marks_of_texts,
     without_gaps,
@@ -107,7 +107,7 @@ class Decision:
         if mark.isprintable() and 0 < len(mark) <= LONGEST_MARK:
             remedy = (
                 f"; na_values=[{mark!r}] of mmcnb.read_table (--na-values "
-                f"{shlex.quote(mark)}) takes them for missing"
+                f"{mark_as_argument(mark)}) takes them for missing"
             )
         return f"{why} ({examples}){remedy}"
 

@@ -34,6 +34,7 @@ from mmcnb.tables.options import NUMBERS_ALONE, OF_FITS, TableOptions, refilling
 from mmcnb.tables.plain_types import has_order, plain_array, texts_of_order
 from mmcnb.tables.reader import TableReader
 from mmcnb.tables.remedies import options_of_frames
+from mmcnb.tables.sentinels import KnownMarks
 
 
 def is_frame(source: object) -> bool:
@@ -100,6 +101,9 @@ def _open_columns(
             return samples
     if _may_be_plain(names, options) and columns and columns[0] not in UNNAMED:
         plain = _plain_rows(frame)
+        is_decided = options not in (None, OF_FITS)
+        if plain is not None and not is_decided and _has_known_marks(plain):
+            plain = None
         if plain is not None:
             samples = in_memory(plain.block, FRAME, names)
             samples.notes = notes
@@ -216,6 +220,20 @@ def _plain_rows(frame: Any) -> PlainRows | None:
     dtypes = [column.dtype for column in values]
     block = np.stack(values, axis=1, dtype=block_dtype(*dtypes))
     return PlainRows(block, kinds)
+
+
+def _has_known_marks(rows: PlainRows) -> bool:
+    """Whether a column has a value such as -999 that is a gap."""
+    numbers = [k for k, kind in enumerate(rows.kinds) if kind == "number"]
+    marks = KnownMarks(len(rows.kinds), numbers)
+    for start in range(0, len(rows.block), BLOCK_ROWS):
+        marks.add(rows.block[start : start + BLOCK_ROWS])
+    for k in marks.columns:
+        if marks.may_have(k):
+            n_values = np.unique(rows.block[:, k]).size
+            if marks.find(k, n_values):
+                return True
+    return False
 
 
 def _is_of_numpy(data_type: Any) -> bool:

@@ -1,5 +1,7 @@
 """Marks of missing values: the usual ones of texts and of numbers, and those given."""
 
+import re
+import shlex
 from itertools import chain
 
 import pyarrow as pa
@@ -7,7 +9,6 @@ import pyarrow.compute as pc
 
 from mmcnb.samples.encoding import CellForm
 from mmcnb.tables.arrow import FLOAT64, TEXT
-from mmcnb.tables.numbers import plain_pattern
 from mmcnb.tables.options import TableOptions
 
 # fmt: off
@@ -70,11 +71,18 @@ def _marks(options: TableOptions, column: str, usual: tuple[str, ...]) -> pa.Arr
     return pa.array(dict.fromkeys((*usual, *given)), TEXT)
 
 
-def numeric_marks(options: TableOptions, column: str) -> tuple[float, ...]:
-    """Return the numbers that mark missing values in a column."""
-    marks = pa.array(options.marks_of(column), TEXT)
-    is_number = pc.match_substring_regex(marks, plain_pattern())
-    return tuple(marks.filter(is_number).cast(FLOAT64).to_pylist())
+def mark_as_argument(mark: str) -> str:
+    """Return a mark as ``--na-values`` takes it, in the words of a shell.
+
+    Examples
+    --------
+    >>> from mmcnb.tables.marks import mark_as_argument
+    >>> print(mark_as_argument("n.v."), mark_as_argument("1,000"))
+    n.v. '"1,000"'
+    """
+    if re.search('[,="]', mark):
+        mark = '"' + mark.replace('"', '""') + '"'
+    return shlex.quote(mark)
 
 
 def without_marks(numbers: pa.Array, marks: tuple[float, ...]) -> pa.Array:
@@ -82,8 +90,11 @@ def without_marks(numbers: pa.Array, marks: tuple[float, ...]) -> pa.Array:
     if not marks:
         return numbers
     values = pa.array(marks, FLOAT64)
-    if pa.types.is_floating(numbers.type):  # in which a mark is rounded as they are
-        values = values.cast(numbers.type, safe=False).cast(FLOAT64)
+    if pa.types.is_floating(numbers.type):
+        # Marks are rounded as these numbers are, or as they were before, in float32.
+        rounded = values.cast(numbers.type, safe=False).cast(FLOAT64)
+        single = values.cast(pa.float32(), safe=False).cast(FLOAT64)
+        values = pa.concat_arrays([rounded, single])
     is_mark = pc.is_in(numbers.cast(FLOAT64, safe=False), values)
     return pc.if_else(is_mark, None, numbers)
 

@@ -8,6 +8,7 @@ from mmcnb.errors import shown
 from mmcnb.tables.base import BaseTable
 from mmcnb.tables.columns import Role, TableColumn, shown_order
 from mmcnb.tables.decide import DOUBTFUL_DATES
+from mmcnb.tables.marks import mark_as_argument
 from mmcnb.tables.options import TableOptions
 
 MOST_NAMED = 10  # columns named in a sentence; of others the number
@@ -36,6 +37,7 @@ def notes_of_columns(
         notes += _orders(table, columns, options)
         for sentences in (_commas, _wrong_cells, _doubts, _marks_as_texts):
             notes += sentences(columns)
+        notes += _known_marks(columns)
     else:
         notes += _wrong_cells(columns)
     filled = [
@@ -210,9 +212,29 @@ def _marks_as_texts(columns: Sequence[TableColumn]) -> Iterator[str]:
             continue
         if decision.marks:
             marks = " and ".join(map(repr, decision.marks))
-            option = " ".join(shlex.quote(mark) for mark in decision.marks[:1])
+            option = mark_as_argument(decision.marks[0])
             yield (
                 f"{marks} is a category of {column.name!r}; "
                 f"na_values={[*decision.marks]} of mmcnb.read_table (--na-values "
                 f"{option}) takes it for missing"
             )
+
+
+def _known_marks(columns: Sequence[TableColumn]) -> Iterator[str]:
+    """Yield a sentence about numbers that are gaps though no option says so."""
+    marked = [column for column in columns if column.is_feature and column.known_marks]
+    if not marked:
+        return
+    found = []
+    for column in marked:
+        for mark, n_rows in column.known_marks.items():
+            number = str(mark).removesuffix(".0")
+            found.append(f"{number} in {n_rows:,} rows of {column.name!r}")
+    names = [column.name for column in marked[:MOST_NAMED]]
+    options = " ".join(f"--na-values {shlex.quote(f'{name}=')}" for name in names)
+    it = "it as a number" if len(found) == 1 else "them as numbers"
+    yield (
+        "numbers that usually mark missing values, far outside all others, count as "
+        f"missing: {listed(found)}; na_values={dict.fromkeys(names, '')} of "
+        f"mmcnb.read_table ({options}) keeps {it}"
+    )

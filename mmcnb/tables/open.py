@@ -211,7 +211,9 @@ def read_table(  # noqa: PLR0913
         empty lines do not count.
     na_values : str, number, list, array or dict, default=None
         Marks of missing values beside the usual ones, such as NA, ?, - and None; ``""``
-        is the empty cell alone. A dict has the marks of each column, by name.
+        is the empty cell alone. A dict has the marks of each column, by name. Numbers
+        such as -999 far outside all others are marks, unless ``""`` is among those
+        given for their column.
     thousands : str, default=None
         Mark between thousands of numbers written as text; None recognises commas,
         points, spaces and apostrophes where they are certain.

@@ -5,10 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from mmcnb.errors import InputError, shown
 from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.transcode import checked_codec
+from mmcnb.tables.arrow import FLOAT64, TEXT
+from mmcnb.tables.numbers import plain_pattern
 
 LISTS = ("columns", "drop", "keep", "text")
 CHOICES = {
@@ -85,16 +89,19 @@ class TableOptions:
         return self.columns not in (None, ("auto",), ("all",))
 
     def marks_of(self, column: str) -> tuple[str, ...]:
-        """Return the marks of missing values that are given for a column.
-
-        A mark with commas is one mark, and each of its pieces is one.
-        """
+        """Return the marks of missing values that are given for a column."""
         marks: list[str] = []
         for mark in self.na_values or ():
             name, text = (column, mark) if isinstance(mark, str) else mark
             if name == column:
-                marks += [text, *text.split(",")]
+                marks.append(text)
         return tuple(dict.fromkeys(marks))
+
+    def numeric_marks_of(self, column: str) -> tuple[float, ...]:
+        """Return those of the marks of missing values that are numbers."""
+        marks = pa.array(self.marks_of(column), TEXT)
+        is_number = pc.match_substring_regex(marks, plain_pattern())
+        return tuple(marks.filter(is_number).cast(FLOAT64).to_pylist())
 
     @property
     def takes_all(self) -> bool:
@@ -243,6 +250,8 @@ def options_of_fit(
     missing = "drop" if encoding.drops_gaps else encoding.missing
     fields = _fields(given or {})
     encoding = encoding.written_otherwise(fields)
+    if "na_values" in fields:
+        encoding = _with_marks(encoding, fields["na_values"])
     fields = dict(encoding.options) | fields
     return TableOptions(**fields, missing=missing, encoding=encoding)
 
@@ -259,3 +268,20 @@ def options_of_gaps(estimator: object) -> TableOptions | None:
         return None
     encoding = Encoding.of_numbers(donors)
     return TableOptions(missing="neighbors", encoding=encoding)
+
+
+def _with_marks(encoding: Encoding, na_values: Any) -> Encoding:
+    """Return the encoding of rows with other marks of missing values.
+
+    Known marks that the fit has found remain, unless the marks of a column have "".
+    """
+    of_fit = TableOptions(na_values=dict(encoding.options).get("na_values"))
+    given = TableOptions(na_values=na_values)
+    columns = []
+    for column in encoding.columns:
+        marks = given.numeric_marks_of(column.name)
+        if "" not in given.marks_of(column.name):
+            of_options = of_fit.numeric_marks_of(column.name)
+            marks += tuple(mark for mark in column.marks if mark not in of_options)
+        columns.append(replace(column, marks=tuple(dict.fromkeys(marks))))
+    return replace(encoding, columns=tuple(columns))

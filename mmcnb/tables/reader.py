@@ -57,6 +57,7 @@ from mmcnb.tables.marks import (
 from mmcnb.tables.notes import listed, notes_of_columns
 from mmcnb.tables.numbers import WHOLE
 from mmcnb.tables.options import TableOptions
+from mmcnb.tables.sentinels import KnownMarks
 from mmcnb.tables.survey import Survey
 
 MOST_CATEGORIES = 30  # of a text that is taken without being asked for
@@ -121,6 +122,8 @@ class TableReader:
         self._asked = decisions_asked_for(table, options)
         self._decisions = dict(self._asked)
         self._are_decided = False
+        self._are_marked = False
+        self._known_marks: dict[int, dict[float, int]] = {}
         self.n_read = 0
         self._take(choose_columns(table, options, self._decisions))
         self._begin_count()  # of groups, which another process reads without a pass
@@ -144,13 +147,18 @@ class TableReader:
             self._take_decided()
 
     def _take_decided(self) -> None:
-        self._take(choose_columns(self.table, self._options, self._decisions))
+        columns = choose_columns(self.table, self._options, self._decisions)
+        for column in columns:
+            if column.is_feature and column.position in self._known_marks:
+                column.known_marks = self._known_marks[column.position]
+                column.marks += tuple(column.known_marks)
+        self._take(columns)
 
     def _needs_look_ahead(self) -> bool:
         """Whether all rows must be seen before it is known what columns become."""
         if self._options.encoding is not None:
             return False
-        if self._fills or not self._options.takes_all:
+        if self._fills or not self._options.takes_all or self._searched_for_marks():
             return True
         return any(column.type_to_read == TEXT for column in self.features)
 
@@ -638,13 +646,16 @@ class TableReader:
         takes_gaps = self._missing in ("median", "mean")
         categories = Categories(self.features, takes_gaps)
         medians = Medians(len(self.features))
+        known_marks = KnownMarks(len(self.features), self._searched_for_marks())
         for part, values in self._pass():
             block = self._narrow(values)
             categories.add(values, self._is_kept(part, values, block), block)
             medians.add(block, self.n_read)
+            known_marks.add(block)
         if not self.n_read:
             raise InputError(f"{self.table.name} has no rows: give it at least one.")
         self._decide_by_all_rows()
+        self._decide_known_marks(known_marks)
         for k, column in enumerate(self.features):
             if k in categories.texts:
                 self._decide_text(column, set(categories.texts[k]))
@@ -705,6 +716,41 @@ class TableReader:
         for column in self.features:
             column.decision = decisions.get(column.position, column.decision)
         if forms != first_forms:
+            raise TypeChangedError
+
+    def _searched_for_marks(self) -> list[int]:
+        """Return the features in which known marks such as -999 may be gaps."""
+        is_searched = self.table.has_known_marks and not self._are_marked
+        if not is_searched or self._options.missing == "refuse":
+            return []
+        return [
+            k
+            for k, column in enumerate(self.features)
+            if column.role is Role.NUMBER
+            and "" not in self._options.marks_of(column.name)
+        ]
+
+    def _decide_known_marks(self, known_marks: KnownMarks) -> None:
+        """Take known marks for gaps, and begin anew if there are some.
+
+        Raises
+        ------
+        TypeChangedError
+            There are some.
+        """
+        self._are_marked = True
+        found = False
+        for k in known_marks.columns:
+            column = self.features[k]
+            n_values = MOST_DISTINCT
+            if column.distinct is not None:
+                n_values = len(column.distinct)
+            marks = known_marks.find(k, n_values)
+            if marks:
+                self._known_marks[column.position] = marks
+                found = True
+        if found:
+            self._is_wide = False  # perhaps marks alone needed float64
             raise TypeChangedError
 
     def _decide_text(self, column: TableColumn, texts: set[str]) -> None:

@@ -15,7 +15,7 @@ _OPTION = "--(" + "|".join(name.replace("_", "-") for name in _NAMES) + ")"
 _WORD = r"""(?:'[^']*'|"[^"]*"|[^\s;'"])+?"""  # of a shell
 _WITH_VALUE = re.compile(rf"{_OPTION}[ =]({_WORD})(?=(?:\)[,;.]*|[,;.]?)(?:\s|$))")
 # What stands in Python already, and for the command line in brackets.
-_BOTH = re.compile(r"(\w+=(?:\[[^\]]*\]|'[^']*').*?) \(--[^()]*\)")
+_BOTH = re.compile(r"(\w+=(?:\[[^\]]*\]|\{[^}]*\}|'[^']*').*?) \(--[^()]*\)")
 _ALONE = re.compile(_OPTION)
 
 

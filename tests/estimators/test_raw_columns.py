@@ -299,7 +299,7 @@ def test_a_text_that_makes_the_clusters_is_one_column():
 # -- what a fit warns of ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("mark", "scale"), [(-999, "auto"), (9999, None)])
+@pytest.mark.parametrize(("mark", "scale"), [(-777, "auto"), (5555, None)])
 def test_a_fit_warns_of_marks_of_missing_values(mark, scale):
     table, _ = frame()
     table.loc[:5, "age"] = mark
@@ -326,24 +326,25 @@ def test_a_rare_mark_is_warned_of_and_trust_is_not_high(number, n_nodes, tmp_pat
     parameters = {} if n_nodes is None else {"n_nodes": n_nodes}
     clean = front_door(number, **parameters).fit(rows)
     assert clean.report_["trust"]["level"] == "high"
-    rows[7:2000:180, 0] = -9999  # 0.6 % of the rows
+    rows[7:2000:180, 0] = -7777  # 0.6 % of the rows
     table = pd.DataFrame(rows, columns=["heat", "pressure", "turns"])
-    with pytest.warns(mmcnb.ClusterWarning, match=r"'heat' has the value -9999 in "):
+    with pytest.warns(mmcnb.ClusterWarning, match=r"'heat' has the value -7777 in "):
         model = front_door(number, **parameters).fit(table)
     assert model.report_["trust"]["level"] != "high"
-    assert "'heat' has the value -9999" in model.report_["trust"]["reason"]
-    with pytest.warns(mmcnb.ClusterWarning, match=r"column 0 has the value -9999 in "):
+    assert "'heat' has the value -7777" in model.report_["trust"]["reason"]
+    with pytest.warns(mmcnb.ClusterWarning, match=r"column 0 has the value -7777 in "):
         front_door(number, **parameters).fit(rows)
-    # the remedies that the sentences name
+    # the remedies that the sentences name, and a known mark
     table.to_csv(tmp_path / "rows.csv", index=False)
     for repaired in (
-        table.replace(-9999, float("nan")),
-        mmcnb.read_table(table, na_values=[-9999]),
-        mmcnb.read_table(rows, na_values=[-9999]),
-        mmcnb.read_table(tmp_path / "rows.csv", na_values=["-9999"]),
+        table.replace(-7777, float("nan")),
+        table.replace(-7777, -9999),
+        mmcnb.read_table(table, na_values=[-7777]),
+        mmcnb.read_table(rows, na_values=[-7777]),
+        mmcnb.read_table(tmp_path / "rows.csv", na_values=["-7777"]),
     ):
         model = front_door(number, **parameters).fit(repaired)
-        assert "-9999" not in str(model.report_["warnings"])
+        assert "has the value" not in str(model.report_["warnings"])
         assert adjusted_rand_score(y, model.labels_) > 0.95
 
 

@@ -237,6 +237,11 @@ SITUATIONS = {
         FIT,
         "'none' is a category of 'what'; na_values=['none'] of mmcnb.read_table",
     ),
+    "a known mark of gaps in a frame": Situation(
+        with_column("[-999 if k % 9 == 2 else k * k % 37 for k in range(len(frame))]"),
+        FIT,
+        "rows of 'what'; na_values={'what': ''} of mmcnb.read_table",
+    ),
     "days or months in a frame": Situation(
         DAYS, FIT, "says what comes first in these dates", n_attempts=2
     ),

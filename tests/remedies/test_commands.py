@@ -578,8 +578,19 @@ SITUATIONS = {
     ),
     "a number that marks gaps": Situation(
         "fit rows.csv --model m --method cpmmc --overwrite",
-        "'what' has the value -999 in 5 of 40 rows",
+        "'what' has the value -777 in 5 of 40 rows",
+        rows=beside(lambda k: -777 if k % 9 == 2 else k * k % 37),
+    ),
+    "a known mark of gaps": Situation(
+        CONVERT,
+        "count as missing: -999 in 5 rows of 'what'",
         rows=beside(lambda k: -999 if k % 9 == 2 else k * k % 37),
+    ),
+    "a mark with a comma": Situation(
+        CONVERT,
+        "6 of its 40 cells are not numbers ('n.v., later')",
+        only("--na-values"),
+        rows=beside(lambda k: 3 * k if k % 7 else '"n.v., later"'),
     ),
     # Models and the rows they are given
     "no model to predict with": Situation(

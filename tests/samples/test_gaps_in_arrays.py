@@ -149,7 +149,9 @@ def test_the_remedy_for_nan_works(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["array", "npy", "frame"])
 def test_the_remedy_of_the_warning_of_a_mark_works(kind, tmp_path):
-    X = sources(rows_with(MARK), tmp_path)[kind]
+    # A frame has gaps where a known mark is.
+    mark = -777 if kind == "frame" else MARK
+    X = sources(rows_with(mark), tmp_path)[kind]
     with pytest.warns(mmcnb.ClusterWarning, match="has the value") as warned:
         mmcnb.MaximumMarginClustering(3, random_state=0).fit(X)
     sentence = next(

@@ -1,0 +1,153 @@
+"""Known marks of missing values among numbers, such as -999, by a look at all rows."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mmcnb.samples.far_values import LEAST_VALUES, MOST_SEARCHED, FarValue
+
+# fmt: off
+NINES = (9, 99, 999, 9999, 99999, 999999, 9999999)
+# "Unknown" and "refused" in surveys, beside nines.
+OF_SURVEYS = (97, 98, 997, 998, 9997, 9998)
+# Of weather stations, which have one digit after the point.
+OF_WEATHER = (99.9, 999.9, 9999.9)
+LARGEST_SINGLE = float(np.finfo(np.float32).max)
+# Of ocean and climate models, rasters and simulations. The default of netCDF and the
+# largest number of float32 are also written with fewer digits.
+HUGE = (
+    1e15, 1e20, 1e30, 1e34, 1e35, 1e36, 9.96921e36, 9.969209968386869e36,
+    3.4028235e38, LARGEST_SINGLE, float(np.finfo(np.float64).max),
+)
+# Ends of integers of 16, 32 and 64 bits.
+ENDS = (
+    -(2**15), 1 - 2**15, 2**15 - 1, 2**16 - 1,
+    -(2**31), 1 - 2**31, 2**31 - 1, 2**32 - 1,
+    -(2**63), 2**63,
+)
+# The last two are of logs of wells, in the format LAS.
+NEGATIVE_ALONE = (-1, -8, -88, -888, -8888, -999.25, -9999.25)
+# fmt: on
+# Nine is a small number like others.
+POSITIVE = (*NINES[1:], *OF_SURVEYS, *OF_WEATHER, *HUGE)
+NEGATIVE = tuple(-mark for mark in (*NINES, *OF_SURVEYS, *OF_WEATHER, *HUGE))
+
+
+def _by_number() -> dict[float, float]:
+    """Return each mark by its number, and by the number that float32 makes of it."""
+    marks: dict[float, float] = {}
+    for mark in map(float, (*POSITIVE, *NEGATIVE, *NEGATIVE_ALONE, *ENDS)):
+        if abs(mark) <= LARGEST_SINGLE:
+            marks.setdefault(float(np.float32(mark)), mark)
+        marks[mark] = mark
+    return marks
+
+
+MARKS = _by_number()
+# Behind infinite values are marks, too.
+NOT_OTHERS = {*MARKS, -np.inf, np.inf}
+_NOT_OTHERS = np.array([*NOT_OTHERS])
+
+
+class KnownMarks:
+    """Counts of known marks of missing values, as far as they are ends of columns.
+
+    A known mark that is far outside all other values of its column, and repeats, is a
+    gap: -999 in ages is one, and 99 in numbers up to 150 is not. Of fewer than six
+    different values, only a negative mark beside others from 0 on is one.
+
+    Parameters
+    ----------
+    n_columns : int
+        Columns of the rows; if they are more than 100, marks are not sought.
+    columns : sequence of int
+        Those of numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.tables.sentinels import KnownMarks
+    >>> ages = np.array([20.0, 31, -999, 42, 60, 58, -999])
+    >>> marks = KnownMarks(1, [0])
+    >>> marks.add(ages[:, None])
+    >>> marks.find(0, n_values=6)
+    {-999.0: 2}
+    """
+
+    def __init__(self, n_columns: int, columns: Sequence[int]) -> None:
+        self.columns = columns if n_columns <= MOST_SEARCHED else ()
+        self._counts: dict[int, dict[float, int]] = {k: {} for k in self.columns}
+        # Of all values that are not marks at an end.
+        self._low = np.full(n_columns, np.inf)
+        self._high = np.full(n_columns, -np.inf)
+        self._n_rows = 0
+
+    def add(self, block: np.ndarray) -> None:
+        """Add the next rows."""
+        if not self.columns:
+            return
+        self._n_rows += len(block)
+        low = np.fmin.reduce(block, axis=0).astype(np.float64)
+        high = np.fmax.reduce(block, axis=0).astype(np.float64)
+        has_marks = np.isin(low, _NOT_OTHERS) | np.isin(high, _NOT_OTHERS)
+        for k in self.columns:
+            if has_marks[k]:
+                low[k], high[k] = self._count(k, block[:, k])
+        self._low = np.fmin(self._low, low)
+        self._high = np.fmax(self._high, high)
+
+    def _count(self, k: int, values: np.ndarray) -> tuple[float, float]:
+        """Count marks at the ends of some values, and return the ends of the others."""
+        values = values[~np.isnan(values)]
+        counts = self._counts[k]
+        while values.size:
+            low = float(values.min())
+            high = float(values.max())
+            is_end = np.zeros(values.size, bool)
+            for end in {low, high} & NOT_OTHERS:
+                is_equal = values == end
+                counts[end] = counts.get(end, 0) + int(is_equal.sum())
+                is_end |= is_equal
+            if not is_end.any():
+                return low, high
+            values = values[~is_end]
+        return np.nan, np.nan
+
+    def may_have(self, k: int) -> bool:
+        """Whether a column has a known mark at an end, which need not be far."""
+        return bool(self._counts[k])
+
+    def find(self, k: int, n_values: int) -> dict[float, int]:
+        """Return the marks of a column, and how many rows have each.
+
+        Parameters
+        ----------
+        k : int
+        n_values : int
+            Different values of the column, counted up to six or more.
+
+        Returns
+        -------
+        dict of {float: int}
+        """
+        low = self._low[k]
+        high = self._high[k]
+        found: dict[float, int] = {}
+        if not low < high:
+            return found
+        # From the nearest on: one that is not far is among the other values.
+        by_distance = sorted(
+            self._counts[k].items(), key=lambda pair: max(low - pair[0], pair[0] - high)
+        )
+        for value, n_equal in by_distance:
+            is_sign = value < 0 <= low
+            far = FarValue(value, n_equal, low, high)
+            if not np.isfinite(value) or low <= value <= high:
+                continue
+            if far.may_be_mark(self._n_rows) and (is_sign or n_values >= LEAST_VALUES):
+                mark = MARKS[value]
+                found[mark] = found.get(mark, 0) + n_equal
+            else:
+                low = min(low, value)
+                high = max(high, value)
+        return dict(sorted(found.items()))
