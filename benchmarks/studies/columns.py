@@ -1,6 +1,6 @@
 """Raw tables of six kinds, with columns as they are, standardised, or by ``scale="auto"``.
 
-``python -m benchmarks columns [--quick] [--seeds N] [--part NAME ...]`` has four
+``python -m benchmarks columns [--quick] [--seeds N] [--part NAME ...]`` has five
 sections:
 
 sets   made tables with flags, text and dates; made numbers with units and long tails;
@@ -16,6 +16,9 @@ mixed  tables of numbers beside flags and text, whole and with gaps in a fifth o
        the factors of mixed data. A table has the means by kind
 flags  of the same fits: how many failed and how many good partitions have a trust that
        names columns which alone make the clusters
+texts  the step of texts beside numbers, as "auto" decides it and at fixed lengths: made
+       tables of 1 to 8 numbers and 2 to 20 texts, with the clusters in the numbers, in
+       the texts or in both, and the paired gain over the shortest step
 costs  time of "auto" over that of None, for 20,000 rows of 100 columns in memory, and
        for a million rows of 50 in a store (or as many as ``--rows`` says); and whether
        both read the store equally often. Run it alone, on an idle machine
@@ -39,7 +42,7 @@ from benchmarks.libraries import UMAP_DENSITY
 from benchmarks.methods import FRONT_DOOR, GOWER, KMEANS, estimator
 from benchmarks.protocol import compile_seconds, facts, fit, timed
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
-from benchmarks.studies import _columns_costs, _columns_peers
+from benchmarks.studies import _columns_costs, _columns_peers, _columns_texts
 from benchmarks.studies._columns_costs import AUTO, NONE, SCALES, STANDARD
 from benchmarks.studies._columns_sets import (
     MIXED,
@@ -155,6 +158,9 @@ SECTIONS = {
         _columns_peers.grid, _columns_peers.compute, _columns_peers.tables
     ),
     "flags": Section(grid_of_flags, compute, tables_of_flags),
+    "texts": Section(
+        _columns_texts.grid, _columns_texts.compute, _columns_texts.tables
+    ),
     "costs": Section(
         _columns_costs.grid, _columns_costs.compute, _columns_costs.tables
     ),

@@ -22,13 +22,14 @@ from mmcnb.columns.kinds import (
     weighted_moments,
 )
 from mmcnb.columns.rating_scales import Span, rating_scales
+from mmcnb.columns.text_step import SHORTEST, step_of_texts
 from mmcnb.errors import InputError
-from mmcnb.samples.derived import Scaling
+from mmcnb.samples.derived import Scaling, scaled_matrix
 from mmcnb.samples.encoding import Encoding
 
 # Deviation of a column of few values when numbers have deviation 1, by the study
-# `python -m benchmarks columns`.
-STEP = 0.35
+# `python -m benchmarks columns`; and the shortest step of texts.
+STEP = SHORTEST
 # A list beside other columns weighs as its elements, up to four numbers: on made tables
 # of 1 to 8 numbers and a list of 32 or 256, a weight of one loses the clusters of the
 # list, and a weight of nine those of the numbers.
@@ -321,7 +322,9 @@ class ColumnScale(NamedTuple):
     unit: float = 0.0
 
 
-def _column_scale(columns: SampleColumns, k: int, wish: Wish) -> ColumnScale:
+def _column_scale(
+    columns: SampleColumns, k: int, wish: Wish, text_step: float
+) -> ColumnScale:
     """Decide the scaling of a column of the table, by its kind or by a wish."""
     is_wide = columns.widths[k] > 1
     if wish == "log" and (is_wide or columns.ends[0, columns.first[k]] < 0):
@@ -333,7 +336,7 @@ def _column_scale(columns: SampleColumns, k: int, wish: Wish) -> ColumnScale:
     if wish is None or (columns.n_values[k] == 1 and not is_wide):
         return ColumnScale("as it is")
     if columns.is_text[k]:
-        step = STEP if isinstance(wish, str) else float(wish)
+        step = text_step if isinstance(wish, str) else float(wish)
         # Rows of two categories differ in two columns, so their distance is the step.
         return ColumnScale("category", divisor=np.sqrt(2) / step)
     if columns.is_list[k]:
@@ -380,23 +383,21 @@ def _scaled(
 ) -> Treatment:
     """Scale all columns, for a reason."""
     ratings = rating_scales(columns)
-    scales = []
+    wish_of: list[Wish] = []
     for k, name in enumerate(columns.names):
         wish = wishes.get(name, "auto")
         if k in ratings and wish == "auto":
             wish = "standard"
-        scales.append(_column_scale(columns, k, wish))
+        wish_of.append(wish)
+    scales = _scales(columns, wish_of)
     of_table = _rounded(np.array([scale[1:] for scale in scales]))
-    center, divisor, units = of_table.T.repeat(columns.widths, axis=1)
-    of_lists = columns.is_list.repeat(columns.widths)
-    center[of_lists] = _rounded(columns.moments[0, of_lists])
+    scaling = _scaling(columns, of_table)
     listing = []
     for k, scale in enumerate(scales):
         row = _row(columns, k, scale.treatment, ratings.get(k))
         listing.append(
             row._replace(center=float(of_table[k, 0]), divisor=float(of_table[k, 1]))
         )
-    scaling = Scaling(center, divisor, units if units.any() else None)
     return Treatment(
         scaling=scaling,
         columns=columns,
@@ -404,6 +405,28 @@ def _scaled(
         listing=listing,
         only_units=reason == UNITS_DIFFER,
     )
+
+
+def _scales(columns: SampleColumns, wishes: Sequence[Wish]) -> list[ColumnScale]:
+    """Decide the scaling of each column, and of texts after that of all others."""
+    scales = [_column_scale(columns, k, wish, STEP) for k, wish in enumerate(wishes)]
+    if not columns.is_text.any() or columns.is_text.all():
+        return scales
+    scaling = _scaling(columns, _rounded(np.array([scale[1:] for scale in scales])))
+    is_other = ~columns.is_text.repeat(columns.widths)
+    others = scaled_matrix(columns.rows, scaling)[:, is_other]
+    step = step_of_texts(columns, others)
+    for k in np.flatnonzero(columns.is_text).tolist():
+        scales[k] = _column_scale(columns, k, wishes[k], step)
+    return scales
+
+
+def _scaling(columns: SampleColumns, of_table: np.ndarray) -> Scaling:
+    """Return the scaling of the sample for center, divisor and unit of each column."""
+    center, divisor, units = of_table.T.repeat(columns.widths, axis=1)
+    of_lists = columns.is_list.repeat(columns.widths)
+    center[of_lists] = _rounded(columns.moments[0, of_lists])
+    return Scaling(center, divisor, units if units.any() else None)
 
 
 def _as_they_are(columns: SampleColumns, sentence: str) -> Treatment:

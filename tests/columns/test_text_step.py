@@ -1,0 +1,83 @@
+"""The step of texts beside numbers follows from the sample."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+import mmcnb
+from mmcnb.columns.treatment import treat
+
+N = 1500
+KIND = np.random.default_rng(1).integers(0, 3, N)
+
+
+def table(n_numbers, n_texts, preference=0.6, n_words=4):
+    """Numbers without clusters, and texts of which each cluster prefers one value."""
+    rng = np.random.default_rng([n_numbers, n_texts])
+    columns = {f"number_{k}": rng.normal(45, 12, N) for k in range(n_numbers)}
+    for k in range(n_texts):
+        usual = rng.permutation(n_words)[KIND % n_words]
+        is_usual = rng.random(N) < preference
+        words = np.where(is_usual, usual, rng.integers(0, n_words, N))
+        columns[f"text_{k}"] = np.array(list("abcdef"))[words]
+    return pd.DataFrame(columns)
+
+
+def rows_of(frame):
+    samples = mmcnb.open_samples(frame)
+    return np.asarray(samples.block(0, len(frame)), np.float64), samples.sources
+
+
+def step(frame, weights=None, order=None):
+    """The distance of two rows that differ in one text."""
+    rows, sources = rows_of(frame)
+    if order is not None:
+        rows = rows[order]
+    listing = treat("auto", rows, None, weights, sources).listing
+    steps = {float(np.sqrt(2) / row.divisor) for row in listing if row.kind == "text"}
+    assert len(steps) == 1
+    return round(steps.pop(), 6)
+
+
+@pytest.mark.parametrize(("n_numbers", "n_texts"), [(1, 20), (3, 20)])
+def test_few_numbers_do_not_outweigh_many_texts(n_numbers, n_texts):
+    frame = table(n_numbers, n_texts)
+    model = mmcnb.MaximumMarginClustering(3, random_state=0).fit(frame)
+    assert adjusted_rand_score(KIND, model.labels_) > 0.9
+    rows = {row["name"]: row for row in model.report_["columns"]}
+    assert np.sqrt(2) / rows["text_0"]["divisor"] >= 0.5
+
+
+@pytest.mark.parametrize(
+    ("frame", "expected"),
+    [
+        (table(8, 6), 1.0),
+        (table(1, 1), 0.35),
+        # one combination has many rows, which one number tells apart
+        (table(1, 3, 0.9), 0.35),
+        (table(3, 20, 0), 0.35),  # texts that tell nothing of each other
+    ],
+)
+def test_the_step_is_long_if_neighbours_still_differ_in_texts(frame, expected):
+    assert step(frame) == expected
+
+
+def test_the_step_of_weights_is_that_of_repeated_rows_in_any_order():
+    frame = table(3, 12)
+    counts = np.random.default_rng(0).integers(1, 4, N)
+    repeated = np.repeat(np.arange(N), counts)
+    order = np.random.default_rng(1).permutation(repeated)
+    expected = step(frame, counts.astype(np.float64))
+    assert expected > 0.35
+    assert step(frame, order=repeated) == expected
+    assert step(frame, order=order) == expected
+    assert step(frame[frame.columns[::-1]], counts.astype(np.float64)) == expected
+
+
+def test_a_step_can_be_given():
+    frame = table(3, 12)
+    model = mmcnb.MaximumMarginClustering(3, scale={"text_3": 0.35}, random_state=0)
+    listing = {row["name"]: row for row in model.fit(frame).report_["columns"]}
+    assert np.sqrt(2) / listing["text_3"]["divisor"] == pytest.approx(0.35)
+    assert np.sqrt(2) / listing["text_2"]["divisor"] > 0.4
