@@ -33,7 +33,7 @@ import sklearn
 from tests.samples.test_one_law import TYPED, WAYS, Told, csv_file
 
 TRIES = 400
-CI_TRIES = 20
+CI_TRIES = 8
 SECONDS = 120
 
 MOST_ROWS = 1500
