@@ -62,6 +62,11 @@ def decision(rows, weights, sources=None):
     columns = columns_of(rows, sources)
     many = [column for column in columns if column.is_many]
     places = [[row[p] for row in rows] for p in range(len(rows[0]))]
+    ratings = rated(columns)
+    if len(ratings) >= 0.9 * len(columns) and any(
+        column.name not in ratings and column.n_values > 1 for column in columns
+    ):
+        return "kinds differ"
     if not many:
         return "few values"
     lengths = [math.sqrt(sum(x * x for x in row)) for row in rows if any(row)]

@@ -34,6 +34,7 @@ STEP = SHORTEST
 # of 1 to 8 numbers and a list of 32 or 256, a weight of one loses the clusters of the
 # list, and a weight of nine those of the numbers.
 MOST_OF_LIST = 4
+MOSTLY_RATINGS = 0.9  # share of ratings that are another kind than the other columns
 UNITS_DIFFER = "their units differ"
 KINDS_DIFFER = "their kinds differ"
 Numbers = TypeVar("Numbers", float, np.ndarray)
@@ -258,6 +259,11 @@ def _known_wishes(
 
 def _reason_to_keep(columns: SampleColumns, is_part: bool) -> str:
     """Return why columns are kept, whatever their deviations; empty if nothing is."""
+    ratings = list(rating_scales(columns))
+    n_columns = len(columns.names)
+    others = np.delete(columns.n_values > 1, ratings)
+    if len(ratings) >= MOSTLY_RATINGS * n_columns and others.any():
+        return ""
     numbers = columns.first[(columns.n_values > FEW) & ~columns.is_text]
     if not numbers.size:
         return "no column has more than a few values"

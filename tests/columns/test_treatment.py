@@ -208,6 +208,29 @@ def test_whole_numbers_of_one_range_in_three_columns_are_ratings(ranges, rated):
             assert deviation == pytest.approx(1, abs=1e-6)
 
 
+def test_nine_tenths_of_ratings_are_another_kind_than_a_flag_beside_them():
+    ratings = [answers(0, 3) for _ in range(9)]
+    alone = auto(np.column_stack(ratings))
+    assert "no column has more than a few values" in alone.sentence
+    assert {row.kind for row in alone.listing} == {"rating"}
+    rows = np.column_stack([*ratings, FLAG])
+    found = auto(rows)
+    assert found.sentence.startswith("Columns were scaled, as their kinds differ: ")
+    assert np.ptp(scaled(found, rows)[:, 9]) == pytest.approx(0.35)
+    assert "taken as they are" in auto(np.column_stack([*ratings, FLAG, FLAG])).sentence
+
+
+def test_ordered_texts_are_scaled_as_numbers_whatever_their_levels():
+    rows = np.column_stack([NORMAL, answers(0, 2), answers(0, 1), answers(0, 6)])
+    names = ["age", "size", "member", "answer"]
+    found = auto(rows, sources=names, orders=["size", "member", "answer"])
+    assert [row.kind for row in found.listing] == ["number", "order", "order", "order"]
+    deviations = scaled(found, rows).std(axis=0)
+    assert deviations[[0, 1, 3]] == pytest.approx(1, abs=1e-6)
+    assert np.ptp(scaled(found, rows)[:, 2]) == pytest.approx(0.35)  # a flag
+    assert [row.kind for row in auto(rows, sources=names).listing][1] == "few values"
+
+
 def test_filled_gaps_hide_no_rating_and_steps_can_be_asked_for():
     rows = np.column_stack([NORMAL, answers(1, 5), answers(1, 5), answers(1, 4)])
     rows[50:70, 1] = 2.5  # the median of an even number of answers
