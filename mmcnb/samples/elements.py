@@ -11,7 +11,9 @@ from mmcnb.errors import RESTORE, DamagedStoreError, InputError
 from mmcnb.samples import matrix
 from mmcnb.samples.arrays import check_feature_names
 from mmcnb.samples.base import BLOCK_ROWS, ChunkedSamples, Samples, edge_bytes
+from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.files import files_below
+from mmcnb.samples.one_hot import n_columns_of
 from mmcnb.samples.paths import join
 from mmcnb.samples.stored import EdgeChunks, SlicedRows
 
@@ -103,6 +105,29 @@ class Element(ChunkedSamples):
         if not isinstance(orders, Mapping):
             return {}
         return {str(name): tuple(map(str, orders[name])) for name in orders}
+
+    @property
+    def gaps(self) -> list[int | None] | None:
+        """Categories of each column of the table, if NaN stands for gaps."""
+        gaps = self.storage.attributes(self.node).get("gaps")
+        if gaps is None:
+            return None
+        are_counts = isinstance(gaps, list) and all(
+            n_values is None or (type(n_values) is int and n_values > 0)
+            for n_values in gaps
+        )
+        if not are_counts or n_columns_of(gaps) != self.n_features:
+            raise InputError(
+                f"{self.name}: the attribute gaps does not count the categories of "
+                f"{self.n_features} columns: convert the data again."
+            )
+        return gaps
+
+    @property
+    def table_encoding(self) -> Encoding | None:
+        """How the cells of the converted table became numbers, if NaN is a gap."""
+        encoding = self.storage.attributes(self.node).get("table_encoding")
+        return None if encoding is None else Encoding.restore(encoding)
 
     def identity(self) -> str:
         """A hash of the metadata of its arrays."""

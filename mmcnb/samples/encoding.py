@@ -240,6 +240,16 @@ class Encoding:
                 orders[column.name] = column.form.shown_levels
         return orders
 
+    def of_stored_numbers(self) -> "Encoding":
+        """Return the encoding of the same columns as numbers and texts of a store."""
+        columns = []
+        for column in self.columns:
+            kind = "text" if column.kind == "text" else "number"
+            if column.kind != "left out":
+                column = replace(column, kind=kind, form=None, marks=())
+            columns.append(column)
+        return replace(self, columns=tuple(columns))
+
     def written_otherwise(self, given: Mapping[str, Any]) -> "Encoding":
         """Return the encoding of rows whose numbers are written in another way."""
         options = dict(self.options)

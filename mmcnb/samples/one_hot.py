@@ -7,7 +7,9 @@ import numpy as np
 UNKNOWN = -1  # in place of the number of a category that no row of the fit had
 
 
-def widen(block: np.ndarray, n_categories: Sequence[int | None]) -> np.ndarray:
+def widen(
+    block: np.ndarray, n_categories: Sequence[int | None], keeps_gaps: bool = False
+) -> np.ndarray:
     """Return columns of 0 and 1 in place of the numbers of categories.
 
     Parameters
@@ -16,6 +18,8 @@ def widen(block: np.ndarray, n_categories: Sequence[int | None]) -> np.ndarray:
         A category is its number, or NaN or `UNKNOWN` if it is none of its column.
     n_categories : sequence of int or None
         Categories of each column; None if the column has numbers, which stay.
+    keeps_gaps : bool, default=False
+        Whether NaN becomes NaN in the columns of all categories, and not 0.
 
     Returns
     -------
@@ -39,6 +43,8 @@ def widen(block: np.ndarray, n_categories: Sequence[int | None]) -> np.ndarray:
         else:
             rows = np.flatnonzero(numbers >= 0)
             wide[rows, first + numbers[rows].astype(np.intp)] = 1
+            if keeps_gaps:
+                wide[np.isnan(numbers), first : first + n_values] = np.nan
         first += n_columns_of([n_values])
     return wide
 
@@ -51,3 +57,27 @@ def has_categories(n_categories: Sequence[int | None]) -> bool:
 def n_columns_of(n_categories: Sequence[int | None]) -> int:
     """Return the number of columns that `widen` makes."""
     return sum(1 if n_values is None else n_values for n_values in n_categories)
+
+
+def narrow(wide: np.ndarray, n_categories: Sequence[int | None]) -> np.ndarray:
+    """Return numbers of categories in place of columns of 0 and 1: `widen` undone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.samples.one_hot import narrow
+    >>> narrow(np.array([[0.5, 1.0, 0.0], [1.5, 0.0, 0.0]]), [None, 2]).tolist()
+    [[0.5, 0.0], [1.5, -1.0]]
+    """
+    columns = []
+    first = 0
+    for n_values in n_categories:
+        values = wide[:, first : first + n_columns_of([n_values])]
+        first += n_columns_of([n_values])
+        numbers = values[:, 0]
+        if n_values is not None:
+            has_one = (values == 1).any(axis=1)
+            numbers = np.where(has_one, values.argmax(axis=1), UNKNOWN)
+            numbers = np.where(np.isnan(values[:, 0]), np.nan, numbers)
+        columns.append(numbers)
+    return np.stack(columns, axis=1).astype(wide.dtype, copy=False)

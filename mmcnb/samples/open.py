@@ -116,6 +116,15 @@ def _open_as_fitted(source: Any, element: str | None, options: Any) -> Samples |
     return open_as_fitted(source, element, options)
 
 
+def _with_filled_gaps(samples: Samples, options: Any) -> Samples:
+    """Return the rows of a store, whose gaps are filled if it says that it has some."""
+    if getattr(samples, "gaps", None) is None:
+        return samples
+    from mmcnb.tables.array_table import open_stored_gaps
+
+    return open_stored_gaps(samples, options)
+
+
 FRAME = Reader(_is_frame, _open_frame, "options")
 
 OBJECTS = (
@@ -254,7 +263,7 @@ def open_samples(
         if filled is not None:
             return filled
     if reader.takes == "element":
-        return reader.open(source, element)
+        return _with_filled_gaps(reader.open(source, element), options)
     _refuse_element(source, element)
     return reader.open(source)
 

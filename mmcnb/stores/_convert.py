@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -16,6 +17,7 @@ from mmcnb._machine import resident_memory
 from mmcnb._progress import progress as progress_bar
 from mmcnb.errors import InputError, MemoryLimitError, shown
 from mmcnb.samples.base import Samples
+from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.formats import file_format, is_unknown, refusal, table_format
 from mmcnb.samples.matrix import as_matrix, block_dtype, n_rows_of, to_dense
 from mmcnb.samples.npy import Blocks, Rows, read_npz, step_rows
@@ -52,6 +54,9 @@ class _Stream(NamedTuple):
     feature_names: list[str] | None = None
     sources: list[str] | None = None
     orders: Mapping[str, Sequence[str]] = MappingProxyType({})
+    # Categories of each column of the table, if some cells are gaps.
+    gaps: list[int | None] | None = None
+    encoding: Encoding | None = None  # of a table with gaps
     # Called when all rows are read: a table does not know all of its classes before.
     class_names: Callable[[], list[str] | None] = lambda: None
     # Likewise, the name of the index and the files that its rows are of.
@@ -292,16 +297,24 @@ def _convert_table(
 
     table_options = named_options(options)
     table = FileTable(path, table_options, progress)
-    rows = TableReader(table, table_options, show_columns)
+    keeps_gaps = table_options.missing in ("auto", "neighbors")
+    if keeps_gaps:
+        table_options = replace(table_options, missing="neighbors")
+    rows = TableReader(table, table_options, show_columns, keeps_gaps)
 
     def write_all() -> None:
         lengths = [0] * max(1, len(table.files))
         # Of a single file without gaps, rows are numbered as in the store.
         has_numbers = bool(table.files) or table_options.missing == "drop"
+        dtype = _written_dtype(rows, table_options.dtype)
+        gaps = None
+        if rows.has_stored_gaps:
+            dtype = block_dtype(dtype)
+            gaps = rows.n_categories
         stream = _Stream(
             blocks=_numbered(rows.blocks(), lengths, has_numbers),
             is_sparse=False,
-            dtype=_written_dtype(rows, table_options.dtype),
+            dtype=dtype,
             n_features=len(rows.encoding.feature_names),
             n_samples=None if table.lengths is None else sum(table.lengths),
             cached_bytes=table.cached_bytes,
@@ -310,6 +323,8 @@ def _convert_table(
             orders=rows.encoding.orders,
             class_names=lambda: rows.classes.names,
             row_index=lambda: row_index(lengths),
+            gaps=gaps,
+            encoding=None if gaps is None else rows.encoding,
         )
         write(stream)
 
@@ -383,6 +398,8 @@ def _stream_of(
 
     Rows of a file of NumPy may have labels ``y`` instead.
     """
+    samples = getattr(samples, "unfilled", None) or samples
+    gaps = getattr(samples, "gaps", None)  # of a store
     n = samples.n_samples
     labels = y
     names_of_classes = None
@@ -404,7 +421,9 @@ def _stream_of(
         for start in range(0, n, step):
             stop = min(start + step, n)
             yield Rows(
-                samples.block(start, stop),
+                samples.block(start, stop)
+                if gaps is None
+                else samples.stored(start, stop),
                 None if labels is None else labels[start:stop],
                 values_to_store(index, start, stop) if has_index else None,
             )
@@ -422,6 +441,8 @@ def _stream_of(
         orders=samples.orders,
         class_names=lambda: names_of_classes,
         row_index=lambda: attribute(index),
+        gaps=gaps,
+        encoding=getattr(samples, "table_encoding", None),
     )
 
 
@@ -455,6 +476,9 @@ def _write_rows(
         writer = CSRStoreWriter(path, stream.n_features, dtype)
     else:
         writer = DenseStoreWriter(path, stream.n_features or 0, stream.dtype)
+    writer.gaps = stream.gaps
+    if stream.encoding is not None:
+        writer.encoding_of_table = stream.encoding.to_dict()
     n_samples = stream.n_samples
     if n_samples is None:  # the reader shows its own progress
         show_progress = False

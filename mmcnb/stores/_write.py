@@ -179,6 +179,11 @@ class StoreWriter(AtomicOutput):
     attributes : dict
         Attributes of the arrays, by path.
     class_names, feature_names : list of str or None
+    gaps : list of int or None, or None
+        Categories of each column of the table, and None for numbers, if NaN stands for
+        gaps; None if there are none.
+    encoding_of_table : dict or None
+        How the cells of a table with gaps became numbers, as JSON.
     sources : list of str or None
         The columns of a table behind the columns.
     orders : mapping of str to sequence of str
@@ -215,6 +220,8 @@ class StoreWriter(AtomicOutput):
         self.sources: list[str] | None = None
         self.orders: Mapping[str, Sequence[str]] = {}
         self.row_index: dict[str, Any] | None = None
+        self.gaps: list[int | None] | None = None
+        self.encoding_of_table: dict[str, Any] | None = None
 
     def finish(self) -> None:
         """Write the rest, the names, and the inventory."""
@@ -228,6 +235,9 @@ class StoreWriter(AtomicOutput):
         if self.orders:
             orders = {name: [*texts] for name, texts in self.orders.items()}
             self.attributes["X"]["ordered_texts"] = orders
+        if self.gaps is not None:
+            self.attributes["X"]["gaps"] = self.gaps
+            self.attributes["X"]["table_encoding"] = self.encoding_of_table
         if self._is_sparse:
             self.attributes["X"]["shape"] = [n_samples, self.n_features]
         if self.class_names is not None and "y" in self._arrays:
@@ -274,13 +284,17 @@ class StoreWriter(AtomicOutput):
         if (
             not matrix.all_finite(written)
             and values.dtype.kind == "f"
-            and np.isfinite(values).all()
+            and not np.isinf(values).any()
+            and np.isinf(written).any()
         ):
             raise InputError(
                 f"{self.name}: X has numbers too large for {written.dtype}: "
                 "write float64."
             )
-        matrix.check_finite(block, self.name, self._digest.n_samples)
+        checked = block
+        if self.gaps is not None and isinstance(block, np.ndarray):
+            checked = np.nan_to_num(block, posinf=np.inf, neginf=-np.inf)
+        matrix.check_finite(checked, self.name, self._digest.n_samples)
         self._append_labels(y, n_rows)
         self._digest.update(block)
         self._n_nonzero += int(np.count_nonzero(written))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from mmcnb.errors import InputError
 from mmcnb.samples.base import ArraySamples, ChunkedSamples, Samples
@@ -16,8 +17,10 @@ from mmcnb.samples.formats import file_format, folder_format
 from mmcnb.samples.groups import GroupedRows
 from mmcnb.samples.matrix import as_block
 from mmcnb.samples.npy import step_rows
+from mmcnb.samples.one_hot import n_columns_of, narrow
 from mmcnb.samples.open import open_samples
 from mmcnb.samples.paths import checked_path, is_store_folder
+from mmcnb.tables.arrow import FLOAT64, TEXT
 from mmcnb.tables.base import BaseTable, Part, Types, row_place
 from mmcnb.tables.open import held_table
 from mmcnb.tables.options import TableOptions, refilling
@@ -75,27 +78,77 @@ class ArrayTable(BaseTable):
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
         """Read columns, given by their keys, as these types; of one group, or all."""
         groups = range(len(self.lengths or ())) if group is None else [group]
-        numbers = {key: k for k, key in enumerate(self.keys)}
         for number in groups:
             first = number * self._length
             stop = min(first + self._length, self._rows.n_samples)
             block = as_block(self._rows.stored(first, stop))
-            columns = {}
-            for key in wanted:
-                values = np.ascontiguousarray(block[:, numbers[key]])
-                columns[key] = pa.array(values, from_pandas=True).cast(wanted[key])
+            columns = self._columns(block, wanted)
             yield Part(columns, len(block), row_place(first), first=first)
+
+    def _columns(self, block: np.ndarray, wanted: Types) -> dict[str, pa.Array]:
+        """Return columns of a block, with null for NaN."""
+        numbers = {key: k for k, key in enumerate(self.keys)}
+        columns = {}
+        for key in wanted:
+            values = np.ascontiguousarray(block[:, numbers[key]])
+            columns[key] = pa.array(values, from_pandas=True).cast(wanted[key])
+        return columns
+
+
+class StoredTable(ArrayTable):
+    """The columns of a table that a store has, with texts in place of 0 and 1."""
+
+    def __init__(self, rows: Any) -> None:
+        super().__init__(rows)
+        self._n_categories = rows.gaps
+        self._texts: dict[str, pa.Array] = {}
+        wide_names = self.names
+        sources = rows.sources or wide_names
+        self.names = []
+        first = 0
+        for n_values in rows.gaps:
+            name = sources[first]
+            last = first + n_columns_of([n_values])
+            if n_values is not None:
+                prefix = len(name) + 1
+                texts = [wide[prefix:] for wide in wide_names[first:last]]
+                self._texts[name] = pa.array(texts, TEXT)
+            self.names.append(name if n_values is not None else wide_names[first])
+            first = last
+        self.keys = self.names
+        number = pa.from_numpy_dtype(rows.dtype)
+        self.types = [TEXT if name in self._texts else number for name in self.names]
+
+    @property
+    def text_columns(self) -> list[int]:
+        """Numbers of the columns that are texts."""
+        return [k for k, name in enumerate(self.names) if name in self._texts]
+
+    def _columns(self, block: np.ndarray, wanted: Types) -> dict[str, pa.Array]:
+        columns = super()._columns(
+            narrow(block, self._n_categories),
+            {key: FLOAT64 if key in self._texts else wanted[key] for key in wanted},
+        )
+        for key in columns:
+            if key in self._texts:
+                numbers = columns[key].cast(pa.int64())
+                numbers = pc.if_else(pc.less(numbers, 0), None, numbers)
+                columns[key] = self._texts[key].take(numbers)
+        return columns
 
 
 class FilledSamples(ChunkedSamples):
     """Rows of a file or a store whose gaps are filled as they are read."""
 
+    unfilled: Any = None
+
     def __init__(self, base: Any, reader: TableReader, options: TableOptions) -> None:
         lengths = reader.table.lengths or []
         self._base = base
         self._reader = reader
-        self._describe(base.name, (base.n_samples, base.n_features), base.stored_dtype)
-        self.feature_names = base.feature_names
+        n_features = len(reader.encoding.feature_names)
+        self._describe(base.name, (base.n_samples, n_features), base.stored_dtype)
+        self.feature_names = reader.feature_names
         self.encoding = reader.encoding
         self.notes = reader.notes
         self.path = base.path
@@ -138,7 +191,7 @@ def open_array(
     InputError
         The rows are sparse, or cannot be read.
     """
-    rows = _unchecked(source, element)
+    rows = _unfilled(_unchecked(source, element))
     if rows.is_sparse:
         raise InputError(
             f"{rows.name} has sparse rows, and na_values and missing are of dense "
@@ -154,7 +207,7 @@ def open_as_fitted(
     encoding = options.encoding
     if encoding is None or encoding.is_ordered or not encoding.is_plain:
         return None
-    rows = _unchecked(source, element)
+    rows = _unfilled(_unchecked(source, element))
     if rows.is_sparse or not _has_columns(rows, encoding):
         return None
     # Each row has a label, though the fit has left out rows with gaps.
@@ -168,6 +221,11 @@ def _has_columns(rows: Samples, encoding: Encoding) -> bool:
     return rows.feature_names is None and rows.n_features == len(encoding.columns)
 
 
+def _unfilled(samples: Samples) -> Samples:
+    """Return the rows of a store with their gaps, before these are filled."""
+    return getattr(samples, "unfilled", None) or samples
+
+
 def _unchecked(source: Any, element: str | None) -> Samples:
     """Open rows without a look at their numbers, if they can be opened so."""
     is_path = isinstance(source, str | os.PathLike)
@@ -175,6 +233,21 @@ def _unchecked(source: Any, element: str | None) -> Samples:
     if is_array and not is_path:
         return ArraySamples(source, "X")
     return open_samples(source, element)
+
+
+def open_stored_gaps(rows: Any, options: TableOptions | None = None) -> Samples:
+    """Open the rows of a store in which NaN stands for gaps, and fill these."""
+    options = options or TableOptions()
+    samples = _open(rows, options)
+    if isinstance(samples, FilledSamples) and options.na_values is None:
+        samples.unfilled = rows
+    encoding = options.encoding or rows.table_encoding
+    found = samples.encoding
+    if encoding is None or found is None:
+        return samples
+    if encoding.feature_names == found.feature_names:
+        samples.encoding = replace(encoding, donors=found.donors)
+    return samples
 
 
 def _open(rows: Samples, options: TableOptions) -> Samples:
@@ -188,6 +261,12 @@ def _open(rows: Samples, options: TableOptions) -> Samples:
 def _filled(rows: Samples, options: TableOptions) -> Samples:
     options = replace(options, columns=("all",))
     table = ArrayTable(rows)
+    if getattr(rows, "gaps", None) is not None:
+        table = StoredTable(rows)
+        options = replace(options, text=table.text_columns)
+        if options.encoding is not None:
+            encoding = options.encoding.of_stored_numbers()
+            options = replace(options, encoding=encoding, text=None)
     _check_marks(table, options)
     reader = TableReader(table, options)
     if options.missing == "drop" or not isinstance(rows, ChunkedSamples):
@@ -204,6 +283,8 @@ def _open_refilled(
     rows: Samples, options: TableOptions, encoding: Encoding | None
 ) -> Samples:
     """Open rows with their gaps filled as in a fit."""
+    if getattr(rows, "gaps", None) is not None:
+        return open_stored_gaps(rows, refilling(options, encoding))
     return _open(rows, refilling(options, encoding))
 
 
@@ -220,4 +301,4 @@ def _check_marks(table: ArrayTable, options: TableOptions) -> None:
 
 def _open_again(place: tuple[str, str | None], options: TableOptions) -> Samples:
     """Open filled rows in another process."""
-    return _open(open_samples(*place), options)
+    return _open(_unfilled(open_samples(*place)), options)

@@ -19,6 +19,7 @@ def notes_of_columns(
     columns: Sequence[TableColumn],
     options: TableOptions,
     n_dropped: int,
+    how_filled: str,
 ) -> list[str]:
     """Return sentences about columns left out, and about cells that were changed.
 
@@ -30,6 +31,8 @@ def notes_of_columns(
     options : TableOptions
     n_dropped : int
         Rows left out because of missing cells.
+    how_filled : str
+        What became of the missing cells.
     """
     notes: list[str] = []
     if options.encoding is None:
@@ -51,11 +54,8 @@ def notes_of_columns(
         if column.is_feature and column.unknown
     ]
     dropped = [f"{n_dropped:,}"] if n_dropped else []
-    how = "from their column"
-    if options.missing == "neighbors":
-        how = "from the nearest rows"
     for change, counts in (
-        (f"gaps were filled {how}", filled),
+        (how_filled, filled),
         ("texts that no row of the fit had are 0 in all categories", unknown),
         ("rows with missing cells were left out and have no label", dropped),
     ):

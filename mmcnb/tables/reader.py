@@ -83,6 +83,8 @@ class TableReader:
     options : TableOptions
     show : callable or None, default=None
         Called once with the listing of the columns, when 100,000 rows are read.
+    keeps_gaps : bool, default=False
+        Whether gaps that could be filled stay NaN.
 
     Attributes
     ----------
@@ -106,8 +108,10 @@ class TableReader:
         table: BaseTable,
         options: TableOptions,
         show: Callable[..., object] | None = None,
+        keeps_gaps: bool = False,
     ) -> None:
         self.table = table
+        self._keeps_gaps = keeps_gaps
         self._options = options
         self._show = show
         # Whether gaps are filled, from their columns or from other rows.
@@ -234,8 +238,27 @@ class TableReader:
         n_dropped = self.n_dropped if self._missing == "drop" else 0
         return [
             *self.table.notes,
-            *notes_of_columns(self.table, self._in_order(), self._options, n_dropped),
+            *notes_of_columns(
+                self.table,
+                self._in_order(),
+                self._options,
+                n_dropped,
+                self._how_filled,
+            ),
         ]
+
+    @property
+    def _how_filled(self) -> str:
+        if self._keeps_gaps:
+            return "gaps are NaN in the store, which a fit fills from the nearest rows"
+        if self._missing == "neighbors":
+            return "gaps were filled from the nearest rows"
+        return "gaps were filled from their column"
+
+    @property
+    def has_stored_gaps(self) -> bool:
+        """Whether rows have gaps that are not filled."""
+        return self._keeps_gaps and any(column.gaps for column in self.features)
 
     @property
     def doubts(self) -> list[str]:
@@ -555,7 +578,7 @@ class TableReader:
     def _filled(self, block: np.ndarray) -> np.ndarray:
         """Return rows with gaps filled from donors, and the others by their columns."""
         is_gap = np.isnan(block)
-        if not is_gap.any():
+        if self._keeps_gaps or not is_gap.any():
             return block
         if self._donors is not None:
             block = fill_from(self._donors, block)
@@ -586,7 +609,7 @@ class TableReader:
         for start in range(0, len(rows.block), step):
             part = slice(start, start + step)
             yield Rows(
-                block=widen(rows.block[part], n_categories),
+                block=widen(rows.block[part], n_categories, self._keeps_gaps),
                 y=None if rows.y is None else rows.y[part],
                 names=None if rows.names is None else rows.names[part],
                 numbers=None if rows.numbers is None else rows.numbers[part],

@@ -11,6 +11,8 @@ from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
 from mmcnb.errors import ClusterWarning, DamagedStoreError, InputError
+from mmcnb.stores import convert
+from mmcnb.stores.report import verify_store
 
 N = 600
 
@@ -186,6 +188,35 @@ def test_the_sentence_counts_gaps_of_numbers_and_texts():
         mmcnb.CPMMC(random_state=0).fit(frame)
     count = int(frame["kind"].isna().sum())
     assert any(f"{count} in 'kind'" in str(one.message) for one in caught)
+
+
+def test_a_fit_of_the_converted_table_is_the_fit_of_the_table(tmp_path):
+    frame = mixed().assign(price=[f"$ {k % 90 + 9}" for k in range(N)])
+    path = tmp_path / "rows.csv"
+    frame.to_csv(path, index=False)
+    model = fitted(path)
+    report = convert(path, tmp_path / "rows.zarr")
+    assert any("gaps are NaN in the store" in note for note in report["notes"])
+    convert(tmp_path / "rows.zarr", tmp_path / "again.zarr")
+    for name in ("rows.zarr", "again.zarr"):
+        store = tmp_path / name
+        assert np.isnan(np.asarray(zarr.open(store)["X"][:])).any()
+        of_store = fitted(store)
+        np.testing.assert_array_equal(of_store.labels_, model.labels_)
+        np.testing.assert_array_equal(predicted(of_store, path), model.labels_)
+        np.testing.assert_array_equal(predicted(model, store), model.labels_)
+        samples = mmcnb.open_samples(store)
+        np.testing.assert_array_equal(
+            samples.block(0, N), mmcnb.open_samples(path).block(0, N)
+        )
+        assert fitted(samples).labels_.tobytes() == model.labels_.tobytes()
+    assert verify_store(tmp_path / "rows.zarr")["verdict"].startswith("every chunk")
+
+
+def test_a_store_without_gaps_has_no_word_of_them(tmp_path):
+    mixed(0.0).to_csv(tmp_path / "rows.csv", index=False)
+    convert(tmp_path / "rows.csv", tmp_path / "rows.zarr")
+    assert "gaps" not in zarr.open(tmp_path / "rows.zarr")["X"].attrs
 
 
 @pytest.mark.parametrize("form", ["array", "frame", "CSV"])

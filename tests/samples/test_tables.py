@@ -275,7 +275,8 @@ def test_text_becomes_names_and_numbers(taken, text, options, names, rows):
 
 def test_the_report_counts_cells_and_rows_that_were_changed(taken, tmp_path):
     report = taken("a,b,c\n1,True,0.5\n,false,NA\n7,,1\n")[2]
-    assert (report["cells_filled"], report["rows_dropped"]) == (3, 0)
+    assert (report["cells_filled"], report["rows_dropped"]) == (0, 0)
+    assert any("gaps are NaN in the store" in note for note in report["notes"])
     report = taken("a,y\n1,p\n,q\n4,\n5,r\n", missing="drop", label_column="y")[2]
     assert (report["cells_filled"], report["rows_dropped"]) == (0, 2)
     assert open_class_labels(tmp_path / "a.zarr").tolist() == [0, 1]
