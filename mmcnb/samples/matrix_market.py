@@ -20,7 +20,8 @@ REMEDY = "get the file again, or write it with scipy.io.mmwrite"
 FIELDS = ("real", "double", "integer", "unsigned-integer", "pattern")
 SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 HEAD_BYTES = 2**20  # with all comments above the size line
-_NUMBER = re.compile(rb"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$|[-+]?(nan|inf)", re.I)
+OF_NUMBERS = b"0123456789 \t\r\n+-.eEnNaAiIfF"
+_NUMBER = re.compile(rb"[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|nan|inf)$", re.IGNORECASE)
 
 
 class Header(NamedTuple):
@@ -157,8 +158,10 @@ def read_lines(path: Path, header: Header) -> Iterator[Lines]:
         while line < header.line and piece:
             piece = piece.partition(b"\n")[2]
             line += 1
-        if not piece.strip():  # SciPy may crash on it
+        if not piece.strip():  # SciPy crashes on it, or if the last line has no end
             continue
+        if not piece.endswith(b"\n"):
+            piece += b"\n"
         if not n_read:
             # SciPy passes over more numbers in a line than it needs.
             _check_lines(path, header, line, b"\n".join(piece.split(b"\n", 100)[:100]))
@@ -174,21 +177,24 @@ def read_lines(path: Path, header: Header) -> Iterator[Lines]:
 def _count_error(path: Path, header: Header, found: str) -> InputError:
     line = header.line - 1
     return InputError(
-        f"{path}, line {line}: the size line says {header.n_entries:,} values, but the "
-        f" file has {found}: get the file again."
+        f"{path}, line {line}: the size line says {header.n_entries:,} values, but "
+        f"the file has {found}: get the file again."
     )
 
 
 def _parsed_piece(path: Path, header: Header, line: int, piece: bytes) -> Lines:
-    n_lines = piece.count(b"\n") + (not piece.endswith(b"\n"))
     try:
-        lines = _parsed(header, piece, n_lines)
+        # SciPy crashes on some other characters.
+        if piece.translate(None, OF_NUMBERS):
+            raise ValueError
+        lines = _parsed(header, piece, piece.count(b"\n"))
     except (ValueError, OverflowError):
         _check_lines(path, header, line, piece)
-        kept = [text for text in piece.split(b"\n") if text.strip()]
+        kept = [b" ".join(text.split()) for text in piece.split(b"\n")]
+        kept = [text + b"\n" for text in kept if text]
         with worded(f"{path} cannot be read", REMEDY):
-            lines = _parsed(header, b"\n".join(kept), len(kept))
-    if header.has_integers and (lines.values % 1).any():
+            lines = _parsed(header, b"".join(kept), len(kept))
+    if header.has_integers and (np.rint(lines.values) != lines.values).any():
         _check_lines(path, header, line, piece)
     return lines
 
