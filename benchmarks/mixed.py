@@ -139,7 +139,8 @@ def _latent_classes(k: int, given: Mapping[str, Any]) -> MixedClusterer:
         texts = [f"text {place}" for place in range(table.codes.shape[1])]
         codes = np.where(table.codes < 0, np.nan, table.codes.astype(np.float64))
         frame[texts] = codes
-        kinds = {"continuous_nan": names, "categorical_nan": texts}
+        ending = "_nan" if frame.isna().to_numpy().any() else ""
+        kinds = {f"continuous{ending}": names, f"categorical{ending}": texts}
         kinds = {kind: columns for kind, columns in kinds.items() if columns}
         data, descriptor = get_mixed_descriptor(dataframe=frame, **kinds)
         model = StepMix(
@@ -150,7 +151,8 @@ def _latent_classes(k: int, given: Mapping[str, Any]) -> MixedClusterer:
             verbose=0,
             **given,
         )
-        return model.fit(data).predict(data)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return model.fit(data).predict(data)
 
     return MixedClusterer(label_rows, takes_gaps=True)
 
