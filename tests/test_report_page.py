@@ -85,8 +85,9 @@ def planted(n=ROWS):
     )
 
 
-def fitted(X, **parameters):
-    return mmcnb.MaximumMarginClustering(3, random_state=0, **parameters).fit(X)
+def fitted(X, keep=None, **parameters):
+    model = mmcnb.MaximumMarginClustering(3, random_state=0, **parameters)
+    return model.fit(X, keep=keep)
 
 
 def page_of(model, X, path, *labels):
@@ -98,7 +99,7 @@ def page_of(model, X, path, *labels):
 def plain(tmp_path_factory):
     """A frame, its model, and the text of the page."""
     X = planted()
-    model = fitted(X)
+    model = fitted(X, keep="since")
     return X, model, page_of(model, X, tmp_path_factory.mktemp("plain") / "page.html")
 
 

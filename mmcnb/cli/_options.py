@@ -72,7 +72,8 @@ OF_TABLES: dict[str, dict[str, Any]] = {
         "metavar": "NAME",
         "help": "features to take, by name or number from 0, between commas or by "
         "several such options; a name with a comma in it stands alone (default: all "
-        "but texts of many values and numbers of rows, which 'all' takes too)",
+        "but texts of many values, dates, numbers of rows and identifiers, which 'all' "
+        "takes too)",
     },
     "drop": {
         "action": "append",
@@ -141,9 +142,11 @@ OF_TABLES: dict[str, dict[str, Any]] = {
         "these are few",
     },
     "dates": {
-        "choices": ["epoch", "day-first", "month-first", "drop", "refuse"],
-        "help": "dates become seconds since 1970 (default), are left out, or are an "
-        "error; day-first and month-first say how 3/4/2025 is read",
+        "action": "append",
+        "choices": ["auto", "epoch", "drop", "refuse", "day-first", "month-first"],
+        "help": "all dates become seconds since 1970 (epoch), are left out, or are an "
+        "error (default: left out unless kept); day-first and month-first say how "
+        "3/4/2025 is read, also beside another --dates",
     },
 }
 

@@ -1,5 +1,6 @@
 """Choose the columns of a table, by options or as in a fit, and give them roles."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -14,8 +15,11 @@ from mmcnb.tables.dates import CLOCK_FORMAT
 from mmcnb.tables.decide import DOUBTFUL_DATES, Decision
 from mmcnb.tables.notes import option_with
 from mmcnb.tables.options import TableOptions
+from mmcnb.tables.record_columns import IDENTIFIES, NUMBERS_ROWS
 
 UNNAMED = ("", "Unnamed: 0")  # the first column, of names of rows
+ORDERED_DATE = re.compile("%[dm][-/.]%[dm][-/.]%[yY]")
+LEAST_FEATURES = 2  # that remain beside columns that describe the record
 TYPE_OF_PLAIN_CELLS = {"flag": BOOL, "number": FLOAT64}
 # Kinds that a column of a fit may have in other rows.
 ALIKE = {
@@ -75,11 +79,7 @@ def choose_columns(
 
     kept = table.resolve(options.keep, "--keep")
     _check_uses(table, kept, dropped)
-    asked = {*kept, *(features if options.takes_all else ())}
-    columns = [
-        _feature(table, position, options, decisions.get(position), asked)
-        for position in features
-    ]
+    columns = _features(table, features, options, decisions, kept)
     roles = dict.fromkeys(labels, Role.CLASSES) | dict.fromkeys(names, Role.ROW_NAMES)
     for position in range(len(table.names)):
         if position not in features:
@@ -122,6 +122,24 @@ def _column(table: BaseTable, position: int, role: Role) -> TableColumn:
     )
 
 
+def _features(
+    table: BaseTable,
+    positions: Sequence[int],
+    options: TableOptions,
+    decisions: Decisions,
+    kept: Sequence[int],
+) -> list[TableColumn]:
+    """Return columns that may be features, with their roles."""
+    named = {*kept, *(positions if options.asks_columns else ())}
+    asked = {*named, *(positions if options.takes_all else ())}
+    columns = []
+    for position in positions:
+        column = _feature(table, position, options, decisions.get(position), asked)
+        column.is_named = position in named or _asks_for_dates(column, options)
+        columns.append(column)
+    return columns
+
+
 def _feature(
     table: BaseTable,
     position: int,
@@ -138,11 +156,21 @@ def _feature(
         column.form = decision.form
     column.role = role_of(column.kind, options)
     is_doubtful = decision is not None and decision.doubt == DOUBTFUL_DATES
-    if is_doubtful and options.dates != "drop":
+    if is_doubtful and options.use_of_dates != "drop":
         column.role = Role.REFUSED if column.is_asked else Role.LEFT_OUT
         column.why = DOUBTFUL_DATES
         column.can_be_kept = False
     return column
+
+
+def _asks_for_dates(column: TableColumn, options: TableOptions) -> bool:
+    """Whether an option asks for a column of dates, or says what they begin with."""
+    if column.kind != "date":
+        return False
+    formats = () if column.form is None else column.form.formats
+    has_order = any(map(ORDERED_DATE.match, formats))
+    is_given = has_order and options.order_of_dates != ""
+    return options.use_of_dates == "epoch" or is_given
 
 
 def _check_uses(table: BaseTable, used: list[int], dropped: list[int]) -> None:
@@ -203,6 +231,32 @@ def check_features(table: BaseTable, columns: Sequence[TableColumn]) -> None:
         f"{table.name}: no column is left as a feature: {remedy}"
         f"{''.join(reasons[:10])}."
     )
+
+
+def leave_out_records(features: Sequence[TableColumn]) -> None:
+    """Leave out the columns that describe the record, as far as others remain.
+
+    If fewer than two remain, those stay whose values repeat most, because they are the
+    least likely to be names of rows or moments. Numbers of rows stay if nothing else
+    is left.
+    """
+    taken = [column for column in features if not column.why]
+    records = [column for column in taken if column.record is not None]
+    n_left = len(taken) - len(records)
+    for column in sorted(records, key=_certainty):
+        assert column.record is not None
+        n_least = 1 if column.record.why == NUMBERS_ROWS else LEAST_FEATURES
+        if n_left < n_least:
+            n_left += 1
+        else:
+            column.why = column.record.why
+
+
+def _certainty(column: TableColumn) -> tuple[bool, float, bool]:
+    """Return how certain it is that a column describes the record, for an order."""
+    assert column.record is not None
+    why = column.record.why
+    return why == NUMBERS_ROWS, column.record.share, why == IDENTIFIES
 
 
 def encoded_columns(

@@ -1,6 +1,5 @@
 """Columns of a table: the kind of their values, their role, and their numbers."""
 
-import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import Enum
@@ -17,14 +16,12 @@ from mmcnb.tables.arrow import FLOAT64, TEXT, kind_of
 from mmcnb.tables.dates import seconds_of_typed
 from mmcnb.tables.decide import Decision
 from mmcnb.tables.options import TableOptions
+from mmcnb.tables.record_columns import NUMBERS_ROWS, RecordSign
 
 MOST_DISTINCT = 1000  # more different values are not counted, and are not categories
 GAP = ""  # the category of missing texts
-NUMBERS_ROWS = "it numbers the rows"  # why a column is left out
 MOST_LEVELS = 7  # of an order that are shown
 LEAST_WORDS = 4  # of a text that is a document
-# Names of columns that number things.
-IDENTIFIER = r"(?i)(^|[\W_])(id|uuid|guid)$|(?-i:[a-z]I[dD]$)"
 
 
 class Role(Enum):
@@ -56,9 +53,8 @@ ROLE_OF_TEXTS = {
     "refuse": Role.REFUSED,
 }
 ROLE_OF_DATES = {
+    "auto": Role.SECONDS,  # until it is known whether other columns remain
     "epoch": Role.SECONDS,
-    "day-first": Role.SECONDS,
-    "month-first": Role.SECONDS,
     "drop": Role.LEFT_OUT,
     "refuse": Role.REFUSED,
 }
@@ -69,7 +65,7 @@ def role_of(kind: str, options: TableOptions) -> Role:
     if kind == "text":
         return ROLE_OF_TEXTS[options.categories]
     if kind == "date":
-        return ROLE_OF_DATES[options.dates]
+        return ROLE_OF_DATES[options.use_of_dates]
     return ROLE_OF_KIND[kind]
 
 
@@ -92,6 +88,12 @@ class TableColumn:
         How its texts are read; None if there is nothing to decide.
     is_asked : bool
         Whether it is taken even if it says nothing.
+    is_named : bool
+        Whether it is taken even if it describes the record.
+    record : RecordSign or None
+        How it describes the record, if it does and is not asked for.
+    is_even : bool
+        Whether its numbers look like those of an identifier, and its name does not.
     marks : tuple of float
         Numbers that mark missing values.
     block : str
@@ -128,6 +130,9 @@ class TableColumn:
     decision: Decision | None = None
     form: CellForm | None = None
     is_asked: bool = False
+    is_named: bool = False
+    record: RecordSign | None = None
+    is_even: bool = False
     marks: tuple[float, ...] = ()
     block: str = ""
     known_marks: dict[float, int] = field(default_factory=dict)
@@ -309,30 +314,6 @@ def shown_order(form: CellForm) -> str:
     if len(texts) > MOST_LEVELS:
         texts[MOST_LEVELS - 2 : -1] = ["..."]
     return " < ".join(texts)
-
-
-def names_rows(name: str, numbers: np.ndarray, step: int = 1) -> bool:
-    """Whether numbers only name rows: they count them, or all differ as in an "id".
-
-    ``step`` is the distance of the rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.tables.columns import names_rows
-    >>> names_rows("row", np.arange(20)), names_rows("id", np.arange(20) % 7)
-    (True, False)
-    """
-    if numbers.size < 10:
-        return False
-    # A few mostly show that they are no whole numbers.
-    for values in (numbers[:1000], numbers):
-        if not (np.isfinite(values) & (np.floor(values) == values)).all():
-            return False
-    if (np.diff(numbers) == step).all():
-        return True
-    is_identifier = re.search(IDENTIFIER, name) is not None
-    return is_identifier and np.unique(numbers).size == numbers.size
 
 
 def are_documents(texts: Collection[str], n_rows: int) -> bool:

@@ -395,8 +395,8 @@ def _order_of_fields(
     numeric = [shape for shape in shapes if re.match(r"9{1,2}[-/.]9{1,2}[-/.]9", shape)]
     if not numeric:
         return ""
-    if options.dates in ("day-first", "month-first"):
-        return options.dates.removesuffix("-first")
+    if options.order_of_dates:
+        return options.order_of_dates
     if survey.largest_first > 12 >= survey.largest_second:
         return "day"
     if survey.largest_second > 12 >= survey.largest_first:

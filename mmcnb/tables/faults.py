@@ -94,6 +94,11 @@ class Faults(dict[Hashable, tuple[str, str, int]]):
         first_fault, first_remedy, n_before = self.get(key, (fault, remedy, 0))
         self[key] = (first_fault, first_remedy, n_before + count)
 
+    def forget(self, position: int) -> None:
+        """Remove the faults of a column that is left out."""
+        for key in [key for key in self if _position(key) == position]:
+            del self[key]
+
     def check(self) -> None:
         """Raise if there is a fault, with one sentence for each kind.
 

@@ -24,7 +24,6 @@ from mmcnb.samples.row_index import index_of_frame
 from mmcnb.tables.arrow import kind_of, type_name
 from mmcnb.tables.base import BaseTable, Part, Types, parts_of
 from mmcnb.tables.choose import UNNAMED
-from mmcnb.tables.columns import names_rows
 from mmcnb.tables.held import release_memory
 from mmcnb.tables.look_ahead import Medians
 from mmcnb.tables.nested import flat_batch
@@ -33,6 +32,7 @@ from mmcnb.tables.open import held_table
 from mmcnb.tables.options import NUMBERS_ALONE, OF_FITS, TableOptions, refilling
 from mmcnb.tables.plain_types import has_order, plain_array, texts_of_order
 from mmcnb.tables.reader import TableReader
+from mmcnb.tables.record_columns import are_spread_evenly, sign_of
 from mmcnb.tables.remedies import options_of_frames
 from mmcnb.tables.sentinels import KnownMarks
 
@@ -102,7 +102,8 @@ def _open_columns(
     if _may_be_plain(names, options) and columns and columns[0] not in UNNAMED:
         plain = _plain_rows(frame)
         is_decided = options not in (None, OF_FITS)
-        if plain is not None and not is_decided and _has_known_marks(plain):
+        # Other rows have the marks and the columns of their fit.
+        if plain is not None and not is_decided and _needs_reader(plain, names):
             plain = None
         if plain is not None:
             samples = in_memory(plain.block, FRAME, names)
@@ -173,27 +174,42 @@ def _may_be_plain(names: list[str] | None, options: TableOptions | None) -> bool
 
 
 class PlainRows(NamedTuple):
-    """The rows of a frame of plain numbers, and the kind of each column."""
+    """The rows of a frame of plain numbers, the kind of each column, and medians."""
 
     block: np.ndarray
     kinds: list[str]
+    medians: Medians
+
+
+def _needs_reader(rows: PlainRows, names: list[str] | None) -> bool:
+    """Whether a reader has to mark gaps, or to leave out columns."""
+    return _has_known_marks(rows) or _has_records(rows, names)
+
+
+def _has_records(rows: PlainRows, names: list[str] | None) -> bool:
+    """Whether a column describes the record, or looks so: a reader decides what for."""
+    has_names = names is not None
+    for k, name in enumerate(names or map(str, range(len(rows.kinds)))):
+        if rows.kinds[k] == "number":
+            numbers = rows.medians.column(k)
+            sign = sign_of(name, "number", numbers, rows.medians.step, has_names)
+            if sign is not None or (has_names and are_spread_evenly(numbers)):
+                return True
+    return False
 
 
 def _encoding_of_numbers(
     rows: PlainRows, names: list[str] | None, options: TableOptions | None
 ) -> Encoding:
     """Return the encoding of plain numbers, with medians for the gaps of other rows."""
-    n_columns = len(rows.kinds)
-    medians = Medians(n_columns)
-    for start in range(0, len(rows.block), BLOCK_ROWS):
-        medians.add(rows.block[start : start + BLOCK_ROWS], start)
     columns = []
-    for k, name in enumerate(names or map(str, range(n_columns))):
-        fill = medians.fill(k, "median")
+    for k, name in enumerate(names or map(str, range(len(rows.kinds)))):
+        fill = rows.medians.fill(k, "median")
         columns.append(EncodedColumn(name, rows.kinds[k], fill=fill))
     donors = None
     if options is not None and options.missing == "neighbors":
-        donors = make_donors(medians.some_rows(), [None] * n_columns)
+        n_categories = [None] * len(rows.kinds)
+        donors = make_donors(rows.medians.some_rows(), n_categories)
     return Encoding(
         tuple(columns), (), names is not None, is_ordered=True, donors=donors
     )
@@ -202,24 +218,30 @@ def _encoding_of_numbers(
 def _plain_rows(frame: Any) -> PlainRows | None:
     """Return the rows of a frame of plain numbers; None if it needs a reader.
 
-    It needs one if a column has gaps or other values, or only names the rows.
+    It needs one if a column has gaps or other values.
     """
     kinds = []
-    for name, column in zip(column_labels(frame), _arrays(frame), strict=True):
+    for column in _arrays(frame):
         if not _is_plain(column):
             return None
-        if names_rows(str(name), np.asarray(column) * 1):
-            return None
         kinds.append(kind_of(column.type))
+    block = _block_of_numbers(frame)
+    medians = Medians(len(kinds))
+    for start in range(0, len(block), BLOCK_ROWS):
+        medians.add(block[start : start + BLOCK_ROWS], start)
+    return PlainRows(block, kinds, medians)
+
+
+def _block_of_numbers(frame: Any) -> np.ndarray:
+    """Return the columns of plain numbers as one array, without a copy if possible."""
     pandas_types = set(getattr(frame, "dtypes", ()))
     if len(pandas_types) == 1 and _is_of_numpy(pandas_types.pop()):
         rows = frame.to_numpy(copy=False)
         if rows.flags.c_contiguous:
-            return PlainRows(rows, kinds)
+            return rows
     values = list(map(np.asarray, _arrays(frame)))
     dtypes = [column.dtype for column in values]
-    block = np.stack(values, axis=1, dtype=block_dtype(*dtypes))
-    return PlainRows(block, kinds)
+    return np.stack(values, axis=1, dtype=block_dtype(*dtypes))
 
 
 def _has_known_marks(rows: PlainRows) -> bool:

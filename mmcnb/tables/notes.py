@@ -10,6 +10,7 @@ from mmcnb.tables.columns import Role, TableColumn, shown_order
 from mmcnb.tables.decide import DOUBTFUL_DATES
 from mmcnb.tables.marks import mark_as_argument
 from mmcnb.tables.options import TableOptions
+from mmcnb.tables.record_columns import IS_DATED
 
 MOST_NAMED = 10  # columns named in a sentence; of others the number
 
@@ -36,7 +37,8 @@ def notes_of_columns(
     """
     notes: list[str] = []
     if options.encoding is None:
-        notes += [*_left_out(table, columns), *_units(table, columns)]
+        for sentences_of in (_left_out, _records_taken, _even_numbers, _units):
+            notes += sentences_of(table, columns)
         notes += _orders(table, columns, options)
         for sentences in (_commas, _wrong_cells, _doubts, _marks_as_texts):
             notes += sentences(columns)
@@ -93,11 +95,45 @@ def _left_out(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator[str]
     if kept:
         it = "them" if len(kept) > 1 else "it"
         sentence += f"; {option_with(table, 'keep', kept)} takes {it}"
+    if any(column.why == IS_DATED for column in left_out):
+        sentence += "; dates='epoch' of mmcnb.read_table (--dates epoch) takes dates"
     yield sentence
     if any(column.why == DOUBTFUL_DATES for column in left_out):
         yield (
             "dates='day-first' or dates='month-first' of mmcnb.read_table (--dates "
             "day-first or --dates month-first) says what comes first in these dates"
+        )
+
+
+def _records_taken(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator[str]:
+    """Yield a sentence about columns of the record that stay, as others are few."""
+    features = [column for column in columns if column.is_feature]
+    records = []
+    reasons = []
+    for column in features:
+        if column.record is not None:
+            records.append(column)
+            reasons.append(f"{column.name!r} ({column.record.why})")
+    if not records:
+        return
+    verb = "takes" if len(records) == 1 else "take"
+    sentence = f"{listed(reasons)} {verb} part, as few columns would remain"
+    if len(features) > len(records):
+        it = "them" if len(records) > 1 else "it"
+        sentence += f"; {option_with(table, 'drop', records)} leaves {it} out"
+    yield sentence
+
+
+def _even_numbers(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator[str]:
+    """Yield a sentence about numbers that are spread as evenly as identifiers."""
+    features = [column for column in columns if column.is_feature]
+    even = [column for column in features if column.is_even]
+    if 0 < len(even) < len(features):
+        names = listed([repr(column.name) for column in even])
+        it = "them" if len(even) > 1 else "it"
+        yield (
+            f"all numbers of {names} differ and are spread evenly, as identifiers are; "
+            f"{option_with(table, 'drop', even)} leaves {it} out"
         )
 
 

@@ -169,7 +169,7 @@ def read_table(  # noqa: PLR0913
     sheet: str | int | None = None,
     missing: str = "auto",
     categories: str = "auto",
-    dates: str = "epoch",
+    dates: Any = "auto",
     dtype: Any = None,
     element: str | None = None,
     memory_limit: str | int | None = None,
@@ -190,7 +190,8 @@ def read_table(  # noqa: PLR0913
     columns : {None, "all"} or list of str or int, default=None
         Columns to take as features, in this order, by name or by number from 0. One
         text may contain several names between commas. None leaves out texts of many
-        values, numbers of rows and empty columns, "all" takes these too.
+        values, empty columns and, in tables with names, columns that describe the
+        record: dates, numbers of rows and identifiers. "all" takes these too.
     drop : list of str or int, default=None
         Columns to leave out.
     keep : list of str or int, default=None
@@ -241,10 +242,13 @@ def read_table(  # noqa: PLR0913
         A column of text becomes one column of 0 and 1 for each text, in sorted order.
         "auto" leaves out texts of more than 30 values, or of more than 10 in fewer than
         100 rows a value. "refuse" takes no text.
-    dates : {"epoch", "day-first", "month-first", "drop", "refuse"}, default="epoch"
-        "epoch" makes dates seconds since 1970, "drop" leaves them out, and "refuse"
-        takes none. "day-first" and "month-first" are "epoch", and say how dates such as
-        3/4/2025 are read; without them the whole column decides it.
+    dates : str or list of str, default="auto"
+        "auto" leaves dates out if the table has names, because they mostly say when a
+        row was recorded; ``keep`` and ``columns`` take them as seconds since 1970.
+        "epoch" takes all dates, "drop" leaves them out without a word, and "refuse" is
+        an error. "day-first" and "month-first" say how dates such as 3/4/2025 are read,
+        and take these; without them the whole column decides it. A list may have both:
+        ``["epoch", "day-first"]``.
     dtype : {None, "float32", "float64"}, default=None
         None is float32 for CSV text, or float64 if float32 would merge its numbers, and
         for others as the columns are.

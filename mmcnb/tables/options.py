@@ -20,8 +20,9 @@ CHOICES = {
     "decimal": (".", ","),
     "dtype": (None, "float32", "float64"),
     "categories": ("auto", "one-hot", "refuse"),
-    "dates": ("epoch", "day-first", "month-first", "drop", "refuse"),
 }
+USES_OF_DATES: tuple[str, ...] = ("auto", "epoch", "drop", "refuse")
+ORDERS_OF_DATES: tuple[str, ...] = ("day-first", "month-first")
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class TableOptions:
     delimiter: str | None = None
     missing: str = "auto"
     categories: str = "auto"
-    dates: str = "epoch"
+    dates: Any = ("auto",)
     dtype: Any = None
     skip_lines: int | None = None
     codec: str | None = None
@@ -64,6 +65,7 @@ class TableOptions:
             fields["dtype"] = np.dtype(self.dtype).name
         for name in LISTS:
             fields[name] = _as_tuple(name, fields[name])
+        fields["dates"] = _words_of_dates(self.dates)
         if self.orders is not None:
             fields["orders"] = _as_orders(self.orders)
         if self.na_values is not None:
@@ -88,6 +90,18 @@ class TableOptions:
         """Whether columns are chosen by name or number, and not by rules."""
         return self.columns not in (None, ("auto",), ("all",))
 
+    @property
+    def use_of_dates(self) -> str:
+        """What dates become: "auto", "epoch", "drop" or "refuse"."""
+        uses = [word for word in self.dates if word in USES_OF_DATES]
+        return uses[-1] if uses else "auto"
+
+    @property
+    def order_of_dates(self) -> str:
+        """What comes first in dates such as 3/4/2025: "day", "month" or ""."""
+        orders = [word for word in self.dates if word in ORDERS_OF_DATES]
+        return orders[-1].removesuffix("-first") if orders else ""
+
     def marks_of(self, column: str) -> tuple[str, ...]:
         """Return the marks of missing values that are given for a column."""
         marks: list[str] = []
@@ -104,9 +118,14 @@ class TableOptions:
         return tuple(marks.filter(is_number).cast(FLOAT64).to_pylist())
 
     @property
+    def asks_columns(self) -> bool:
+        """Whether columns are asked for, by name or all of them."""
+        return self.columns not in (None, ("auto",))
+
+    @property
     def takes_all(self) -> bool:
         """Whether columns are asked for, by name or all of a kind."""
-        return self.columns not in (None, ("auto",)) or self.categories == "one-hot"
+        return self.asks_columns or self.categories == "one-hot"
 
 
 def named_options(options: Mapping[str, Any]) -> TableOptions:
@@ -174,6 +193,18 @@ def _as_tuple(name: str, values: Any) -> tuple[Any, ...] | None:
             f"{name}={shown(values)} is not a list: give names or numbers of columns."
         )
     return tuple(values)
+
+
+def _words_of_dates(dates: Any) -> tuple[str, ...]:
+    """Return what dates become and what comes first in them; the last word counts."""
+    words = dates.split(",") if isinstance(dates, str) else dates
+    words = tuple(words) if np.iterable(words) else (words,)
+    words = tuple(dict.fromkeys(word or "auto" for word in words)) or ("auto",)
+    for word in words:
+        if word not in USES_OF_DATES + ORDERS_OF_DATES:
+            listed = " or ".join(map(repr, USES_OF_DATES + ORDERS_OF_DATES))
+            raise InputError(f"dates={shown(dates)} is unknown: give {listed}.")
+    return words
 
 
 def _as_marks(values: Any) -> tuple[Any, ...]:

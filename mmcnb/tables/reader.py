@@ -31,17 +31,16 @@ from mmcnb.tables.choose import (
     check_features,
     choose_columns,
     decisions_asked_for,
+    leave_out_records,
 )
 from mmcnb.tables.classes import ClassLabels
 from mmcnb.tables.columns import (
     GAP,
     MOST_DISTINCT,
-    NUMBERS_ROWS,
     Role,
     TableColumn,
     are_documents,
     float32_merges,
-    names_rows,
 )
 from mmcnb.tables.decide import Decision, decide_forms, wrong_cells_allowed
 from mmcnb.tables.faults import FAULTS, Faults
@@ -57,6 +56,7 @@ from mmcnb.tables.marks import (
 from mmcnb.tables.notes import listed, notes_of_columns
 from mmcnb.tables.numbers import WHOLE
 from mmcnb.tables.options import TableOptions
+from mmcnb.tables.record_columns import are_spread_evenly, sign_of
 from mmcnb.tables.sentinels import KnownMarks
 from mmcnb.tables.survey import Survey
 
@@ -162,7 +162,9 @@ class TableReader:
         """Whether all rows must be seen before it is known what columns become."""
         if self._options.encoding is not None:
             return False
-        if self._fills or not self._options.takes_all or self._searched_for_marks():
+        if self._fills or not self._options.asks_columns:
+            return True
+        if self._searched_for_marks():
             return True
         return any(column.type_to_read == TEXT for column in self.features)
 
@@ -686,21 +688,19 @@ class TableReader:
                     column.gaps = int(medians.n_gaps[k])
             else:
                 self._decide_number(column, k, medians)
-        self.faults.check()
         self._leave_columns_out()
         if self._missing == "neighbors":
             self._donors = self._donors_of(categories, medians)
         self._take(self.columns)
 
     def _leave_columns_out(self) -> None:
-        """Leave out the columns that say nothing."""
-        if all(column.why for column in self.features):
-            # Numbers of rows are better than nothing.
-            for column in self.features:
-                column.why = column.why.replace(NUMBERS_ROWS, "")
+        """Leave out the columns that say nothing, or that describe the record."""
+        leave_out_records(self.features)
         for column in self.features:
-            if column.why:
+            if column.why and column.role is not Role.REFUSED:
                 column.role = Role.LEFT_OUT
+                self.faults.forget(column.position)
+        self.faults.check()
         check_features(self.table, self.columns)
 
     def _donors_of(self, categories: Categories, medians: Medians) -> Donors:
@@ -808,9 +808,16 @@ class TableReader:
             else:
                 column.fill = fill
                 column.gaps = int(medians.n_gaps[k])
-        is_number = column.kind == "number"
-        if is_number and names_rows(column.name, medians.column(k), medians.step):
-            self._leave_out(column, NUMBERS_ROWS)
+        has_unit = column.form is not None and column.form.factors
+        if column.is_named or has_unit or column.block:
+            return
+        numbers = medians.column(k)
+        has_names = self.table.has_names
+        column.record = sign_of(
+            column.name, column.kind, numbers, medians.step, has_names
+        )
+        if column.record is None and column.kind == "number" and has_names:
+            column.is_even = are_spread_evenly(numbers)
 
     def _check_order(self, column: TableColumn) -> None:
         """Note a fault if too many texts are not in the order that is given."""

@@ -274,9 +274,8 @@ def customers(n=300, seed=0):
 @pytest.mark.parametrize("scale", [None, "auto"])
 def test_each_kind_of_column_has_its_words_and_units_whatever_the_scale(scale):
     table, y = customers()
-    model = mmcnb.MaximumMarginClustering(N_CLUSTERS, scale=scale, random_state=0).fit(
-        table
-    )
+    model = mmcnb.MaximumMarginClustering(N_CLUSTERS, scale=scale, random_state=0)
+    model.fit(table, keep="joined")
     explanation = model.explain(table, y)
     low, middle, high = explanation.clusters["sentence"]
     assert low.startswith("Cluster 0 (33 %): ")

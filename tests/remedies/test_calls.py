@@ -227,6 +227,22 @@ SITUATIONS = {
     "numbers of rows in a frame": Situation(
         with_column("range(len(frame))"), FIT, "it numbers the rows); keep=['what']"
     ),
+    "dates in a frame": Situation(
+        "records", FIT, "recorded), 'customer_id' (it is an", n_attempts=2
+    ),
+    "dates of a frame that stay": Situation(
+        "records[['entered', 'a']]",
+        FIT,
+        "'entered' (its dates say when rows were recorded) takes part",
+    ),
+    "an identifier of a frame that stays": Situation(
+        "records[['customer_id', 'a']]", FIT, "takes part, as few columns would remain"
+    ),
+    "even numbers in a frame": Situation(
+        "records.rename(columns={'customer_id': 'c', 'order': 'ref'})",
+        FIT,
+        "all numbers of 'ref' differ and are spread evenly",
+    ),
     "units in a frame": Situation(
         with_column("[f'{k % 7} kg' for k in range(len(frame))]"),
         FIT,
@@ -337,7 +353,7 @@ SITUATIONS = {
         FILE,
         FIT,
         "numbers such as 1,234 were read with",
-        rows=lines("age;what", lambda k: f"{k % 5};1,{100 + 9 * k}"),
+        rows=lines("age;what", lambda k: f"{k % 5};1,{100 + k * k % 800}"),
     ),
     "a longer header": Situation(
         FILE,
@@ -378,7 +394,7 @@ SITUATIONS = {
         "mmcnb.read_table(X, dates='iso')",
         "dates='iso' is unknown",
         choices,
-        n_attempts=5,
+        n_attempts=6,
     ),
     "unknown gaps": Situation(
         FILE,
@@ -760,6 +776,16 @@ def names():
     frame = pd.DataFrame(B, columns=["a", "b", "c"])
     texts = frame.assign(plan=np.array(["x", "y", "z"])[np.arange(150) % 3])
 
+    records = pd.DataFrame(
+        {
+            "entered": pd.Timestamp("2024") + pd.to_timedelta(random.random(400), "D"),
+            "customer_id": random.integers(1000, 1200, 400),
+            "a": random.normal(size=400),
+            "b": random.normal(size=400),
+            "order": random.permutation(10**5)[:400],
+        }
+    )
+
     def spoilt(value):
         X = B.copy()
         X[3, 1] = value
@@ -779,6 +805,7 @@ def names():
         "counts": scipy.sparse.csr_array(words),
         "frame": frame,
         "texts": texts,
+        "records": records,
         "spoilt": spoilt,
         "wrong_csr": wrong_csr,
         "distances": scipy.spatial.distance.cdist(B, B),

@@ -219,6 +219,36 @@ SITUATIONS = {
         rows=beside(day),
         n_attempts=2,
     ),
+    "dates": Situation(
+        CONVERT,
+        "'what' (its dates say when rows were recorded)",
+        rows=lines(
+            "age,pay,what", lambda k: f"{numbers(k)},2025-01-{1 + k * k % 28:02}"
+        ),
+        n_attempts=2,
+    ),
+    "dates that stay": Situation(
+        CONVERT,
+        "'what' (its dates say when rows were recorded) takes part",
+        rows=beside(lambda k: f"2025-01-{1 + k * k % 28:02}"),
+    ),
+    "days or months beside others": Situation(
+        CONVERT,
+        "says what comes first in these dates",
+        rows=lines("age,pay,what", lambda k: f"{numbers(k)},{day(k)}"),
+        n_attempts=2,
+    ),
+    "days or months kept": Situation(
+        f"{CONVERT} --keep what",
+        "'1/1/2025' may have the day or the month first",
+        rows=lines("age,pay,what", lambda k: f"{numbers(k)},{day(k)}"),
+        n_attempts=2,
+    ),
+    "an identifier": Situation(
+        CONVERT,
+        "'code' (it is an identifier by its name and values)",
+        rows=lines("age,pay,code", lambda k: f"{numbers(k)},{7 * k * k % 997}"),
+    ),
     "documents": Situation(
         f"{CONVERT} --columns all",
         "its texts are documents",
@@ -253,7 +283,7 @@ SITUATIONS = {
     "one comma in each number": Situation(
         CONVERT,
         "numbers such as 1,234 were read with",
-        rows=lines("age;what", lambda k: f"{k % 5};1,{100 + 9 * k}"),
+        rows=lines("age;what", lambda k: f"{k % 5};1,{100 + k * k % 800}"),
     ),
     "texts that mark gaps": Situation(
         CONVERT,
@@ -344,7 +374,7 @@ SITUATIONS = {
         f"{CONVERT} --missing zero", "invalid choice: 'zero'", choices, n_attempts=5
     ),
     "an unknown treatment of dates": Situation(
-        f"{CONVERT} --dates iso", "invalid choice: 'iso'", choices, n_attempts=5
+        f"{CONVERT} --dates iso", "invalid choice: 'iso'", choices, n_attempts=6
     ),
     "an unknown treatment of texts": Situation(
         f"{CONVERT} --categories x", "invalid choice: 'x'", choices, n_attempts=3

@@ -1,0 +1,206 @@
+"""Columns that describe the record, not the thing: dates, counters and identifiers.
+
+They would split a table into early and late rows, or into low and high numbers. They
+are left out unless they are asked for, or unless too few columns would remain.
+"""
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+NUMBERS_ROWS = "it numbers the rows"
+IDENTIFIES = "it is an identifier by its name and values"
+IS_DATED = "its dates say when rows were recorded"
+LEAST_ROWS = 10  # for numbers of rows and names of things
+MOST_CLASSES = 50  # different numbers that an identifier exceeds if some are equal
+LEAST_EVEN = 300  # rows of which it is seen whether numbers are spread evenly
+# Kolmogorov's distance times the root of the number of rows: nine tenths of uniform
+# samples stay below it, and normal ones of 300 rows are near 3.
+MOST_UNEVEN = 1.22
+# Greenwood's statistic times the number of rows: 2 for uniform samples, whose deviation
+# is 0.12 at 300 rows, and 8 for nine groups.
+MOST_GREENWOOD = 2.5
+
+# Words of identifiers, in English and German.
+IDENTIFYING = re.compile(
+    r"(?:ids?|uid|guid|uuid|key|\w*code|zip|plz|postleitzahl|phone|telephone|tel|telefon|"
+    r"fax|ssn|isbn|ean|gtin|upc|sku|iban|imei|vin|mrn|serial|kennung|kennziffer|"
+    r"\w+nummer|\w+nr|\w+number|"
+    r"(?:account|article|artikel|case|client|cust|customer|device|employee|event|game|"
+    r"image|invoice|item|kunden|member|movie|object|order|patient|person|player|post|"
+    r"product|record|row|sample|session|store|student|subject|ticket|track|"
+    r"transaction|user|vendor|visitor)(?:id|key|no|num))\d*"
+)
+# These identify if they stand behind another word, or alone: "number_rooms" and
+# "no_show" are counts and flags.
+OF_NUMBERS = re.compile("no|nr|num|number|nummer|numero|numéro")
+# Names with such a word are of quantities, as in zip_income and keys per minute.
+QUANTITY = re.compile(
+    "amount|anzahl|average|avg|calls|counts?|coverage|density|distance|duration|income|"
+    "len|length|lines|max|mean|median|min|minutes|n|of|par|per|percent|pct|population|"
+    "pro|price|quantity|rate|ratio|score|share|size|std|sum|time|total|usage|value|von"
+)
+
+
+class RecordSign(NamedTuple):
+    """Why a column describes the record, and how many of its values differ.
+
+    Attributes
+    ----------
+    why : str
+    share : float
+        Of its values, how many are different: 1 if all are.
+    """
+
+    why: str
+    share: float
+
+
+def words_of(name: str) -> list[str]:
+    """Return the words of a name, in lower case.
+
+    Examples
+    --------
+    >>> from mmcnb.tables.record_columns import words_of
+    >>> words_of("KundenNr"), words_of("customer_ID"), words_of("order no.")
+    (['kunden', 'nr'], ['customer', 'id'], ['order', 'no'])
+    """
+    parts = re.sub(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
+    return re.findall(r"[^\W_]+", parts.casefold())
+
+
+def is_identifying(name: str) -> bool:
+    """Whether the name of a column is that of an identifier, such as "customer id".
+
+    Examples
+    --------
+    >>> from mmcnb.tables.record_columns import is_identifying
+    >>> is_identifying("order_number"), is_identifying("number of orders")
+    (True, False)
+    >>> is_identifying("customerId"), is_identifying("amount_paid")
+    (True, False)
+    """
+    words = words_of(name)
+    if any(map(QUANTITY.fullmatch, words)):
+        return False
+    if len(words) == 1 and OF_NUMBERS.fullmatch(words[0]):
+        return True
+    if any(map(OF_NUMBERS.fullmatch, words[1:])):
+        return True
+    return any(map(IDENTIFYING.fullmatch, words))
+
+
+def counts_rows(numbers: np.ndarray, step: int = 1, any_step: bool = True) -> bool:
+    """Whether whole numbers without gaps count their rows in equal steps.
+
+    Parameters
+    ----------
+    numbers : ndarray
+    step : int, default=1
+        Distance of the rows.
+    any_step : bool, default=True
+        Whether they may count in other steps than 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.tables.record_columns import counts_rows
+    >>> counts_rows(np.arange(90, 0, -3)), counts_rows(np.arange(30) ** 2)
+    (True, False)
+    """
+    if numbers.size < LEAST_ROWS or not np.isfinite(numbers[:2]).all():
+        return False
+    rise = numbers[1] - numbers[0]
+    is_step = rise == step or (any_step and rise != 0 and rise % step == 0)
+    if not is_step or numbers[0] % 1 != 0:
+        return False
+    # A few rows mostly show that they do not count.
+    for values in (numbers[:1000], numbers):
+        if not np.isfinite(values).all() or (np.diff(values) != rise).any():
+            return False
+    return True
+
+
+def are_names(numbers: np.ndarray) -> bool:
+    """Whether numbers can be names: whole, and nearly all different or very many.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.tables.record_columns import are_names
+    >>> are_names(np.arange(200) % 70), are_names(np.arange(200) % 7)
+    (True, False)
+    """
+    if not _are_whole(numbers):
+        return False
+    known = numbers[np.isfinite(numbers)]
+    n_different = np.unique(known).size
+    if n_different > MOST_CLASSES:
+        return True
+    return known.size >= LEAST_ROWS and n_different == known.size
+
+
+def are_spread_evenly(numbers: np.ndarray) -> bool:
+    """Whether numbers are whole, all different, and spread evenly over their range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.tables.record_columns import are_spread_evenly
+    >>> numbers = np.random.default_rng(0).permutation(10**6)[:500] * 1.0
+    >>> are_spread_evenly(numbers), are_spread_evenly(numbers**2)
+    (True, False)
+    """
+    if numbers.size < LEAST_EVEN or not _are_whole(numbers):
+        return False
+    known = np.sort(numbers[np.isfinite(numbers)])
+    if known.size < LEAST_EVEN or (np.diff(known) == 0).any():
+        return False
+    places = (known - known[0]) / (known[-1] - known[0])
+    # Kolmogorov's distance to the uniform distribution over the range, and Greenwood's
+    # sum of squared gaps, which sees many groups.
+    distance = np.abs(np.linspace(0, 1, known.size) - places).max()
+    gaps = np.diff(places)
+    is_uniform = distance * known.size**0.5 <= MOST_UNEVEN
+    return bool(is_uniform and known.size * (gaps**2).sum() <= MOST_GREENWOOD)
+
+
+def _are_whole(numbers: np.ndarray) -> bool:
+    # A few mostly show that they are not.
+    for values in (numbers[:1000], numbers):
+        with np.errstate(over="ignore"):  # infinite numbers are not whole
+            known = values[~np.isnan(values)].astype(np.float32)  # as those of text
+        if not (np.isfinite(known) & (np.floor(known) == known)).all():
+            return False
+    return True
+
+
+def sign_of(
+    name: str, kind: str, numbers: np.ndarray, step: int, has_names: bool
+) -> RecordSign | None:
+    """Return why a column describes the record; None if it does not.
+
+    Parameters
+    ----------
+    name : str
+    kind : str
+        Of its values: number, date and others.
+    numbers : ndarray
+        Its values, ``step`` rows apart.
+    step : int
+    has_names : bool
+        Whether the table has names. Without them only numbers 1, 2, 3 ... do.
+    """
+    why = ""
+    if kind == "date":
+        why = IS_DATED if has_names else ""
+    elif kind == "number":
+        if counts_rows(numbers, step, any_step=has_names):
+            why = NUMBERS_ROWS
+        elif has_names and is_identifying(name) and are_names(numbers):
+            why = IDENTIFIES
+    if not why:
+        return None
+    known = numbers[~np.isnan(numbers)]
+    return RecordSign(why, np.unique(known).size / max(1, known.size))
