@@ -1,6 +1,6 @@
 """Raw tables of six kinds, with columns as they are, standardised, or by ``scale="auto"``.
 
-``python -m benchmarks columns [--quick] [--seeds N] [--part NAME ...]`` has five
+``python -m benchmarks columns [--quick] [--seeds N] [--part NAME ...]`` has six
 sections:
 
 sets   made tables with flags, text and dates; made numbers with units and long tails;
@@ -14,6 +14,8 @@ mixed  tables of numbers beside flags and text, whole and with gaps in a fifth o
        cells of every second column, by ours and by peers made for such tables: PAM on
        Gower's distance, KAMILA, k-prototypes, latent classes (StepMix), and k-means on
        the factors of mixed data. A table has the means by kind
+surveys  answers from 1 to 5 as numbers, as texts and as ordered texts, beside an age
+       and a score, and two real tables: with scales, and as if none were known
 flags  of the same fits: how many failed and how many good partitions have a trust that
        names columns which alone make the clusters
 texts  the step of texts beside numbers, as "auto" decides it and at fixed lengths: made
@@ -42,7 +44,12 @@ from benchmarks.libraries import UMAP_DENSITY
 from benchmarks.methods import FRONT_DOOR, GOWER, KMEANS, estimator
 from benchmarks.protocol import compile_seconds, facts, fit, timed
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
-from benchmarks.studies import _columns_costs, _columns_peers, _columns_texts
+from benchmarks.studies import (
+    _columns_costs,
+    _columns_peers,
+    _columns_surveys,
+    _columns_texts,
+)
 from benchmarks.studies._columns_costs import AUTO, NONE, SCALES, STANDARD
 from benchmarks.studies._columns_sets import (
     MIXED,
@@ -156,6 +163,9 @@ SECTIONS = {
     SETS: Section(grid, compute, tables_of_sets),
     "mixed": Section(
         _columns_peers.grid, _columns_peers.compute, _columns_peers.tables
+    ),
+    "surveys": Section(
+        _columns_surveys.grid, _columns_surveys.compute, _columns_surveys.tables
     ),
     "flags": Section(grid_of_flags, compute, tables_of_flags),
     "texts": Section(
