@@ -3,9 +3,10 @@
 Its columns, the barcodes, become the rows.
 """
 
+import shlex
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -75,18 +76,22 @@ def choose_features(
         return Features(unique_names(names), None)
     kept = np.array([name == wanted for name in types])
     if element is None:
-        others = []
-        for name, count in counts.items():
-            if name != GENES:
-                others.append(f"{name!r} ({count:,})")
-        warnings.warn(
-            f"{place} has features of several types, and {', '.join(others)} are left "
-            "out: to take these, name one with element (--element).",
-            ClusterWarning,
-            stacklevel=2,
-        )
+        _warn_of_others(place, counts)
     chosen = [name for name, is_kept in zip(names, kept, strict=True) if is_kept]
     return Features(unique_names(chosen), kept)
+
+
+def _warn_of_others(place: str, counts: Mapping[str, int]) -> None:
+    """Warn that features of other types than genes are left out."""
+    others = [name for name in counts if name != GENES]
+    listed = ", ".join(f"{name!r} ({counts[name]:,})" for name in others)
+    option = shlex.quote(others[0])
+    warnings.warn(
+        f"{place} has features of several types, and {listed} are left out: give "
+        f"element={others[0]!r} (--element {option}) to take these instead.",
+        ClusterWarning,
+        stacklevel=3,
+    )
 
 
 def unique_names(names: Sequence[str]) -> list[str]:

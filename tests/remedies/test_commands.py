@@ -69,6 +69,16 @@ SITUATIONS = {
         by_hand("give counts/matrix.mtx", "counts", "counts/matrix.mtx"),
         files={"counts/matrix.mtx": MATRIX, "counts/barcodes.tsv": b"C1\nC2\n"},
     ),
+    "features of several types": Situation(
+        "convert counts rows.zarr --overwrite",
+        "'Antibody Capture' (1) are left out",
+        files={
+            "counts/matrix.mtx": MATRIX,
+            "counts/barcodes.tsv": b"C1\nC2\n",
+            "counts/features.tsv": b"E1\tG1\tGene Expression\n"
+            b"E2\tG2\tGene Expression\nE3\tCD3\tAntibody Capture\n",
+        },
+    ),
     "a matrix below a folder": Situation(
         "convert study rows.zarr --overwrite",
         "has a matrix in a folder below it",
