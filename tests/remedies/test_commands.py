@@ -134,7 +134,7 @@ SITUATIONS = {
         f"{CONVERT} --skip-lines 100", "has 41 lines", instead_of("--skip-lines")
     ),
     "no such line of names": Situation(
-        f"{CONVERT} --header maybe", "invalid choice: 'maybe'", choices, n_attempts=2
+        f"{CONVERT} --header maybe", "header='maybe' is unknown", choices, n_attempts=2
     ),
     # Encodings and marks of CSV files
     "not UTF-8": Situation(
