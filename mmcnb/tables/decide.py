@@ -46,8 +46,9 @@ SECOND_NUMBER = re.compile(r"[^A-Za-z^]\d")
 WHOLE_SHAPE = re.compile("\x1f9+$")
 DOUBTFUL_DATES = "its dates may have the day or the month first"
 # Marks of decimals and thousands, the likely ones first.
+PLAIN_FORMAT = (".", "")
 FORMATS = (
-    (".", ""),
+    PLAIN_FORMAT,
     (".", ","),
     (".", " "),
     (".", "'"),
@@ -255,18 +256,13 @@ def _decide_numbers(
     n_least = survey.n_cells - n_allowed
     if survey.numbers.total + survey.n_infinite < n_least:
         return None
-    passing: dict[tuple[str, str], Units] = {}
-    for decimal, thousands in formats_to_try(options):
-        units = _units(survey, decimal, thousands)
-        if units.n_cells + survey.n_infinite >= n_least:
-            passing[decimal, thousands] = units
-            if not thousands and decimal == ".":
-                break
+    passing = _formats_of_most(survey, options, n_least - survey.n_infinite)
     if not passing:
         return None
     commas = {(".", ","), (",", "")}
-    is_ambiguous = commas <= passing.keys() and options.decimal == "."
     chosen = next(iter(passing))
+    is_plain = chosen == PLAIN_FORMAT
+    is_ambiguous = commas <= passing.keys() and options.decimal == "." and not is_plain
     if is_ambiguous:
         chosen = (",", "") if has_decimal_commas else (".", ",")
     units = passing[chosen]
@@ -285,6 +281,29 @@ def _decide_numbers(
     ]
     decision = _with_wrong(form, survey, units.n_cells + survey.n_infinite, wrong)
     return replace(decision, is_ambiguous=is_ambiguous)
+
+
+def _formats_of_most(
+    survey: Survey, options: TableOptions, n_least: int
+) -> dict[tuple[str, str], Units]:
+    """Return the formats that read the most cells, if they read enough of them.
+
+    A few cells such as 1,234 among plain numbers are numbers, too.
+    """
+    all_units: dict[tuple[str, str], Units] = {}
+    for number_format in formats_to_try(options):
+        units = _units(survey, *number_format)
+        all_units[number_format] = units
+        if number_format == PLAIN_FORMAT and units.n_cells == survey.numbers.total:
+            break
+    most = max(units.n_cells for units in all_units.values())
+    if most < n_least:
+        return {}
+    return {
+        number_format: units
+        for number_format, units in all_units.items()
+        if units.n_cells == most
+    }
 
 
 def formats_to_try(options: TableOptions) -> Iterator[tuple[str, str]]:

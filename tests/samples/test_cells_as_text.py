@@ -125,6 +125,24 @@ def test_a_few_other_cells_are_gaps_and_are_shown(tmp_path, form):
 
 
 @in_both
+@pytest.mark.parametrize(
+    ("rare", "number", "is_doubtful"),
+    [("1,234", 1234, True), ("1,234,567", 1234567, False), ("1 234", 1234, False)],
+)
+def test_rare_numbers_with_thousands_are_numbers(
+    tmp_path, form, rare, number, is_doubtful
+):
+    cells = [str(k * k % 997) for k in range(199)] + [rare]
+    samples = opened(tmp_path, form, cells)
+    assert first_column(samples)[-1] == number
+    notes = " ".join(samples.notes)
+    assert "count as missing" not in notes
+    assert ("numbers such as 1,234" in notes) == is_doubtful
+    cells = [f"{k % 97}.5" for k in range(199)] + ["1,234"]
+    assert first_column(opened(tmp_path, form, cells))[-1] == 1234
+
+
+@in_both
 def test_a_mark_in_many_cells_is_named_with_an_option_that_works(tmp_path, form):
     cells = [str(k * k) for k in range(90)] + ["n.v."] * 10
     samples = opened(tmp_path, form, cells)

@@ -180,6 +180,7 @@ KINDS = {
     "zeros and ones": one_of("0", "1"),
     "a late decimal": late(integers, "1.5"),
     "a late text": late(integers, "abc"),
+    "late thousands": late(floats, "1,234.5"),
     "a late unit": late(integers, "3 kg"),
     "a late gap": late(integers, ""),
 }
