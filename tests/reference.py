@@ -586,16 +586,20 @@ def fill_gaps(rows, scaled, steps, donors, scaled_donors, n_neighbors):
         distances = {}
         for j in range(donors.shape[1]):
             shared = np.flatnonzero(~np.isnan(scaled[i]) & ~np.isnan(donors[:, j]))
-            if np.isnan(donors[c, j]) or not shared.size:
+            if not shared.size:
                 continue
             difference = scaled[i, shared] - scaled_donors[shared, j]
             of_texts = steps[shared] * (difference != 0)
             squares = np.where(steps[shared] > 0, of_texts, difference**2)
             distances[j] = squares.sum() * len(steps) / shared.size
-        nearest = sorted(distances, key=distances.get)[:n_neighbors]
+        known = [j for j in distances if not np.isnan(donors[c, j])]
+        nearest = sorted(known, key=distances.get)[:n_neighbors]
         values = donors[c, nearest].tolist()
-        if values and steps[c] > 0:
+        of_all = sorted(distances.values())[:n_neighbors]
+        if not values or distances[nearest[-1]] > 9 * of_all[-1]:
+            continue
+        if steps[c] > 0:
             filled[i, c] = max(values, key=values.count)  # of equal counts the first
-        elif values:
+        else:
             filled[i, c] = np.mean(values)
     return filled

@@ -143,7 +143,9 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         "number" says why this number was taken, and what is next best. "layers" are
         those of ``layers_``. "trust" is a dict with the "level" ("low", "medium" or
         "high"), the "reason", the "agreement", and the "columns" that make the clusters
-        alone. "scaling" says why columns were scaled, and "columns" how. After a fit
+        alone. "gaps" has the "column", the "share" of
+        gaps and that in each of the "clusters" for columns with gaps, by at most 2,000
+        rows. "scaling" says why columns were scaled, and "columns" how. After a fit
         with ``like``, or `update`, "changes" has a row for each number with rows: the
         "number", the "change" ("kept", "split", "merged", "new" or "gone"), and the
         rows "before", in the fit of ``like``, and "after".

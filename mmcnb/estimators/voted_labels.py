@@ -9,6 +9,8 @@ from mmcnb.choice.noise import find_noise
 from mmcnb.choice.number import ChosenNumber, Request
 from mmcnb.choice.search import Choice, Nodes
 from mmcnb.choice.trust import Trust
+from mmcnb.columns.gap_clusters import gaps_of_clusters
+from mmcnb.columns.gaps import fill_from
 from mmcnb.engine.session import FitResult, FitSession, whole_numbers
 from mmcnb.estimators.sampled_nodes import voting_model
 from mmcnb.features.labelling import label_once, without_noise
@@ -22,6 +24,8 @@ from mmcnb.graph.vote import (
     outlier_offsets,
     vote,
 )
+from mmcnb.samples import open_samples
+from mmcnb.samples.one_hot import widen
 
 USUAL_SHARE = 0.01  # of the rows of the fit are far, by the bound that an update uses
 
@@ -90,7 +94,32 @@ def label_all(
         result = without_noise(session, result)
     report = result.report | voting.report | choice.report(nodes)
     report |= session.treatment.report(session.samples.encoding)
-    return replace(result, report=report | {"left_out": choice.left_out})
+    result = replace(result, report=report | {"left_out": choice.left_out})
+    return _with_gaps(session, result)
+
+
+def _with_gaps(session: FitSession, result: FitResult) -> FitResult:
+    """Report the gaps of each cluster, and doubt clusters that gaps make."""
+    encoding = session.samples.encoding
+    if encoding is None or encoding.donors is None:
+        return result
+    donors = encoding.donors
+    if not np.isnan(donors.rows).any():
+        return result
+    n_categories = [len(column.categories) or None for column in encoding.features]
+    filled = fill_from(donors, donors.rows)
+    rows = open_samples(widen(np.nan_to_num(filled), n_categories))
+    features = result.model.features(rows)
+    labels = result.model.rule.label(features.block(0, features.n_samples))
+    names = [column.name for column in encoding.features]
+    gaps = gaps_of_clusters(donors, names, labels.astype(np.int64))
+    report = result.report | {"gaps": gaps.rows}
+    warnings = result.warnings
+    if gaps.names:
+        reason = f"{gaps.sentence}."
+        report["trust"] = report["trust"] | {"level": "low", "reason": reason}
+        warnings = [f"the clusters may be none: {reason}"]
+    return replace(result, report=report, warnings=warnings)
 
 
 class _VotingNodes(NamedTuple):

@@ -4,6 +4,8 @@ import numpy as np
 
 from mmcnb._numba import njit
 
+FAR = 9.0  # squared distance of donors with a value, over that of all donors
+
 
 @njit()
 def _squared_distances(row, distances, scaled, steps, donors, is_known):
@@ -83,8 +85,10 @@ def fill_gaps(rows, scaled, steps, donors, scaled_donors, n_neighbors):
 
     The distance is the Euclidean one over the columns that both rows have, scaled up by
     their share, as in `sklearn.metrics.pairwise.nan_euclidean_distances`. A gap becomes
-    the mean of the nearest donors, or the most frequent category; it stays if no donor
-    has a value there and a column in common.
+    the mean of the nearest donors, or the most frequent category. It stays if no donor
+    has a value there and a column in common, or if those that have a value are three
+    times as far as the nearest of all donors: a whole group of rows has none then, and
+    values of other groups would cut it in pieces.
 
     Parameters
     ----------
@@ -123,15 +127,20 @@ def fill_gaps(rows, scaled, steps, donors, scaled_donors, n_neighbors):
     nearest = np.empty(n_neighbors, np.int64)
     nearest_distances = np.empty(n_neighbors)
     values = np.empty(n_neighbors)
+    everywhere = np.ones(n_donors)
     for row in range(rows.shape[0]):
         if not np.isnan(rows[row]).any():
             continue
         _squared_distances(row, distances, scaled, steps, plain, is_known)
+        n_near = _nearest_known(distances, everywhere, nearest, nearest_distances)
+        if n_near == 0:
+            continue
+        farthest = FAR * nearest_distances[n_near - 1]
         for c in range(n_columns):
             if not np.isnan(rows[row, c]):
                 continue
             n_found = _nearest_known(distances, is_known[c], nearest, nearest_distances)
-            if n_found == 0:
+            if n_found == 0 or nearest_distances[n_found - 1] > farthest:
                 continue
             total = 0.0
             for k in range(n_found):

@@ -10,6 +10,8 @@ from sklearn.impute import KNNImputer
 from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
+from mmcnb.columns.gap_clusters import gaps_of_clusters
+from mmcnb.columns.gaps import make_donors
 from mmcnb.errors import ClusterWarning, DamagedStoreError, InputError
 from mmcnb.stores import convert
 from mmcnb.stores.report import verify_store
@@ -261,3 +263,36 @@ def test_a_damaged_model_file_with_donors_is_refused():
                 type(donors).restore(others)
     with pytest.raises(InputError, match="another shape"):
         type(donors).restore(arrays | {"donor_unit": np.zeros(3)})
+
+
+def test_a_question_that_one_group_is_never_asked_keeps_the_group_whole(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, N)
+    X = 8.0 * np.eye(3)[y] + rng.normal(size=(N, 3))
+    frame = pd.DataFrame(np.c_[X, 3.0 * y + rng.normal(size=N)], columns=list("abcd"))
+    frame.loc[y == 1, "d"] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ClusterWarning)
+        model = mmcnb.MaximumMarginClustering(random_state=0).fit(frame)
+    assert adjusted_rand_score(y, model.labels_) > 0.95
+    (gaps,) = model.report_["gaps"]
+    assert gaps["column"] == "d"
+    assert sorted(gaps["clusters"]) == pytest.approx([0, 0, 1], abs=0.05)
+    model.save(tmp_path / "model")
+    assert mmcnb.load(tmp_path / "model").report_["gaps"] == [gaps]
+
+
+def test_clusters_that_gaps_make_are_doubted():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(N, 3)), columns=list("abc"))
+    frame["b"] = rng.normal(size=N) + 40.0 * (rng.random(N) < 0.02)
+    asked = rng.random(N) < 0.5
+    frame["d"] = np.where(asked, 9.0 + rng.normal(size=N), np.nan)
+    labels = np.where(asked, 0, 1)
+    donors = make_donors(frame.to_numpy(), [None] * 4)
+    found = gaps_of_clusters(donors, [*frame.columns], labels)
+    assert found.names == ["d"]
+    assert found.told > 0.99
+    assert "where 'd' has gaps" in found.sentence
+    shifted = frame.assign(a=frame["a"] + 9 * asked).to_numpy()
+    assert not gaps_of_clusters(make_donors(shifted, [None] * 4), "abcd", labels).names
