@@ -698,9 +698,11 @@ class TableReader:
         leave_out_records(self.features)
         for column in self.features:
             if column.why and column.role is not Role.REFUSED:
-                column.role = Role.LEFT_OUT
                 self.faults.forget(column.position)
         self.faults.check()
+        for column in self.features:
+            if column.why:
+                column.role = Role.LEFT_OUT
         check_features(self.table, self.columns)
 
     def _donors_of(self, categories: Categories, medians: Medians) -> Donors:
