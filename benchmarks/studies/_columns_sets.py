@@ -251,7 +251,16 @@ def numbers_of(X: Any) -> Any:
     """
     if not isinstance(X, pd.DataFrame):
         return X
+    return pd.get_dummies(with_seconds(X)).to_numpy(np.float64)
+
+
+def with_seconds(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame with seconds since 1970 in place of dates.
+
+    Dates of these tables tell of the classes, and those of others mostly of the record:
+    mmcnb leaves dates out.
+    """
     seconds = {}
-    for name, dates in X.select_dtypes("datetime").items():
+    for name, dates in frame.select_dtypes("datetime").items():
         seconds[name] = (dates - pd.Timestamp(0)) / pd.Timedelta(seconds=1)
-    return pd.get_dummies(X.assign(**seconds)).to_numpy(np.float64)
+    return frame.assign(**seconds)

@@ -58,6 +58,7 @@ from benchmarks.studies._columns_sets import (
     numbers_of,
     rows_of,
     sets_of,
+    with_seconds,
 )
 from benchmarks.studies._columns_tables import tables_of_flags, tables_of_sets
 from benchmarks.studies.peers import installed, with_noise
@@ -111,8 +112,10 @@ def compute(run: Run) -> dict[str, Any]:
         parameters["scale"] = SCALES[scale]
     elif method == KMEANS:
         parameters["n_init"] = 10
-    if method == GOWER or (method == FRONT_DOOR and scale == AUTO):
+    if method == GOWER:
         X = data.X
+    elif method == FRONT_DOOR and scale == AUTO:
+        X = taken_whole(data.X)
     elif method == FRONT_DOOR:
         X = numbers
     elif scale == AUTO:
@@ -126,6 +129,11 @@ def compute(run: Run) -> dict[str, Any]:
     if method == FRONT_DOOR:
         measures |= flag_of(model)
     return measures
+
+
+def taken_whole(X: Any) -> Any:
+    """Return rows of which the front door takes all columns."""
+    return with_seconds(X) if isinstance(X, pd.DataFrame) else X
 
 
 def scaled(numbers: Any, scale: str) -> Any:
@@ -143,8 +151,9 @@ def treated(data_set: Set, rows: int, seed: int) -> Any:
     data = rows_of(data_set, rows, seed)
     n_clusters = np.unique(data.y).size
     model = estimator(FRONT_DOOR, n_clusters, scale=AUTO, random_state=seed)
-    fit(model, data.X)
-    samples = model.model_.scaled(mmcnb.open_samples(data.X))
+    X = taken_whole(data.X)
+    fit(model, X)
+    samples = model.model_.scaled(mmcnb.open_samples(X))
     return samples.block(0, samples.n_samples)
 
 

@@ -128,7 +128,7 @@ FORMS: dict[str, Callable[[], tuple[Any, Any]]] = {
         graph(n_clusters=2, metric="cosine", noise=0.05),
         directions().toarray(),
     ),
-    "table": lambda: (graph(), table()),
+    "table": lambda: (graph(), mmcnb.read_table(table(), dates="epoch")),
     "margin": lambda: (
         mmcnb.MaximumMarginClustering(
             2, kernel="rbf", noise="auto", random_state=0, n_jobs=1

@@ -4,7 +4,8 @@ Which customers are alike?
 
 From a CSV file to segments in three commands: list the columns, cluster the rows, label
 new ones. The table is raw: numbers of customers, an income with a long tail, a flag, a
-plan in words, a date, and gaps.
+plan in words, a date, and gaps. Dates are left out unless they are kept, because most
+of them only say when a row was recorded.
 """
 
 import tempfile
@@ -41,12 +42,14 @@ customers.to_csv(folder / "customers.csv", index=False)
 
 main(["info", f"{folder}/customers.csv"])
 
-# %% ``mmcnb fit customers.csv --n-clusters 3 --labels segments.csv --model
+# %%
+# ``mmcnb fit customers.csv --n-clusters 3 --keep joined --labels segments.csv --model
 # segments.model``
 
 main(
     [
         *("fit", f"{folder}/customers.csv", "--n-clusters", "3", "--random-state", "0"),
+        *("--keep", "joined"),
         *("--labels", f"{folder}/segments.csv", "--model", f"{folder}/segments.model"),
     ]
 )
