@@ -178,13 +178,19 @@ def told(codes, labels, weights):
     )
 
 
-def told_by_ranks(values, labels, weights):
-    """Share of the variance of ranks that lies between clusters."""
+def ranks_of(values, weights):
+    """The weight below each value, and half of that of equal ones."""
     ranks = []
     for value in values:
         below = sum(w for x, w in zip(values, weights, strict=True) if x < value)
         equal = sum(w for x, w in zip(values, weights, strict=True) if x == value)
         ranks.append(below + equal / 2)
+    return ranks
+
+
+def told_by_ranks(values, labels, weights):
+    """Share of the variance of ranks that lies between clusters."""
+    ranks = ranks_of(values, weights)
     within = {}
     for rank, label, weight in zip(ranks, labels, weights, strict=True):
         within.setdefault(label, []).append((rank, weight))
@@ -214,4 +220,23 @@ def single(rows, weights, labels, sources=None):
                 flagged.append((share, sorted(one.name for one in chosen), others))
         if flagged:
             return sorted(flagged)[::-1]
+    if not few or max(told for one, told in shares if one in few) >= 0.2:
+        return []
+    return single_number(numbers, shares, weights, labels)
+
+
+def single_number(numbers, shares, weights, labels):
+    """The number whose ranges tell most of the clusters, if no other column tells a fifth."""
+    told_of = []
+    for one in numbers:
+        ranges = [
+            int(20 * rank / sum(weights)) for rank in ranks_of(one.numbers, weights)
+        ]
+        told_of.append((told(ranges, labels, weights), one))
+    if not told_of:
+        return []
+    share, leading = max(told_of, key=lambda pair: pair[0])
+    others = max((told for one, told in shares if one is not leading), default=0.0)
+    if share > 0.6 and others < 0.2:
+        return [(share, [leading.name], others)]
     return []

@@ -39,12 +39,13 @@ from mmcnb.choice.trust import (
     HIGH_AGREEMENT,
     Doubts,
     Trust,
+    Without,
     doubts_about,
     mean_agreement,
     tiny_clusters,
     trust,
 )
-from mmcnb.columns.kinds import SampleColumns
+from mmcnb.columns.kinds import ColumnName, SampleColumns
 from mmcnb.columns.single import single_columns
 from mmcnb.errors import InputError
 from mmcnb.graph.merge_tree import by_first
@@ -107,6 +108,15 @@ class WidestMargin(Protocol):
         """Return clusters of the nodes; ``like`` is a model with the same bandwidth."""
 
 
+class SearchWithout(Protocol):
+    """Searches clusters without some columns."""
+
+    def __call__(
+        self, names: Sequence[ColumnName], labels: np.ndarray
+    ) -> Without | None:
+        """Compare these with labels of the sample; None if there are none."""
+
+
 @dataclass(frozen=True)
 class Choice:
     """The clusters of the nodes that were chosen.
@@ -150,6 +160,7 @@ def search(
     seed: int,
     widest_margin: WidestMargin | None = None,
     each: Callable = map,
+    search_without: SearchWithout | None = None,
 ) -> Choice:
     """Search the clusters of nodes.
 
@@ -165,6 +176,8 @@ def search(
         Proposes a candidate up to `Request.most_margin_clusters`.
     each : callable, default=map
         Maps a function over items, perhaps in threads.
+    search_without : callable or None, default=None
+        Searches again if a few columns make the clusters alone.
 
     Returns
     -------
@@ -178,17 +191,20 @@ def search(
     others = ranking.others
     number = ranking.number
     single = None
+    without = None
     if nodes.columns is not None:
         n_drawn = len(nodes.columns.rows)
         labels_of_rows = best.labels[nodes.graph.node_of[:n_drawn]]
         single = single_columns(nodes.columns, labels_of_rows)
+        if single is not None and search_without is not None:
+            without = search_without(single.names, labels_of_rows)
     doubts = doubts_about(nodes.structure, best.labels, number)
     if ranking.draws_agree < HIGH_AGREEMENT:
         doubts = Doubts(
             [*doubts.sentences, _draws_disagree(ranking.draws_agree)],
             doubts.no_structure,
         )
-    level = trust(best, others, single, doubts)
+    level = trust(best, others, single, doubts, without)
     of_sizes = tiny_clusters(best.labels, nodes.rows_of_node)
     for doubt in filter(None, [of_sizes, *nodes.doubts]):
         level = level.with_doubt(doubt)

@@ -114,6 +114,30 @@ def tiny_clusters(labels: np.ndarray, rows_of_node: np.ndarray) -> str:
     )
 
 
+class Without(NamedTuple):
+    """The clusters of a sample without the columns that make the clusters alone.
+
+    Attributes
+    ----------
+    n_clusters : int
+        Their number.
+    agreement : float
+        Their adjusted Rand index with the clusters that were taken, at least 0.
+    """
+
+    n_clusters: int
+    agreement: float
+
+    def sentence(self, pronoun: str) -> str:
+        """Return what they are, where a pronoun stands for the columns."""
+        if self.n_clusters == 1:
+            return f"without {pronoun} there is one cluster"
+        return (
+            f"without {pronoun} there are {self.n_clusters} clusters, which agree with "
+            f"these by {self.agreement:.2f}"
+        )
+
+
 class Trust(NamedTuple):
     """How far a partition can be trusted.
 
@@ -128,12 +152,15 @@ class Trust(NamedTuple):
         exponential of its J minus that of the partition.
     columns : list of str or int
         Columns that make the clusters alone.
+    without : Without or None
+        The clusters without these columns, if they were looked for.
     """
 
     level: str
     reason: str
     agreement: float = 0.0
     columns: Sequence[Any] = ()
+    without: Without | None = None
 
     def with_doubt(self, doubt: str) -> "Trust":
         """Return the trust after one more doubt: it is not high."""
@@ -142,7 +169,11 @@ class Trust(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry of a report."""
-        return self._asdict() | {"columns": list(self.columns)}
+        entry = self._asdict() | {"columns": list(self.columns)}
+        del entry["without"]
+        if self.without is not None:
+            entry["without"] = self.without._asdict()
+        return entry
 
 
 def trust(
@@ -150,6 +181,7 @@ def trust(
     others: Sequence[Candidate],
     single: SingleColumns | None = None,
     doubts: Doubts = Doubts(),
+    without: Without | None = None,
 ) -> Trust:
     """Judge how far a partition can be trusted.
 
@@ -163,6 +195,8 @@ def trust(
         Columns that make the clusters alone.
     doubts : Doubts, default=Doubts()
         What speaks against it.
+    without : Without or None, default=None
+        The clusters without the single columns.
 
     Returns
     -------
@@ -177,7 +211,10 @@ def trust(
         figures = f"other candidates agree by {mean:.2f}"
     figures += f", and J is {best.score.J:.2f}"
     if single is not None:
-        return Trust("low", f"{single.sentence}.", mean, single.names)
+        reason = single.sentence
+        if without is not None:
+            reason += f"; {without.sentence(single.pronoun)}"
+        return Trust("low", f"{reason}.", mean, single.names, without)
     if doubts.no_structure:
         return Trust("low", f"{doubts.sentences[0]}; {figures}.", mean)
     if others and mean >= HIGH_AGREEMENT and not doubts.sentences:

@@ -5,12 +5,19 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import entr
 
-from mmcnb.columns.kinds import MOST_COUNTED, ColumnName, SampleColumns, label_of
+from mmcnb.columns.kinds import (
+    MOST_COUNTED,
+    MOST_MIXED,
+    ColumnName,
+    SampleColumns,
+    label_of,
+)
 
 # Shares of the entropy of the labels: columns that make the clusters tell more than the
 # first, and each other column less than the second.
 ALONE = 0.6
 OTHERS = 0.2
+N_RANGES = 20  # into which a column of many values is cut, of equal weight
 
 
 class SingleColumns(NamedTuple):
@@ -24,26 +31,36 @@ class SingleColumns(NamedTuple):
         Share of the entropy of the labels that they tell.
     largest_other : float
         The largest share of any other column.
+    is_number : bool
+        Whether it is one column of many values.
     """
 
     names: list[ColumnName]
     share: float
     largest_other: float
+    is_number: bool = False
+
+    @property
+    def pronoun(self) -> str:
+        """What sentences call the columns."""
+        return "these" if len(self.names) > 1 else "it"
 
     @property
     def sentence(self) -> str:
         """The columns, and the remedy."""
-        pronoun = "these" if len(self.names) > 1 else "it"
+        kind = "ranges" if self.is_number else "the values"
         return (
-            f"the clusters are the values of {' and '.join(map(label_of, self.names))} "
+            f"the clusters are {kind} of {' and '.join(map(label_of, self.names))} "
             f"({self.share:.0%} of their information); no other column tells them "
-            f"apart (at most {self.largest_other:.0%}); leave {pronoun} out to see "
-            "others"
+            f"apart (at most {self.largest_other:.0%}); leave {self.pronoun} out to "
+            "see others"
         )
 
 
 def single_columns(columns: SampleColumns, labels: np.ndarray) -> SingleColumns | None:
-    """Find one or two columns of few values that are the clusters, if no other agrees.
+    """Find one or two columns that are the clusters, if no other agrees.
+
+    These have few values, or it is one number beside columns of few values or texts.
 
     Parameters
     ----------
@@ -89,13 +106,54 @@ def single_columns(columns: SampleColumns, labels: np.ndarray) -> SingleColumns 
         largest_other = float(np.delete(shares, chosen).max(initial=0.0))
         if share <= ALONE or largest_other >= OTHERS:
             continue
-        for _, values in columns.numbers(is_varying & ~is_few):
-            share_of_ranks = _share_of_ranks(values, labels, weights)
-            largest_other = max(largest_other, share_of_ranks)
+        of_others = _shares_of_numbers(columns, is_varying & ~is_few, labels)
+        largest_other = max(largest_other, of_others.max())
         if largest_other < OTHERS:
             names = [columns.names[k] for k in chosen]
             return SingleColumns(names, share, largest_other)
+    may_be_number = is_few.any() and n_columns <= MOST_MIXED
+    if may_be_number and shares.max() < OTHERS:
+        return _single_number(columns, labels, is_varying & ~is_few, shares.max())
     return None
+
+
+def _single_number(
+    columns: SampleColumns, labels: np.ndarray, is_number: np.ndarray, of_few: float
+) -> SingleColumns | None:
+    """Find a column of many values whose ranges are the clusters.
+
+    Income in dollars is one beside texts: rows are near if their incomes are.
+    """
+    weights = columns.weights
+    entropy = _entropy(labels, weights)
+    told = np.zeros(len(columns.names))
+    for k, values in columns.numbers(is_number):
+        ranges = (N_RANGES * _middle_ranks(values, weights) / weights.sum()).astype(int)
+        told[k] = _information(ranges, labels, weights) / entropy
+    leading = int(told.argmax())
+    if told[leading] <= ALONE:
+        return None
+    is_other = is_number & (np.arange(told.size) != leading)
+    of_others = _shares_of_numbers(columns, is_other, labels)
+    largest_other = max(of_few, float(of_others.max()))
+    if largest_other >= OTHERS:
+        return None
+    name = columns.names[leading]
+    return SingleColumns([name], float(told[leading]), largest_other, is_number=True)
+
+
+def _shares_of_numbers(
+    columns: SampleColumns, which: np.ndarray, labels: np.ndarray
+) -> np.ndarray:
+    """Return how much of each number or list lies between clusters; 0 for others."""
+    shares = np.zeros(len(columns.names))
+    weights = columns.weights
+    for k, values in columns.numbers(which):
+        shares[k] = _share_between(_middle_ranks(values, weights), labels, weights)
+    for k in np.flatnonzero(which & columns.is_list).tolist():
+        elements = columns.columns_of(k).T.astype(np.float64)
+        shares[k] = max(_share_between(x, labels, weights) for x in elements)
+    return shares
 
 
 def _joint_codes(codes: list[np.ndarray]) -> np.ndarray:
@@ -117,22 +175,25 @@ def _entropy(codes: np.ndarray, weights: np.ndarray) -> float:
     return float(entr(np.bincount(codes, weights) / weights.sum()).sum())
 
 
-def _share_of_ranks(
-    values: np.ndarray, labels: np.ndarray, weights: np.ndarray
-) -> float:
-    """Return the share of the variance of ranks that lies between clusters.
+def _middle_ranks(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the rank of each value, the middle one of equal values.
 
     A row of weight w has w ranks.
     """
     codes = np.unique(values, return_inverse=True)[1]
     n_equal = np.bincount(codes, weights)
     middle_ranks = np.cumsum(n_equal) - n_equal / 2
-    ranks = middle_ranks[codes]
-    mean_rank = weights @ ranks / weights.sum()
-    deviations = ranks - mean_rank
+    return middle_ranks[codes]
+
+
+def _share_between(
+    values: np.ndarray, labels: np.ndarray, weights: np.ndarray
+) -> float:
+    """Return the share of the variance that lies between clusters."""
+    deviations = values - weights @ values / weights.sum()
     sizes = np.bincount(labels, weights)
     sums = np.bincount(labels, weights * deviations)
     is_used = sizes > 0
     between = (sums[is_used] ** 2 / sizes[is_used]).sum()
     total = weights @ deviations**2
-    return float(between / total)
+    return float(between / total) if total > 0 else 0.0

@@ -35,6 +35,7 @@ from mmcnb.estimators.sampled_nodes import (
 )
 from mmcnb.estimators.update import updated
 from mmcnb.estimators.voted_labels import label_all, one_cluster_of_equal_rows
+from mmcnb.estimators.without_columns import clusters_without
 from mmcnb.features.labelling import (
     CLUSTER,
     OUTLIER_SCORE,
@@ -641,7 +642,12 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
             return one_cluster_of_equal_rows(session)
         session.record({"stage": "graph"})
         margin = partial(widest_margin, session, request.margin_kernel)
-        choice = search(nodes, request, seed, margin, session.engine.each)
+        without = None
+        if self.metric != "precomputed":
+            without = partial(
+                clusters_without, session, request, self.metric, self.scale, seed
+            )
+        choice = search(nodes, request, seed, margin, session.engine.each, without)
         session.record({"stage": "choice"})
         return label_all(session, nodes, choice, request, self.metric, self.noise)
 

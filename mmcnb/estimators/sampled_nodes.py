@@ -157,6 +157,15 @@ def sampled_nodes(
     )
 
 
+def numbered_nodes(
+    session: FitSession, request: Request, metric: str, seed: int
+) -> NumberedStructure:
+    """Build the graph of a sample, and choose the number of clusters."""
+    graph = _graph(session, request.likely_clusters, metric)
+    n_samples = session.samples.n_samples
+    return choose_number(graph, request, n_samples, session.engine.each, seed)
+
+
 def _graph(session: FitSession, n_clusters: int, metric: str) -> NodeGraph:
     """Build the graph of the sample."""
     if metric == "precomputed":

@@ -1,8 +1,11 @@
 """One or two columns of few values that make the clusters are named, unless other columns agree."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
+import mmcnb
 from mmcnb.choice.trust import trust
 from mmcnb.columns.kinds import SampleColumns
 from mmcnb.columns.single import single_columns
@@ -68,7 +71,8 @@ def test_the_columns_that_make_the_clusters_are_named(columns, names, labels, ex
     [
         (np.c_[SIZE + 2 * FLAG, FLAG], FLAG),  # a number agrees
         (np.c_[SIZE, FLAG, FLAG, FLAG], FLAG),  # other flags agree
-        (np.c_[SIZE, FLAG, OTHER], SIZE > 0),  # a number makes them
+        (np.c_[SIZE, SIZE**3], SIZE > 0),  # numbers alone
+        (np.c_[SIZE, SIZE**3, FLAG], SIZE > 0),  # two numbers agree
         (np.c_[SIZE, np.arange(N) % 11], np.arange(N) % 11),  # eleven values
         (np.c_[SIZE, FLAG], np.zeros(N, int)),  # one cluster
         (FLAG[:, None], FLAG),  # one column
@@ -188,3 +192,106 @@ def test_such_columns_make_the_trust_low_however_well_candidates_agree():
         f"{found.sentence}.",
     )
     assert low.agreement == pytest.approx(1)
+
+
+# -- a number of many values -----------------------------------------------------------
+
+
+def test_a_number_that_makes_the_clusters_is_named_beside_texts_and_flags():
+    labels = np.digitize(SIZE, [-0.8, 0.9])
+    for others, names in (([FLAG, OTHER], None), ([TEXT], ["income", *["plan"] * 5])):
+        found = flagged(
+            np.c_[SIZE, *[np.atleast_2d(x.T).T for x in others]], labels, names
+        )
+        assert found.names == (["income"] if names else [0])
+        assert found.is_number
+        assert found.share > 0.8
+        assert found.sentence.startswith("the clusters are ranges of ")
+        assert found.sentence.endswith("; leave it out to see others")
+
+
+def test_a_number_is_not_named_if_a_list_agrees():
+    labels = (SIZE > 0).astype(int)
+    names = ["income", *["vector"] * 3, "member"]
+    noise = np.random.default_rng(2).normal(size=(N, 3))
+    agreeing = noise + 2 * labels[:, None]
+    assert flagged(np.c_[SIZE, noise, FLAG], labels, names).names == ["income"]
+    assert flagged(np.c_[SIZE, agreeing, FLAG], labels, names) is None
+
+
+def shop(n=900):
+    """Texts with three clusters, and an amount in dollars that has none."""
+    rng = np.random.default_rng(4)
+    kind = rng.integers(0, 3, n)
+    columns = {"income": np.exp(rng.normal(10.5, 0.8, n)).round(2)}
+    for k in range(8):
+        usual = rng.permutation(4)[kind]
+        words = np.where(rng.random(n) < 0.7, usual, rng.integers(0, 4, n))
+        columns[f"text_{k}"] = np.array(["north", "south", "east", "west"])[words]
+    return pd.DataFrame(columns), kind
+
+
+def test_the_trust_says_what_the_clusters_are_without_the_column():
+    frame, kind = shop()
+    # In dollars, the income outweighs all texts.
+    model = mmcnb.MaximumMarginClustering(3, scale=None, random_state=0).fit(frame)
+    entry = model.report_["trust"]
+    assert (entry["level"], entry["columns"]) == ("low", ["income"])
+    alone = mmcnb.MaximumMarginClustering(3, scale=None, random_state=0)
+    alone.fit(frame.drop(columns="income"))
+    assert adjusted_rand_score(kind, alone.labels_) > 0.9
+    agreement = adjusted_rand_score(alone.labels_, model.labels_)
+    assert entry["without"]["n_clusters"] == alone.n_clusters_ == 3
+    assert entry["without"]["agreement"] == pytest.approx(agreement, abs=0.05)
+    assert (
+        "; without it there are 3 clusters, which agree with these by "
+        f"{entry['without']['agreement']:.2f}."
+    ) in entry["reason"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"n_clusters": 2}, {"kernel": "linear", "n_clusters": 2}, {"metric": "cosine"}],
+)
+def test_the_search_without_a_column_follows_the_options(options):
+    rng = np.random.default_rng(3)
+    flag = np.arange(400) % 2
+    columns = {
+        "flag": 9.0 * flag,
+        "size": 1 + rng.random(400),
+        "age": 1 + rng.random(400),
+    }
+    model = mmcnb.MaximumMarginClustering(scale=None, random_state=0, **options)
+    entry = model.fit(pd.DataFrame(columns)).report_["trust"]
+    assert entry["columns"] == ["flag"]
+    assert entry["without"]["agreement"] < 0.1
+    if "n_clusters" in options:
+        assert entry["without"]["n_clusters"] == 2
+
+
+def test_without_the_column_the_other_rows_may_be_equal():
+    frame = pd.DataFrame({"flag": np.arange(60) % 2, "same": np.ones(60)})
+    model = mmcnb.MaximumMarginClustering(2, scale=None, random_state=0).fit(frame)
+    entry = model.report_["trust"]
+    assert entry["columns"] == ["flag"]
+    assert entry["without"] == {"n_clusters": 1, "agreement": 0.0}
+    assert "without it there is one cluster" in entry["reason"]
+
+
+def test_clusters_of_several_columns_have_no_such_entry():
+    rows = (
+        np.random.default_rng(0).normal(size=(300, 3))
+        + 9 * (np.arange(300) % 3)[:, None]
+    )
+    model = mmcnb.MaximumMarginClustering(random_state=0).fit(rows)
+    assert "without" not in model.report_["trust"]
+
+
+def test_weights_give_the_entry_of_repeated_rows():
+    frame, _ = shop(300)
+    counts = np.random.default_rng(0).integers(1, 4, 300)
+    repeated = frame.loc[np.repeat(np.arange(300), counts)]
+    model = mmcnb.MaximumMarginClustering(3, scale=None, random_state=0)
+    entry = dict(model.fit(frame, sample_weight=counts).report_["trust"])
+    assert entry["columns"] == ["income"]
+    assert entry["without"] == model.fit(repeated).report_["trust"]["without"]

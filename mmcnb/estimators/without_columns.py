@@ -1,0 +1,114 @@
+"""A second search on the sample, without the columns that make the clusters alone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mmcnb.choice.number import Request
+from mmcnb.choice.search import Nodes, search
+from mmcnb.choice.structure import agreement
+from mmcnb.choice.trust import Without
+from mmcnb.columns.kinds import ColumnName, SampleColumns
+from mmcnb.columns.treatment import centred, treat
+from mmcnb.engine.session import FitSession
+from mmcnb.errors import EqualRowsError, InputError
+from mmcnb.estimators.sampled_nodes import COMPARED_ROWS, numbered_nodes
+from mmcnb.features.directions import unit_rows
+from mmcnb.samples.derived import scaled_matrix
+
+
+def clusters_without(
+    session: FitSession,
+    request: Request,
+    metric: str,
+    scale: str | Mapping[Any, Any] | None,
+    seed: int,
+    names: Sequence[ColumnName],
+    labels: np.ndarray,
+) -> Without | None:
+    """Search the clusters again on at most 5,000 rows of the sample.
+
+    Parameters
+    ----------
+    session : FitSession
+        The fit, with its sample.
+    request : Request
+        What is asked of the clusters.
+    metric : {"euclidean", "cosine"}
+        How rows are compared.
+    scale : {None, "standard", "auto"} or dict
+        The treatment of the columns. That of "auto" is decided without the columns.
+    seed : int
+        Seed of the rows and of the search.
+    names : sequence of str or int
+        The columns to leave out.
+    labels : ndarray of shape (m,), int64
+        The clusters that were taken, of the rows of the sample.
+
+    Returns
+    -------
+    Without or None
+        None if the other columns have fewer different rows than clusters are asked for.
+    """
+    columns = session.treatment.columns
+    assert columns is not None
+    is_kept = np.array([name not in names for name in columns.names])
+    others = is_kept.repeat(columns.widths)
+    sample = session.sample[:, others]
+    if scale == "auto" and metric != "cosine":
+        sample = _scaled_again(columns, others)
+    if metric == "cosine":
+        sample = unit_rows(sample)
+    n_rows = max(COMPARED_ROWS, 20 * request.likely_clusters)
+    rows = np.sort(np.random.RandomState(seed).permutation(len(sample))[:n_rows])
+    part = replace(session, sample=sample).of_rows(rows)
+    request = replace(request, known=None, uses_graph=True)
+    try:
+        nodes = _nodes(part, request, metric, seed)
+        choice = search(nodes, request, seed, each=session.engine.each)
+    except EqualRowsError:
+        return Without(1, 0.0)
+    except InputError:
+        return None
+    found = choice.best.labels[nodes.graph.node_of]
+    counts = None
+    if part.sample_weights is not None:
+        counts = _whole(part.sample_weights)
+    index = max(0.0, agreement(labels[rows], found, counts))
+    return Without(choice.best.n_clusters, float(index))
+
+
+def _whole(weights: np.ndarray) -> np.ndarray:
+    """Return weights as numbers of rows, of which the lightest is one."""
+    unit = max(weights.min(), weights.max() / 2**31)
+    return np.rint(weights / unit).clip(1)
+
+
+def _scaled_again(columns: SampleColumns, others: np.ndarray) -> np.ndarray:
+    """Scale some columns of the sample as if the table had no others."""
+    sources = columns.sources
+    if sources is not None:
+        sources = [sources[k] for k in np.flatnonzero(others).tolist()]
+    rows = columns.rows[:, others]
+    treatment = treat(
+        "auto", rows, None, columns.weights, sources, orders=columns.orders
+    )
+    return scaled_matrix(rows, centred(treatment).scaling)
+
+
+def _nodes(session: FitSession, request: Request, metric: str, seed: int) -> Nodes:
+    """Return the nodes of the rows, without a search for small clusters."""
+    n_samples = session.samples.n_samples
+    numbered = numbered_nodes(session, request, metric, seed)
+    graph = numbered.structure.graph
+    return Nodes(
+        sample=session.sample,
+        sample_weights=session.sample_weights,
+        n_samples=n_samples,
+        rows_of_node=graph.sizes * (n_samples / graph.sizes.sum()),
+        structure=numbered.structure,
+        number=numbered.number,
+        small=np.zeros(graph.n_nodes, np.int64),
+    )
