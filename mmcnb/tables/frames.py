@@ -12,6 +12,7 @@ from mmcnb.columns.gaps import make_donors
 from mmcnb.errors import InputError, worded
 from mmcnb.samples.base import BLOCK_ROWS, Samples, in_memory
 from mmcnb.samples.encoding import EncodedColumn, Encoding
+from mmcnb.samples.far_values import LEAST_VALUES
 from mmcnb.samples.frames import (
     FRAME,
     as_frame,
@@ -251,7 +252,8 @@ def _has_known_marks(rows: PlainRows) -> bool:
     for start in range(0, len(rows.block), BLOCK_ROWS):
         marks.add(rows.block[start : start + BLOCK_ROWS])
     for k in marks.columns:
-        if marks.may_have(k):
+        # Values are counted, which takes long, only if their number may decide.
+        if marks.find(k, LEAST_VALUES):
             n_values = np.unique(rows.block[:, k]).size
             if marks.find(k, n_values):
                 return True

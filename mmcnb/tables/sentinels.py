@@ -89,7 +89,11 @@ class KnownMarks:
         self._n_rows += len(block)
         low = np.fmin.reduce(block, axis=0).astype(np.float64)
         high = np.fmax.reduce(block, axis=0).astype(np.float64)
-        has_marks = np.isin(low, _NOT_OTHERS) | np.isin(high, _NOT_OTHERS)
+        # A mark that is not far from the values so far never will be.
+        with np.errstate(invalid="ignore", over="ignore"):
+            width = self._high - self._low
+            has_marks = np.isin(low, _NOT_OTHERS) & (self._low - low > width)
+            has_marks |= np.isin(high, _NOT_OTHERS) & (high - self._high > width)
         for k in self.columns:
             if has_marks[k]:
                 low[k], high[k] = self._count(k, block[:, k])
@@ -112,10 +116,6 @@ class KnownMarks:
                 return low, high
             values = values[~is_end]
         return np.nan, np.nan
-
-    def may_have(self, k: int) -> bool:
-        """Whether a column has a known mark at an end, which need not be far."""
-        return bool(self._counts[k])
 
     def find(self, k: int, n_values: int) -> dict[float, int]:
         """Return the marks of a column, and how many rows have each.

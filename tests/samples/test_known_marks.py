@@ -10,6 +10,7 @@ import pytest
 import mmcnb
 from mmcnb.cli import main
 from mmcnb.samples.encoding import Encoding
+from mmcnb.tables.sentinels import MARKS, KnownMarks
 from tests.samples.common import one_sentence
 
 N = 300
@@ -107,6 +108,43 @@ def test_large_marks_do_not_make_a_file_float64(tmp_path):
     frame = frame_of(2**31 - 1)
     frame.to_csv(tmp_path / "rows.csv", index=False)
     assert mmcnb.open_samples(tmp_path / "rows.csv").dtype == np.float32
+
+
+def plainly(values):
+    """The known marks of a column, found by a sort of all its values."""
+    values = values[~np.isnan(values)]
+    distinct, counts = np.unique(values, return_counts=True)
+    is_known = np.array([value in MARKS or np.isinf(value) for value in distinct], bool)
+    low, high = distinct[~is_known][[0, -1]] if not is_known.all() else (1, 0)
+    found = {}
+    for mark in sorted(distinct[is_known], key=lambda v: max(low - v, v - high)):
+        gap = max(low - mark, mark - high)
+        n = int(counts[distinct == mark][0])
+        widths = 1 if n >= 5 and n >= 0.01 * values.size else 3
+        few = distinct.size < 6 and not mark < 0 <= low
+        if np.isinf(mark) or low >= high:
+            continue
+        if n > 1 and gap > widths * (high - low) and not few:
+            found[MARKS[mark]] = n
+        else:
+            low, high = min(low, mark), max(high, mark)
+    return found
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("seed", range(60))
+def test_any_pieces_of_rows_show_the_marks_that_a_sort_shows(seed):
+    random = np.random.default_rng(seed)
+    marks = random.choice([-999, -99, -9, -1, 99, 999, 1e20, np.inf, -np.inf, 7], 3)
+    values = random.integers(0, random.choice([2, 9, 80, 120]), 90).astype(float)
+    for mark in marks:
+        values[random.random(90) < random.choice([0.01, 0.03, 0.2])] = mark
+    n_values = np.unique(values).size
+    for n_rows in (90, 31, 7, 1):
+        known = KnownMarks(1, [0])
+        for start in range(0, 90, n_rows):
+            known.add(values[start : start + n_rows, None])
+        assert known.find(0, n_values) == plainly(values)
 
 
 def test_arrays_keep_known_marks(tmp_path):
