@@ -119,8 +119,8 @@ WORK = {
         fitted=20_000,
         estimator='MaximumMarginClustering(2, kernel="graph", random_state=0, n_jobs=1)',
     ),
-    "convert, numbers": CONVERT.format(rows=300_000, texts=0),
-    "convert, half texts": CONVERT.format(rows=300_000, texts=10),
+    "convert, numbers": CONVERT.format(rows=1_000_000, texts=0),
+    "convert, half texts": CONVERT.format(rows=1_000_000, texts=10),
     "rbf_kernel_block_into": ROUTINE.format(
         call="kernels.rbf_kernel_block_into(X, B, 0.01, out)"
     ),

@@ -11,6 +11,8 @@ from mmcnb.samples.encoding import CellForm
 from mmcnb.tables.arrow import FLOAT64, TEXT
 from mmcnb.tables.options import TableOptions
 
+MANY_TEXTS = 1000
+FIRST_TEXTS = 256
 # fmt: off
 # pandas.read_csv takes these for gaps, so a frame that it has read lost them already.
 OF_PANDAS = (
@@ -101,5 +103,23 @@ def without_marks(numbers: pa.Array, marks: tuple[float, ...]) -> pa.Array:
 
 def without_gaps(texts: pa.Array, marks: pa.Array) -> pa.Array:
     """Return texts without spaces around them, and null for marks of missing values."""
+    if not _has_few_values(texts):
+        return _tidied(texts, marks)
+    # Each value is looked at once, and texts that do not change are not copied.
+    encoded = texts.dictionary_encode()
+    values = _tidied(encoded.dictionary, marks)
+    if values.equals(encoded.dictionary):
+        return texts
+    return values.take(encoded.indices)
+
+
+def _has_few_values(texts: pa.Array) -> bool:
+    """Return whether many texts seem to have few values, by the first of them."""
+    if len(texts) < MANY_TEXTS or not isinstance(texts, pa.Array):
+        return False
+    return len(texts[:FIRST_TEXTS].unique()) <= FIRST_TEXTS // 4
+
+
+def _tidied(texts: pa.Array, marks: pa.Array) -> pa.Array:
     trimmed = pc.utf8_trim_whitespace(texts)
     return pc.if_else(pc.is_in(trimmed, marks), None, trimmed)

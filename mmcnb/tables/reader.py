@@ -430,7 +430,9 @@ class TableReader:
         elif kind_of(values.type) == "number":
             values = without_marks(values, column.marks)
         if types.is_float32(values.type) or types.is_float64(values.type):
-            values = pc.if_else(pc.is_nan(values), None, values)
+            is_nan = pc.is_nan(values)
+            if pc.any(is_nan).as_py():
+                values = pc.if_else(is_nan, None, values)
         is_read = column.is_feature and self.table.is_text
         if is_read and float32_merges(values, is_first=not self.n_read):
             self._take_float64()
@@ -480,6 +482,8 @@ class TableReader:
     @staticmethod
     def _surveyed(cells: pa.Array, texts: pa.Array) -> pa.Array:
         """Return texts with the gaps among them that may be the least of an order."""
+        if not texts.null_count:
+            return texts
         is_least = pc.fill_null(pc.equal(cells, pa.scalar(LEAST, cells.type)), False)
         return pc.if_else(is_least, pa.scalar(LEAST, TEXT), texts)
 
