@@ -56,14 +56,17 @@ def clusters_without(
     assert columns is not None
     is_kept = np.array([name not in names for name in columns.names])
     others = is_kept.repeat(columns.widths)
-    sample = session.sample[:, others]
-    if scale == "auto" and metric != "cosine":
-        sample = _scaled_again(columns, others)
-    if metric == "cosine":
-        sample = unit_rows(sample)
     n_rows = max(COMPARED_ROWS, 20 * request.likely_clusters)
-    rows = np.sort(np.random.RandomState(seed).permutation(len(sample))[:n_rows])
-    part = replace(session, sample=sample).of_rows(rows)
+    order = np.random.RandomState(seed).permutation(len(columns.rows))
+    rows = np.sort(order[:n_rows])
+    part = session.of_rows(rows)
+    if metric == "cosine":
+        sample = unit_rows(part.sample[:, others])
+    elif scale == "auto":
+        sample = _scaled_again(columns, rows, others)
+    else:
+        sample = part.sample[:, others]
+    part = replace(part, sample=sample)
     request = replace(request, known=None, uses_graph=True)
     try:
         nodes = _nodes(part, request, metric, seed)
@@ -86,16 +89,17 @@ def _whole(weights: np.ndarray) -> np.ndarray:
     return np.rint(weights / unit).clip(1)
 
 
-def _scaled_again(columns: SampleColumns, others: np.ndarray) -> np.ndarray:
-    """Scale some columns of the sample as if the table had no others."""
+def _scaled_again(
+    columns: SampleColumns, rows: np.ndarray, others: np.ndarray
+) -> np.ndarray:
+    """Scale some columns of rows of the sample as if the table had no others."""
     sources = columns.sources
     if sources is not None:
         sources = [sources[k] for k in np.flatnonzero(others).tolist()]
-    rows = columns.rows[:, others]
-    treatment = treat(
-        "auto", rows, None, columns.weights, sources, orders=columns.orders
-    )
-    return scaled_matrix(rows, centred(treatment).scaling)
+    sample = columns.rows[rows][:, others]
+    weights = columns.weights[rows]
+    treatment = treat("auto", sample, None, weights, sources, orders=columns.orders)
+    return scaled_matrix(sample, centred(treatment).scaling)
 
 
 def _nodes(session: FitSession, request: Request, metric: str, seed: int) -> Nodes:
