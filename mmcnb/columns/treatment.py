@@ -420,7 +420,9 @@ def _scales(columns: SampleColumns, wishes: Sequence[Wish]) -> list[ColumnScale]
         return scales
     scaling = _scaling(columns, _rounded(np.array([scale[1:] for scale in scales])))
     is_other = ~columns.is_text.repeat(columns.widths)
-    others = scaled_matrix(columns.rows, scaling)[:, is_other]
+    units = None if scaling.units is None else scaling.units[is_other]
+    of_others = Scaling(scaling.mean[is_other], scaling.deviation[is_other], units)
+    others = scaled_matrix(columns.rows[:, is_other], of_others)
     step = step_of_texts(columns, others)
     for k in np.flatnonzero(columns.is_text).tolist():
         scales[k] = _column_scale(columns, k, wishes[k], step)
