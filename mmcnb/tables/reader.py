@@ -806,7 +806,8 @@ class TableReader:
 
     def _decide_number(self, column: TableColumn, k: int, medians: Medians) -> None:
         """Find the fill of its gaps; leave it out if it is empty or numbers rows."""
-        self._check_order(column)
+        if not self._is_in_order(column):
+            return
         if self._fills:
             fill = medians.fill(k, self._missing)
             if np.isnan(fill):
@@ -825,14 +826,14 @@ class TableReader:
         if column.record is None and column.kind == "number" and has_names:
             column.is_even = are_spread_evenly(numbers)
 
-    def _check_order(self, column: TableColumn) -> None:
+    def _is_in_order(self, column: TableColumn) -> bool:
         """Note a fault if too many texts are not in the order that is given."""
         decision = column.decision
         if column.role is not Role.ORDER or decision is None or decision.answers:
-            return
+            return True
         n_cells = self.n_read - (column.missing or 0) + column.n_wrong
         if column.n_wrong <= wrong_cells_allowed(n_cells):
-            return
+            return True
         texts = [*decision.form.shown_levels, *column.wrong]
         order = f"{self.table.names[column.position]}={','.join(texts)}"
         self._fault(
@@ -844,6 +845,7 @@ class TableReader:
             order=f"--order {shlex.quote(order)}",
             mark=shlex.quote(column.wrong[0]),
         )
+        return False
 
     def _leave_out(
         self, column: TableColumn, why: str, fault: str | None = None

@@ -7,7 +7,7 @@ the message: each an expression for other rows X, and a call.
 import ast
 import re
 
-_VALUE = r"(?:True|\[[^\]]*\]|\{[^}]*\}|'[^']*'|\"[^\"]*\"|-?\d[\w.]*)"
+_VALUE = r"(?:True|\{[^}]*\}|\[[^\]]*\]|\{[^}]*\}|'[^']*'|\"[^\"]*\"|-?\d[\w.]*)"
 ARGUMENT = re.compile(rf"\b([a-z_]+)=({_VALUE})")
 # What begins a piece of Python in a message.
 EXPRESSION = re.compile(r"(?<![\w.])(?:X[.\[]|np\.|numpy\.|scipy\.|sklearn\.|\()")

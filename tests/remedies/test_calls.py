@@ -248,6 +248,17 @@ SITUATIONS = {
         FIT,
         "numbers were read without their units: 'what' (kg); text=['what']",
     ),
+    "answers in a frame": Situation(
+        with_column("[('often', 'never', 'always')[k % 3] for k in range(len(frame))]"),
+        FIT,
+        "order: 'what' (never < often < always); text=['what'] of mmcnb.read_table",
+    ),
+    "texts outside of an order in a frame": Situation(
+        with_column("[('lo', 'mid', 'top')[k % 3] for k in range(len(frame))]"),
+        "mmcnb.read_table(X, orders={'what': ['lo', 'mid']})",
+        "such as 'top', are not in the given order: add their texts to it",
+        n_attempts=3,
+    ),
     "marks in a frame": Situation(
         with_column("[('none', 'red', 'blue')[k % 3] for k in range(len(frame))]"),
         FIT,

@@ -89,6 +89,24 @@ SITUATIONS = {
             "study/counts/genes.tsv": b"E1\tG1\nE2\tG2\nE3\tG3\n",
         },
     ),
+    # Texts in an order
+    "answers": Situation(
+        CONVERT,
+        "order: 'what' (never < often < always); text=['what']",
+        rows=beside(lambda k: ("often", "never", "always")[k % 3]),
+    ),
+    "texts outside of an order": Situation(
+        f"{CONVERT} --order what=lo,mid",
+        "such as 'top', are not in the given order: add their texts to it",
+        rows=beside(lambda k: ("lo", "mid", "top")[k % 3]),
+        n_attempts=3,
+    ),
+    "an order without texts": Situation(
+        f"{CONVERT} --order what",
+        "needs two or more different texts: give",
+        instead_of("--order"),
+        rows=beside(lambda k: ("L", "S", "M")[k % 3], header="age,size"),
+    ),
     # Lines of CSV files
     "a longer header": Situation(
         CONVERT,

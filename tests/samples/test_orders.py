@@ -305,6 +305,9 @@ def test_few_texts_outside_of_an_order_are_gaps_and_many_are_refused(tmp_path, c
     )
     assert read(texts, orders=order, na_values=["huge"])[0].feature_names == ["a", "x"]
 
+    with pytest.raises(InputError, match=r"60 of 60 cells, such as '.*', are not in"):
+        read(texts, orders={"a": ["x", "y"]})
+
     table = tmp_path / "t.csv"
     pd.DataFrame({"a": texts, "x": NUMBERS}).to_csv(table, index=False)
     call = ["convert", str(table), str(tmp_path / "t.zarr")]
