@@ -1,18 +1,21 @@
 """Gaps of rows, filled from the nearest of some rows of the fit."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from mmcnb._config import n_threads
 from mmcnb.columns.treatment import treat
 from mmcnb.kernels import unchecked
 from mmcnb.samples.donors import Donors
 from mmcnb.samples.one_hot import widen
 
-MOST_DONORS = 2000
+MOST_DONORS = 1000
 MOST_DONATED = 2**19  # numbers, which a model keeps: 4 MiB
 LEAST_DONORS = 250
 N_NEIGHBORS = 5
+PART_ROWS = 2048  # that a thread fills at once
 # A gap in a column of at most so many different values gets one of these.
 FEW = 20
 
@@ -93,14 +96,27 @@ def fill_from(donors: Donors, block: np.ndarray) -> np.ndarray:
     if not with_gaps.size:
         return block
     rows = block[with_gaps].astype(np.float64)
-    unchecked.fill_gaps(
-        rows,
-        _compared(donors, rows),
-        donors.steps,
-        np.ascontiguousarray(donors.rows.T),
-        np.ascontiguousarray(_compared(donors, donors.rows).T),
-        N_NEIGHBORS,
-    )
+    compared = _compared(donors, rows)
+    of_donors = np.ascontiguousarray(donors.rows.T)
+    compared_donors = np.ascontiguousarray(_compared(donors, donors.rows).T)
+
+    def fill(start: int) -> None:
+        part = slice(start, start + PART_ROWS)
+        unchecked.fill_gaps(
+            rows[part],
+            compared[part],
+            donors.steps,
+            of_donors,
+            compared_donors,
+            N_NEIGHBORS,
+        )
+
+    starts = range(0, len(rows), PART_ROWS)
+    if len(starts) == 1:
+        fill(0)
+    else:
+        with ThreadPoolExecutor(n_threads(None)) as threads:
+            list(threads.map(fill, starts))
     for k in np.flatnonzero(is_gap.any(axis=0)):
         if donors.steps[k] == 0:
             where = np.flatnonzero(is_gap[with_gaps, k])

@@ -145,7 +145,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         those of ``layers_``. "trust" is a dict with the "level" ("low", "medium" or
         "high"), the "reason", the "agreement", and the "columns" that make the clusters
         alone. "gaps" has the "column", the "share" of
-        gaps and that in each of the "clusters" for columns with gaps, by at most 2,000
+        gaps and that in each of the "clusters" for columns with gaps, by at most 1,000
         rows. "scaling" says why columns were scaled, and "columns" how. After a fit
         with ``like``, or `update`, "changes" has a row for each number with rows: the
         "number", the "change" ("kept", "split", "merged", "new" or "gone"), and the

@@ -8,30 +8,60 @@ FAR = 9.0  # squared distance of donors with a value, over that of all donors
 
 
 @njit()
-def _squared_distances(row, distances, scaled, steps, donors, is_known):
+def _add_squares(distances, scaled, columns, donors, is_known):
+    """Add the squared differences of four columns of numbers at once."""
+    c0, c1, c2, c3 = columns
+    x0 = scaled[c0]
+    x1 = scaled[c1]
+    x2 = scaled[c2]
+    x3 = scaled[c3]
+    for j in range(distances.size):
+        d0 = x0 - donors[c0, j]
+        d1 = x1 - donors[c1, j]
+        d2 = x2 - donors[c2, j]
+        d3 = x3 - donors[c3, j]
+        distances[j] += (
+            is_known[c0, j] * (d0 * d0)
+            + is_known[c1, j] * (d1 * d1)
+            + is_known[c2, j] * (d2 * d2)
+            + is_known[c3, j] * (d3 * d3)
+        )
+
+
+@njit()
+def _squared_distances(distances, scaled, steps, donors, is_known, n_shared):
     """Compute squared distances of a row to all donors over the values of both.
 
     They are scaled up by the share of the columns that both have; infinity where there
-    is none.
+    is none. ``n_shared`` has the number of values of each donor, and gets that of the
+    columns that both have.
     """
     n_columns, n_donors = donors.shape
-    n_shared = np.zeros(n_donors)
+    numbers = np.empty(n_columns, np.int64)
+    n_numbers = 0
     distances[:] = 0.0
     for c in range(n_columns):
-        x = scaled[row, c]
+        x = scaled[c]
         if np.isnan(x):
-            continue
-        step = steps[c]
-        if step > 0.0:
             for j in range(n_donors):
-                differs = 1.0 if donors[c, j] != x else 0.0
-                distances[j] += is_known[c, j] * (step * differs)
-                n_shared[j] += is_known[c, j]
+                n_shared[j] -= is_known[c, j]
+        elif steps[c] > 0.0:
+            for j in range(n_donors):
+                step = steps[c] if donors[c, j] != x else 0.0
+                distances[j] += is_known[c, j] * step
         else:
-            for j in range(n_donors):
-                difference = x - donors[c, j]
-                distances[j] += is_known[c, j] * (difference * difference)
-                n_shared[j] += is_known[c, j]
+            numbers[n_numbers] = c
+            n_numbers += 1
+    n_fours = n_numbers // 4 * 4
+    for k in range(0, n_fours, 4):
+        columns = (numbers[k], numbers[k + 1], numbers[k + 2], numbers[k + 3])
+        _add_squares(distances, scaled, columns, donors, is_known)
+    for k in range(n_fours, n_numbers):
+        c = numbers[k]
+        x = scaled[c]
+        for j in range(n_donors):
+            difference = x - donors[c, j]
+            distances[j] += is_known[c, j] * (difference * difference)
     for j in range(n_donors):
         if n_shared[j] > 0.0:
             distances[j] *= n_columns / n_shared[j]
@@ -47,11 +77,10 @@ def _nearest_known(distances, is_known, nearest, nearest_distances):
     """
     n_found = 0
     most = nearest.size
+    farthest = np.inf
     for j in range(distances.size):
         distance = distances[j]
-        if is_known[j] == 0.0 or not distance < np.inf:
-            continue
-        if n_found == most and not distance < nearest_distances[most - 1]:
+        if not distance < farthest or is_known[j] == 0.0:
             continue
         place = min(n_found, most - 1)
         while place > 0 and distance < nearest_distances[place - 1]:
@@ -61,6 +90,8 @@ def _nearest_known(distances, is_known, nearest, nearest_distances):
         nearest[place] = j
         nearest_distances[place] = distance
         n_found = min(n_found + 1, most)
+        if n_found == most:
+            farthest = nearest_distances[most - 1]
     return n_found
 
 
@@ -123,6 +154,8 @@ def fill_gaps(rows, scaled, steps, donors, scaled_donors, n_neighbors):
             is_gap = np.isnan(donors[c, j])
             is_known[c, j] = 0.0 if is_gap else 1.0
             plain[c, j] = 0.0 if is_gap else scaled_donors[c, j]
+    n_known = is_known.sum(axis=0)
+    n_shared = np.empty(n_donors)
     distances = np.empty(n_donors)
     nearest = np.empty(n_neighbors, np.int64)
     nearest_distances = np.empty(n_neighbors)
@@ -131,7 +164,8 @@ def fill_gaps(rows, scaled, steps, donors, scaled_donors, n_neighbors):
     for row in range(rows.shape[0]):
         if not np.isnan(rows[row]).any():
             continue
-        _squared_distances(row, distances, scaled, steps, plain, is_known)
+        n_shared[:] = n_known
+        _squared_distances(distances, scaled[row], steps, plain, is_known, n_shared)
         n_near = _nearest_known(distances, everywhere, nearest, nearest_distances)
         if n_near == 0:
             continue

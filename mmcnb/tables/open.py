@@ -234,7 +234,7 @@ def read_table(  # noqa: PLR0913
         Sheet of a workbook, by name or by number from 0; None is the first with rows.
     missing : {"auto", "neighbors", "median", "mean", "drop", "refuse"}, default="auto"
         Treatment of missing cells. "neighbors" takes the mean of the five nearest of at
-        most 2,000 rows that have a value there, and their most frequent text. "median"
+        most 1,000 rows that have a value there, and their most frequent text. "median"
         and "mean" are those of the column, where a missing text is a category of its
         own. "drop" leaves the rows out, and "refuse" is an error. "auto" is "median",
         and "neighbors" in a fit. Infinite cells are no gaps.
