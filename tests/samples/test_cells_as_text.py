@@ -326,3 +326,23 @@ def test_digits_after_a_decimal_comma_are_no_thousands(tmp_path, n_digits):
         samples = mmcnb.open_samples(source)
         assert any("decimal comma" in note for note in samples.notes)
         np.testing.assert_allclose(samples.block(0, 40), values, rtol=1e-6)
+
+
+@pytest.mark.parametrize("n_rows", [40, 4000])
+def test_few_texts_are_tidied_in_many_rows_as_in_few(tmp_path, n_rows):
+    cells = [" red", "green ", "NA", "blue"] * (n_rows // 4)
+    numbers = [" 1.5 kg", "2 kg", "", "12 kg "] * (n_rows // 4)
+    frame = pd.DataFrame({"colour": cells, "mass": numbers})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    for source in (frame, tmp_path / "a.csv"):
+        samples = mmcnb.read_table(source, missing="median")
+        names = [f"colour_{name}" for name in ("missing", "blue", "green", "red")]
+        assert samples.feature_names == [*names, "mass"]
+        expected = [
+            [0, 0, 0, 1, 1.5],
+            [0, 0, 1, 0, 2],
+            [1, 0, 0, 0, 2],
+            [0, 1, 0, 0, 12],
+        ]
+        block = samples.block(0, n_rows)
+        np.testing.assert_array_equal(block, expected * (n_rows // 4))
