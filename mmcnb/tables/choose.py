@@ -63,8 +63,7 @@ def choose_columns(
                 f"as {option} {table.option(positions[0])}."
             )
     _check_uses(table, [*labels, *names, *chosen], dropped)
-    marked = [mark[0] for mark in options.na_values or () if isinstance(mark, tuple)]
-    table.resolve(marked, "--na-values")  # refuses names of no column
+    _check_marks(table, options)
     _check_kinds(table, [*labels, *names])
     if labels and labels == names:
         raise InputError(
@@ -171,6 +170,19 @@ def _asks_for_dates(column: TableColumn, options: TableOptions) -> bool:
     has_order = any(map(ORDERED_DATE.match, formats))
     is_given = has_order and options.order_of_dates != ""
     return options.use_of_dates == "epoch" or is_given
+
+
+def _check_marks(table: BaseTable, options: TableOptions) -> None:
+    """Refuse marks of missing values of columns that are not named by their names."""
+    for mark in options.na_values or ():
+        if isinstance(mark, str) or mark[0] in table.names:
+            continue
+        positions = table.resolve([mark[0]], "--na-values")
+        raise InputError(
+            f"{table.name}: no column is named {mark[0]!r}, and marks of missing "
+            f"values are given by names: perhaps {table.names[positions[0]]!r} is "
+            "meant (--na-values)."
+        )
 
 
 def _check_uses(table: BaseTable, used: list[int], dropped: list[int]) -> None:

@@ -152,7 +152,11 @@ SITUATIONS = {
         f"{CONVERT} --skip-lines 100", "has 41 lines", instead_of("--skip-lines")
     ),
     "no such line of names": Situation(
-        f"{CONVERT} --header maybe", "header='maybe' is unknown", choices, n_attempts=2
+        f"{CONVERT} --header maybe",
+        "header='maybe' is unknown",
+        choices,
+        rows=lines("8,9", numbers),
+        n_attempts=2,
     ),
     # Encodings and marks of CSV files
     "not UTF-8": Situation(
@@ -643,6 +647,11 @@ SITUATIONS = {
         CONVERT,
         "count as missing: -999 in 5 rows of 'what'",
         rows=beside(lambda k: -999 if k % 9 == 2 else k * k % 37),
+    ),
+    "marks of a number of a column": Situation(
+        f"{CONVERT} --na-values 1=7",
+        "no column is named '1'",
+        by_hand("perhaps 'pay' is meant", "1=7", "pay=7"),
     ),
     "a mark with a comma": Situation(
         CONVERT,

@@ -319,5 +319,10 @@ def test_any_name_can_stand_before_marks(name, here):
     assert min(converted()) == 18
     assert min(converted("--na-values", f"{name}=")) == -999
     assert min(converted("--na-values", f"{name}=-1,-2")) == 18
-    with one_sentence("no column is named 'ag'"):
-        mmcnb.read_table("rows.csv", na_values={"ag": ""})
+
+
+def test_marks_of_no_column_are_refused(here):
+    frame_of(-999).to_csv("rows.csv", index=False)
+    for wrong in ("agee", "0"):
+        with one_sentence(f"no column is named '{wrong}'.*perhaps 'age' is meant"):
+            mmcnb.read_table("rows.csv", na_values={wrong: ""})
