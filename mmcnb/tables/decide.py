@@ -29,6 +29,7 @@ from mmcnb.tables.numbers import FAMILIES, MAGNITUDES, body_pattern, compiled
 from mmcnb.tables.options import TableOptions
 from mmcnb.tables.orders import (
     LEAST_LEVELS,
+    NUMBERED,
     Answers,
     answers_of,
     levels_with_texts,
@@ -149,7 +150,9 @@ def _with_whole_scales(decisions: Mapping[int, Decision]) -> dict[int, Decision]
     """
     shown: dict[str, dict[int, str]] = {}
     for decision in decisions.values():
-        if decision.answers is not None and decision.form.kind == "order":
+        if decision.answers is None or decision.answers.scale == NUMBERED:
+            continue
+        if decision.form.kind == "order":
             texts = shown.setdefault(decision.answers.scale, {})
             shown[decision.answers.scale] = decision.answers.shown | texts
     decided = {}

@@ -15,6 +15,8 @@ MOST_TEXTS = 100  # different ones in a column; of more, none is looked up
 LEAST_LEVELS = 3  # of a column; two texts are as far apart as those of a flag
 NUMBER_BEFORE = re.compile(r"^\W*\d+\W+")
 NUMBER_BEHIND = re.compile(r"\W+\d+\W*$")
+NUMBERED = "numbers with words"
+NUMBERED_TEXT = re.compile(r"^\W*(\d{1,2})(?:\W.*)?$")
 UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 
 SCALES: dict[str, tuple[str, ...]] = {
@@ -234,7 +236,8 @@ class Answers(NamedTuple):
     Attributes
     ----------
     scale : str
-        Its name.
+        Its name; `NUMBERED` if some levels have only a number, as in "1 - never", "2",
+        "3 - always".
     shown : dict of int to str
         The most frequent text of each level that occurs.
     no_answers : dict of str to int
@@ -278,6 +281,29 @@ def answers_of(counts: Mapping[str, int]) -> Answers | None:
         if len(shown) > 1:
             by_level = {level: shown[level] for level in sorted(shown)}
             return Answers(scale, by_level, {text: counts[text] for text in rest})
+    return _numbered(counts)
+
+
+def _numbered(counts: Mapping[str, int]) -> Answers | None:
+    """Return the numbers of texts if some have words, all of which are of a scale."""
+    no_answer = _keys(NO_ANSWERS)
+    texts = [text for text in counts if key_of(text) not in no_answer]
+    matches = [NUMBERED_TEXT.match(text) for text in texts]
+    by_number: dict[int, str] = {}
+    for text, match in zip(texts, matches, strict=True):
+        if match is None:
+            return None
+        by_number[int(match[1])] = text
+    keys = [key_of(by_number[number]) for number in sorted(by_number)]
+    words = [key for key in keys if not key.isdecimal()]
+    if len(words) < 2 or len(by_number) < max(len(texts), LEAST_LEVELS):
+        return None
+    for scale in SCALES:
+        places = [_places(scale).get(word, -1) for word in words]
+        if min(places) >= 0 and places in (sorted(places), sorted(places)[::-1]):
+            shown = {number: by_number[number] for number in sorted(by_number)}
+            rest = counts.keys() - set(texts)
+            return Answers(NUMBERED, shown, {text: counts[text] for text in rest})
     return None
 
 
@@ -285,6 +311,8 @@ def levels_with_texts(
     scale: str, shown: Mapping[int, str]
 ) -> tuple[tuple[str, ...], ...]:
     """Return the levels of a scale that occur, each with its text before its keys."""
+    if scale == NUMBERED:
+        return tuple((shown[number], str(number)) for number in sorted(shown))
     keys = levels_of(scale)
     return tuple((shown[level], *keys[level]) for level in sorted(shown))
 

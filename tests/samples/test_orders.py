@@ -109,6 +109,27 @@ def test_other_texts_stay_categories(texts):
     assert "order" not in said
 
 
+@pytest.mark.parametrize(
+    ("order", "is_known"),
+    [
+        (("1 - strongly disagree", "2", "3", "4", "5 - strongly agree"), True),
+        (("1 (always)", "2", "3 (never)"), True),
+        (("0 = low", "5", "10 = high"), True),
+        (("1 - Berlin", "2 - Hamburg", "3 - Bonn"), False),
+        (("1 - low", "2", "3 - always"), False),
+        (("1 - low", "1 - high", "2"), False),
+    ],
+)
+def test_numbers_of_which_the_ends_have_words_are_in_their_order(order, is_known):
+    texts = drawn(*order)
+    texts[7] = "don't know"
+    samples, values, _ = read(texts)
+    assert ("a" in samples.orders) == is_known
+    if is_known:
+        assert samples.orders["a"] == order
+        assert np.delete(values, 7).tolist() == places(np.delete(texts, 7), *order)
+
+
 def test_two_answers_are_in_order_where_other_questions_have_the_scale():
     frame = pd.DataFrame(
         {"a": drawn("agree", "neutral"), "b": drawn("disagree", "neutral", "agree")}
