@@ -79,6 +79,13 @@ class SampleColumns:
         """Which columns of the table are lists of two or more numbers."""
         return (self.widths > 1) & ~self.is_text
 
+    def is_circle(self, k: int) -> bool:
+        """Return whether a list is of two numbers on a circle, as times of day are."""
+        values = self.columns_of(k)
+        if values.shape[1] != 2:
+            return False
+        return bool(np.allclose((values**2).sum(axis=1), 1.0, atol=1e-4))
+
     def columns_of(self, k: int) -> np.ndarray:
         """Return the columns of the sample of a column of the table."""
         first = self.first[k]

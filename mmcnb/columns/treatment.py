@@ -346,7 +346,9 @@ def _column_scale(
         # Rows of two categories differ in two columns, so their distance is the step.
         return ColumnScale("category", divisor=np.sqrt(2) / step)
     if columns.is_list[k]:
-        weight = np.sqrt(min(columns.widths[k], MOST_OF_LIST))
+        weight = 1.0
+        if not columns.is_circle(k):
+            weight = np.sqrt(min(columns.widths[k], MOST_OF_LIST))
         if not isinstance(wish, str):
             weight = float(wish)
         return ColumnScale("list", divisor=_deviation_of_list(columns, k) / weight)

@@ -1014,7 +1014,7 @@ def read_input(
         n_features = samples.n_features
         names = samples.feature_names
         if reset and table is not None:
-            n_features = len(table.columns)
+            n_features = len(table.names_or_numbers)
             names = table.names
         _check_columns(estimator, samples.name, n_features, names, reset)
     return samples

@@ -38,13 +38,15 @@ class Explanation:
         For each cluster at most 50 columns, those with the largest effects; those that
         tell most come first. "column" is the name, or the number of a column without
         one. "kind" is "number", "date" (seconds since 1970), "flag" (0 or 1, so that
-        means are shares), "text": then the figures are those of one "category", which a
-        row has or not, or "order", of ordered texts and ratings: then "category" has
-        the levels that set the cluster apart, such as "4 or 5 of 5", "position" says
-        whether they are "low", "medium" or "high", and "share" and "others_share" are
-        those of the rows with these levels. Of all rows are "mean", "others_mean" and
-        "effect", the difference of the two in standard deviations of the column. The
-        others are of a sample, weighted as all rows: "median" and "others_median";
+        means are shares), "time" (in seconds; of a time of day the "category" is "sin"
+        or "cos" of its place on a circle), "text": then the figures are those of one
+        "category", which a row has or not, or "order", of ordered texts and ratings:
+        then "category" has the levels that set the cluster apart, such as "4 or 5 of
+        5", "position" says whether they are "low", "medium" or "high", and "share" and
+        "others_share" are those of the rows with these levels. Of all rows are
+        "mean", "others_mean" and "effect", the difference of the two in standard
+        deviations of the column. The others are of a sample, weighted as all rows:
+        "median" and "others_median";
         "auc", how often a row of the cluster has a larger value than another row;
         "near", how often it is nearer to the median of the cluster; "spread" and
         "others_spread", the median distances from there.

@@ -9,6 +9,13 @@ from mmcnb.errors import shown
 from mmcnb.explanation.summary import ColumnFigures, strength_of
 
 DAY = 86_400  # seconds
+# Where a clock of 24 hours has a high or a low sine or cosine, and its name.
+SIDES = {
+    ("sin", True): ("6:00", "sine"),
+    ("sin", False): ("18:00", "sine"),
+    ("cos", True): ("0:00", "cosine"),
+    ("cos", False): ("12:00", "cosine"),
+}
 
 
 def short_name(value: object, most: int = 40) -> str:
@@ -88,6 +95,8 @@ def phrase(row: ColumnFigures) -> str:
         return f"{name} {_frequency(row)}"
     if row.kind == "order":
         return f"{name} is {_answers(row)}"
+    if row.kind == "time" and row.category:
+        return f"{name} {_side_of_clock(row)}"
     # Other rows are on both sides.
     is_between = row.near > abs(row.auc - 0.5) + 0.65
     if is_between and row.spread < row.others_spread:
@@ -103,6 +112,13 @@ def _frequency(row: ColumnFigures) -> str:
             word = "mostly"
         word = f"{word} {short_name(row.category or 'missing')}"
     return f"{word} ({percent(row.mean)}, others {percent(row.others_mean)})"
+
+
+def _side_of_clock(row: ColumnFigures) -> str:
+    """Say on which side of a clock of 24 hours most times of a cluster are."""
+    side, function = SIDES[row.category, row.median > row.others_median]
+    value, others_value = two_numbers(row.median, row.others_median)
+    return f"towards {side} ({function} {value}, others {others_value})"
 
 
 def _answers(row: ColumnFigures) -> str:

@@ -93,11 +93,14 @@ class MomentsPass:
 
 
 def column_frame(samples: Samples) -> pd.DataFrame:
-    """Return name, kind and category of each column; its number if it has no name."""
+    """Return name, kind and category of each column; its number if it has no name.
+
+    The two numbers of a time of day have the categories "sin" and "cos".
+    """
     columns: list[tuple[object, str, str]] = []
     if samples.encoding is not None:
         for feature in samples.encoding.features:
-            for category in feature.categories or ("",):
+            for category in feature.categories or (feature.angle,):
                 columns.append((feature.name, feature.kind, category))
     else:
         names = samples.feature_names or range(samples.n_features)

@@ -364,7 +364,7 @@ def check_shapes(model: Model, n_features: int) -> None:
         The message begins with the name of the part.
     """
     if model.encoding is not None:
-        n_encoded = len(model.encoding.columns)
+        n_encoded = len(model.encoding.names_or_numbers)
         if n_encoded != n_features:
             raise InputError(
                 f"encoding is of {n_encoded} columns, and {n_features} would fit"

@@ -23,6 +23,7 @@ TEXT_OPTIONS = (
 OF_NUMBERS = ("decimal", "thousands")
 KINDS = ("number", "flag", "text", "order", "date", "time", "left out")
 DECIMALS = (".", ",")
+ANGLES = ("", "sin", "cos")
 MOST_FORMATS = 100
 
 
@@ -47,6 +48,8 @@ class CellForm:
         Formats of dates, as `pandas.to_datetime` takes them.
     is_minutes : bool
         Whether two numbers of a time are minutes and seconds, not hours and minutes.
+    is_clock : bool
+        Whether times are times of day, and not durations.
     levels : tuple of tuple of str
         Texts of each number of an order; the first of them is shown.
     by_keys : bool
@@ -60,6 +63,7 @@ class CellForm:
     factors: tuple[tuple[str, float], ...] = ()
     formats: tuple[str, ...] = ()
     is_minutes: bool = False
+    is_clock: bool = False
     levels: tuple[tuple[str, ...], ...] = ()
     by_keys: bool = False
 
@@ -89,6 +93,7 @@ class CellForm:
             and len(form.formats) <= MOST_FORMATS
             and all(abs(factor) < float("inf") for _, factor in factors)
             and type(form.is_minutes) is bool
+            and type(form.is_clock) is bool
             and type(form.by_keys) is bool
             and all(form.levels)
         )
@@ -125,6 +130,8 @@ class EncodedColumn:
     block : str
         The list of which it is an element; empty if it is in none. A list has one
         weight beside other columns.
+    angle : {"", "sin", "cos"}
+        Which number of a time of day it is, on a circle. Both have the same name.
     """
 
     name: str
@@ -135,6 +142,7 @@ class EncodedColumn:
     form: CellForm | None = None
     marks: tuple[float, ...] = ()
     block: str = ""
+    angle: str = ""
 
     def written_otherwise(self, given: Mapping[str, Any]) -> "EncodedColumn":
         """Return the column with other marks of decimals and thousands."""
@@ -152,7 +160,8 @@ class EncodedColumn:
     def feature_names(self) -> list[str]:
         """Names of the columns that it becomes, such as ``colour_red``."""
         if self.kind != "text":
-            return [] if self.kind == "left out" else [self.name]
+            name = f"{self.name}_{self.angle}" if self.angle else self.name
+            return [] if self.kind == "left out" else [name]
         gap = "" if "missing" in self.categories else "missing"
         return [f"{self.name}_{text or gap}" for text in self.categories]
 
@@ -195,7 +204,12 @@ class Encoding:
     @property
     def names(self) -> list[str] | None:
         """Names of the columns of the table; None if it has no header."""
-        return [column.name for column in self.columns] if self.has_names else None
+        return self.names_or_numbers if self.has_names else None
+
+    @property
+    def names_or_numbers(self) -> list[str]:
+        """Names of the columns of the table, or their numbers; each once."""
+        return [column.name for column in self.columns if column.angle != "cos"]
 
     @property
     def features(self) -> list[EncodedColumn]:
@@ -247,6 +261,9 @@ class Encoding:
             kind = "text" if column.kind == "text" else "number"
             if column.kind != "left out":
                 column = replace(column, kind=kind, form=None, marks=())
+                if column.angle:
+                    (name,) = column.feature_names
+                    column = replace(column, name=name, angle="")
             columns.append(column)
         return replace(self, columns=tuple(columns))
 
@@ -356,4 +373,5 @@ def _is_plain(column: EncodedColumn) -> bool:
     is_fill = column.fill is None or (
         type(column.fill) is float and abs(column.fill) < float("inf")
     )
-    return all(type(text) is str for text in texts) and column.kind in KINDS and is_fill
+    is_known = column.kind in KINDS and column.angle in ANGLES
+    return all(type(text) is str for text in texts) and is_known and is_fill

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from mmcnb.tables.dates import CLOCK_FORMAT
 from mmcnb.tables.decide import DOUBTFUL_DATES, Decision
 from mmcnb.tables.notes import option_with
 from mmcnb.tables.options import TableOptions
-from mmcnb.tables.record_columns import IDENTIFIES, NUMBERS_ROWS
+from mmcnb.tables.record_columns import IDENTIFIES, NUMBERS_ROWS, is_duration
 
 UNNAMED = ("", "Unnamed: 0")  # the first column, of names of rows
 ORDERED_DATE = re.compile("%[dm][-/.]%[dm][-/.]%[yY]")
@@ -135,7 +136,11 @@ def _features(
     for position in positions:
         column = _feature(table, position, options, decisions.get(position), asked)
         column.is_named = position in named or _asks_for_dates(column, options)
-        columns.append(column)
+        if _is_time_of_day(column):
+            for angle in ("sin", "cos"):
+                columns.append(replace(column, angle=angle, block=column.name))
+        else:
+            columns.append(column)
     return columns
 
 
@@ -160,6 +165,14 @@ def _feature(
         column.why = DOUBTFUL_DATES
         column.can_be_kept = False
     return column
+
+
+def _is_time_of_day(column: TableColumn) -> bool:
+    if column.role is not Role.DURATION or column.block or is_duration(column.name):
+        return False
+    if column.form is not None:
+        return column.form.is_clock
+    return pa.types.is_time(column.type)
 
 
 def _asks_for_dates(column: TableColumn, options: TableOptions) -> bool:
@@ -254,7 +267,7 @@ def leave_out_records(features: Sequence[TableColumn]) -> None:
     """
     taken = [column for column in features if not column.why]
     records = [column for column in taken if column.record is not None]
-    n_left = len(taken) - len(records)
+    n_left = len({column.position for column in taken}) - len(records)
     for column in sorted(records, key=_certainty):
         assert column.record is not None
         n_least = 1 if column.record.why == NUMBERS_ROWS else LEAST_FEATURES
@@ -283,8 +296,8 @@ def encoded_columns(
     InputError
         A column is not there, or has another kind of values.
     """
-    width = len(encoding.columns)
-    names = [column.name for column in encoding.columns]
+    names = encoding.names_or_numbers
+    width = len(names)
     is_numbered = names == list(map(str, range(width)))
     if is_numbered and not encoding.has_names and len(table.names) != width:
         raise InputError(
@@ -364,6 +377,8 @@ def _encoded_column(
     kinds = kind_of(column.type), feature.kind
     if table.is_text or "text" in kinds or feature.kind == "order":
         column.form = form
+    column.angle = feature.angle
+    column.block = feature.block
     column.fill = feature.fill
     column.marks = feature.marks
     if feature.kind == "text":

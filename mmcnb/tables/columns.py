@@ -21,6 +21,7 @@ from mmcnb.tables.record_columns import NUMBERS_ROWS, RecordSign
 MOST_DISTINCT = 1000  # more different values are not counted, and are not categories
 GAP = ""  # the category of missing texts
 MOST_LEVELS = 7  # of an order that are shown
+SECONDS_OF_DAY = 86400
 LEAST_WORDS = 4  # of a text that is a document
 
 
@@ -98,6 +99,9 @@ class TableColumn:
         Numbers that mark missing values.
     block : str
         The list of which it is an element; empty if it is in none.
+    angle : {"", "sin", "cos"}
+        Which number of a time of day it is, on a circle: such a column of the table is
+        two columns here.
     known_marks : dict of {float: int}
         Those of them that no option names, and how many rows have each.
     categories : pyarrow.Array or None
@@ -135,6 +139,7 @@ class TableColumn:
     is_even: bool = False
     marks: tuple[float, ...] = ()
     block: str = ""
+    angle: str = ""
     known_marks: dict[float, int] = field(default_factory=dict)
     categories: pa.Array | None = None
     fill: float | None = None
@@ -203,6 +208,7 @@ class TableColumn:
             form=self.form if self.is_feature else None,
             marks=self.marks,
             block=self.block,
+            angle=self.angle if self.is_feature else "",
         )
 
     def encode(self, values: pa.Array) -> pa.Array:
@@ -214,7 +220,10 @@ class TableColumn:
                 return pc.if_else(values.is_valid(), 0, None)
             return self._numbers_of_texts(values)
         if types.is_temporal(values.type):
-            return seconds_of_typed(values)
+            values = seconds_of_typed(values)
+        if self.angle:
+            turns = pc.multiply(values.cast(FLOAT64), 2 * np.pi / SECONDS_OF_DAY)
+            return pc.sin(turns) if self.angle == "sin" else pc.cos(turns)
         if types.is_float16(values.type):  # which is not joined with other types
             return pa.array(np.asarray(values, np.float32))
         if types.is_boolean(values.type):
@@ -276,6 +285,8 @@ class TableColumn:
         elif self.missing is not None:
             distinct = f"over {MOST_DISTINCT:,}"
         becomes = self.role.value
+        if self.angle:
+            becomes = "sine and cosine of the time of day"
         if self.form is not None and self.form.unit and self.is_feature:
             becomes += f" ({self.form.unit})"
         if self.form is not None and self.role is Role.ORDER:

@@ -137,6 +137,13 @@ def largest_fields(texts: pa.Array) -> tuple[int, int]:
     return largest[0], largest[1]
 
 
+def largest_hour(texts: pa.Array) -> int:
+    """Return the largest number before the first colon of times such as 17:30."""
+    found = pc.extract_regex(texts, r"^(?P<hours>\d{1,4}):\d\d")
+    hours = found.field("hours").filter(found.is_valid()).cast(pa.int64())
+    return pc.max(hours).as_py() or 0
+
+
 def parse_dates(texts: pa.Array, form: CellForm) -> pa.Array:
     """Return seconds since 1970 as float64; null for the texts that are no dates.
 

@@ -236,7 +236,8 @@ def _decide(
         return _decide_dates(survey, options)
     if n_cells - survey.n_times <= n_allowed:
         is_minutes = survey.n_long_times > 0 or survey.n_minute_times > 0
-        form = CellForm("time", is_minutes=is_minutes)
+        is_clock = survey.n_clocks >= n_cells - n_allowed and survey.largest_hour < 24
+        form = CellForm("time", is_minutes=is_minutes, is_clock=is_clock)
         return _with_wrong(form, survey, survey.n_times, ())
     return _decide_text(survey, options)
 

@@ -219,10 +219,11 @@ class TableReader:
             return self._options.encoding
         columns = self.columns
         if not self._options.names_columns:
-            columns = self._in_order()
+            columns = sorted(columns, key=lambda column: column.position)
         encoded = []
         for column in columns:
-            if column.role not in (Role.CLASSES, Role.ROW_NAMES):
+            is_second = column.angle == "cos" and not column.is_feature
+            if column.role not in (Role.CLASSES, Role.ROW_NAMES) and not is_second:
                 encoded.append(column.encoded)
         options = [(name, getattr(self._options, name)) for name in TEXT_OPTIONS]
         return Encoding(
@@ -289,7 +290,8 @@ class TableReader:
 
     def _in_order(self) -> list[TableColumn]:
         """Return all columns in the order of the table."""
-        return sorted(self.columns, key=lambda column: column.position)
+        columns = [column for column in self.columns if column.angle != "cos"]
+        return sorted(columns, key=lambda column: column.position)
 
     # --- all rows, part by part ---
 
@@ -459,7 +461,7 @@ class TableReader:
         """Return texts as the values that they are; null for gaps and wrong cells."""
         texts = without_gaps(cells.cast(TEXT), self._marks_of_texts[column.key])
         survey = self._surveys.get(column.position)
-        if survey is not None:
+        if survey is not None and column.angle != "cos":  # whose texts are the same
             survey.add(self._surveyed(cells, texts))
         if column.role is Role.REFUSED or column.kind == "text":
             return texts
@@ -563,7 +565,7 @@ class TableReader:
         """Return one column a feature; numbers of categories, and NaN for gaps."""
         numbers = {}
         for column, cells in zip(self.features, values, strict=False):
-            numbers[column.key] = column.encode(cells)
+            numbers[column.key + column.angle] = column.encode(cells)
         batch = pa.record_batch(numbers)
         block = batch.to_tensor(null_to_nan=True, row_major=True).to_numpy()
         # Infinity is looked at in the whole block.

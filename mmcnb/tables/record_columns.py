@@ -35,6 +35,9 @@ IDENTIFYING = re.compile(
 # These identify if they stand behind another word, or alone: "number_rooms" and
 # "no_show" are counts and flags.
 OF_NUMBERS = re.compile("no|nr|num|number|nummer|numero|numéro")
+DURATION = re.compile(
+    r"\w*dauer|delay|durations?|elapsed|laps?|length|pace|runtime|took|\w*laufzeit"
+)
 # Names with such a word are of quantities, as in zip_income and keys per minute.
 QUANTITY = re.compile(
     "amount|anzahl|average|avg|calls|counts?|coverage|density|distance|duration|income|"
@@ -89,6 +92,18 @@ def is_identifying(name: str) -> bool:
     if any(map(OF_NUMBERS.fullmatch, words[1:])):
         return True
     return any(map(IDENTIFYING.fullmatch, words))
+
+
+def is_duration(name: str) -> bool:
+    """Whether the name of a column of times says that these are durations.
+
+    Examples
+    --------
+    >>> from mmcnb.tables.record_columns import is_duration
+    >>> is_duration("lap_time"), is_duration("started at")
+    (True, False)
+    """
+    return any(map(DURATION.fullmatch, words_of(name)))
 
 
 def counts_rows(numbers: np.ndarray, step: int = 1, any_step: bool = True) -> bool:

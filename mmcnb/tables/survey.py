@@ -16,6 +16,7 @@ from mmcnb.tables.dates import (
     TIME,
     TWO_UNITS,
     largest_fields,
+    largest_hour,
     shapes_of_dates,
 )
 from mmcnb.tables.numbers import (
@@ -72,6 +73,10 @@ class Survey:
     dates : Shapes
     n_short_times, n_minute_times, n_long_times : int
         Times of two numbers, of two with a fraction, and with more numbers or words.
+    n_clocks : int
+        Times with two digits for the hour, or with am or pm.
+    largest_hour : int
+        Largest first number of times.
     n_flags, n_infinite, n_others : int
     n_zero_led : int
         Digits without a decimal point that begin with 0, as codes do.
@@ -106,6 +111,8 @@ class Survey:
         self.n_short_times = 0
         self.n_minute_times = 0
         self.n_long_times = 0
+        self.n_clocks = 0
+        self.largest_hour = 0
         self.n_flags = 0
         self.n_others = 0
         self.n_zero_led = 0
@@ -157,6 +164,9 @@ class Survey:
             first, second = largest_fields(dates.texts)
             self.largest_first = max(self.largest_first, first)
             self.largest_second = max(self.largest_second, second)
+        clocks = left.of(pc.match_substring(left.texts, ":"))
+        if len(clocks.texts):
+            self.largest_hour = max(self.largest_hour, largest_hour(clocks.texts))
         self._waiting.append(left.by_shape())
         if sum(map(len, self._waiting)) > MOST_WAITING:
             self.settle()
@@ -213,6 +223,11 @@ class Survey:
         self.n_minute_times += clock.count(is_minute)
         self.n_long_times += clock.count(pc.invert(pc.or_(is_short, is_minute)))
         self.n_long_times += left.count(is_spoken)
+        is_half = pc.match_substring_regex(clock.shapes, r"(?i)^\d+:[\d:.,]* ?[ap]\.?m")
+        is_padded = pc.match_substring_regex(
+            clock.shapes, r"^\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?$"
+        )
+        self.n_clocks += clock.count(pc.or_(is_half, is_padded))
         return left.without(pc.or_(is_clock, is_spoken))
 
     def _take_numbers(self, left: "_Left") -> "_Left":

@@ -1,6 +1,7 @@
 """A raw table becomes the same numbers from any format, and a model takes other rows as those of its fit."""
 
 import json
+import math
 import pickle
 import statistics
 import warnings
@@ -195,6 +196,8 @@ def first(**columns):
     return pd.DataFrame({"fine": np.arange(0, 3, 1.0) * 2, **columns})
 
 
+# One minute after midnight, on a circle.
+MINUTE = [math.sin(60 * (2 * math.pi / 86400)), math.cos(60 * (2 * math.pi / 86400))]
 KINDS_OF_FRAMES = {
     "texts": (
         lambda: first(city=list("xyz")),
@@ -234,8 +237,8 @@ KINDS_OF_FRAMES = {
                 "t": [pd.Timestamp("2020-01-01 00:01").time(), None],
             }
         ),
-        ["d", "t"],
-        [[-3600, 60], [82800, 60]],
+        ["d", "t_sin", "t_cos"],
+        [[-3600, *MINUTE], [82800, *MINUTE]],
         r"row 0, column 0 \('d'\): .* is a date or time",
     ),
     "whole numbers with a gap": (

@@ -413,3 +413,92 @@ def test_gaps_of_a_column_that_is_left_out_are_no_fault():
     assert samples.feature_names == ["height", "width"]
     dropped = mmcnb.read_table(frame, missing="drop")
     assert dropped.n_samples == N
+
+
+# --- times of day ---------------------------------------------------------------------
+
+
+def moments(n=600):
+    """Three kinds of times, one of them around midnight, and a weak number."""
+    rng = draws(8)
+    kind = rng.integers(0, 3, n)
+    hours = (8 * kind + rng.normal(0, 1, n)) % 24
+    times = pd.Timestamp("2024-05-01") + pd.to_timedelta((hours * 60).round(), "min")
+    return times, kind
+
+
+CLOCKS = {
+    "texts": lambda times: times.strftime("%H:%M"),
+    "texts with seconds": lambda times: times.strftime("%H:%M:%S"),
+    "texts with halves": lambda times: times.strftime("%I:%M %p"),
+    "objects": lambda times: times.time,
+    "Arrow": lambda times: pd.Series(times.time).astype(pd.ArrowDtype(pa.time64("us"))),
+}
+
+
+@pytest.mark.parametrize("form", CLOCKS)
+def test_a_time_of_day_lies_on_a_circle(tmp_path, form):
+    times, kind = moments()
+    weak = draws(9).normal(size=(len(kind), 2))
+    frame = pd.DataFrame(weak, columns=["a", "b"])
+    frame.insert(1, "time", CLOCKS[form](times))
+    samples = open_samples(frame)
+    assert samples.feature_names == ["a", "time_sin", "time_cos", "b"]
+    assert samples.sources == ["a", "time", "time", "b"]
+    assert samples.notes == []
+    turns = 2 * np.pi * (times - times.normalize()).total_seconds() / 86400
+    block = samples.block(0, len(kind))
+    np.testing.assert_allclose(block[:, 1], np.sin(turns), atol=1e-9)
+    np.testing.assert_allclose(block[:, 2], np.cos(turns), atol=1e-9)
+    model = mmcnb.MaximumMarginClustering(3, random_state=0).fit(frame)
+    assert model.feature_names_in_.tolist() == ["a", "time", "b"]
+    assert adjusted_rand_score(kind, model.labels_) > 0.8
+    # Both numbers weigh as one column of deviation 1.
+    scaled = model.model_.scaled(samples).block(0, len(kind))
+    assert scaled[:, 1:3].var(axis=0).sum() == pytest.approx(1, rel=0.1)
+    assert "time towards " in " ".join(model.explain(frame).clusters["sentence"])
+    model.save(tmp_path / "model")
+    again = mmcnb.load(tmp_path / "model")
+    for source in (frame, csv(frame, tmp_path), parquet(frame, tmp_path)):
+        assert np.array_equal(again.predict(source), model.labels_)
+
+
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [
+        ("time", ["25:10", "03:20", "11:00"]),
+        ("time", ["1:10", "3:20", "11:00"]),
+        ("time", ["1h 10m", "3h 20m", "11h 5m"]),
+        ("duration", ["01:10", "03:20", "11:00"]),
+        ("time", ["1 days 01:10:00", "3 days 01:10:00", "0 days 00:00:01"]),
+    ],
+)
+def test_durations_are_seconds(name, cells):
+    frame = pd.DataFrame({name: cells * 20} | two(60))
+    assert open_samples(frame).feature_names == [name, "height", "width"]
+
+
+def test_gaps_in_times_of_day(tmp_path, capsys):
+    times, _ = moments(120)
+    frame = pd.DataFrame({"time": times.strftime("%H:%M")} | two(120))
+    frame.loc[::10, "time"] = None
+    path = csv(frame, tmp_path)
+    assert cli.main(f"convert {path} {tmp_path / 'rows.zarr'}".split()) == 0
+    assert "12 in 'time'" in capsys.readouterr().out
+    with pytest.warns(ClusterWarning, match="12 in 'time'"):
+        model = mmcnb.MaximumMarginClustering(3, random_state=0).fit(path)
+    with pytest.warns(ClusterWarning, match="12 in 'time_sin', 12 in 'time_cos'"):
+        of_store = mmcnb.MaximumMarginClustering(3, random_state=0).fit(
+            tmp_path / "rows.zarr"
+        )
+    assert np.array_equal(model.labels_, of_store.labels_)
+    empty = frame.assign(
+        time=pd.Series([None] * 120, dtype=pd.ArrowDtype(pa.time32("s")))
+    )
+    assert left_out(open_samples(empty)) == {"time": "it is empty"}
+
+
+def test_a_time_of_day_and_a_number_are_enough():
+    times, _ = moments(100)
+    frame = pd.DataFrame({"time": times.time, "entered": days(100)})
+    assert open_samples(frame).feature_names == ["time_sin", "time_cos", "entered"]
