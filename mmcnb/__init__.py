@@ -24,6 +24,7 @@ _MODULES = {
     "open_samples": "mmcnb.samples",
     "partition_score": "mmcnb.estimators.partition_score",
     "read_table": "mmcnb.tables.open",
+    "table_plan": "mmcnb.tables.plan",
     "warmup": "mmcnb.estimators.warmup",
     "config": "mmcnb._config",
     "InputError": "mmcnb.errors",

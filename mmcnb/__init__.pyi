@@ -22,6 +22,7 @@ from mmcnb.estimators.warmup import warmup as warmup
 from mmcnb.features.basis import estimate_basis as estimate_basis
 from mmcnb.samples import open_samples as open_samples
 from mmcnb.tables.open import read_table as read_table
+from mmcnb.tables.plan import table_plan as table_plan
 
 __version__: str
 __all__ = [
@@ -45,5 +46,6 @@ __all__ = [
     "open_samples",
     "partition_score",
     "read_table",
+    "table_plan",
     "warmup",
 ]

@@ -445,10 +445,11 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
             Weight of each row: 2 has the effect of a duplicate row, and 0 that of none.
             Only proportions count.
         {element}
-        columns : {None, "auto", "all"} or list of str or int, default=None
+        columns : {None, "auto", "all"}, list of str or int, or plan, default=None
             Columns of a frame or a table to take, by name or number. None and "auto"
-            leave out texts of many values, numbers of rows and empty columns; "all"
-            takes these too.
+            leave out texts of many values, dates, numbers of rows, identifiers and
+            empty columns; "all" takes these too. A plan of `mmcnb.table_plan` has all
+            options of tables.
         keep : list of str or int, default=None
             Columns of a frame or a table to take although they would be left out.
 
@@ -1068,6 +1069,16 @@ def chosen_columns(columns: object, keep: object) -> TableOptions | None:
     """Return options with the columns that a fit takes; None if nothing is chosen."""
     if columns is None and keep is None:
         return None
+    from mmcnb.tables.plan import TablePlan
+
+    if isinstance(columns, TablePlan):
+        if keep is not None:
+            raise InputError(
+                "keep cannot change a plan of columns: give columns=plan.keep(...)."
+            )
+        if columns.options.missing != "auto":
+            return columns.options
+        return replace(columns.options, missing="neighbors")
     return TableOptions(columns=columns, keep=keep, missing="neighbors")
 
 

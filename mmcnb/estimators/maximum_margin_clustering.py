@@ -230,10 +230,11 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
             for their gaps. Labels tell rows of one cluster from those of others:
             clusters are numbered by their first rows all the same.
         {element}
-        columns : {None, "auto", "all"} or list of str or int, default=None
+        columns : {None, "auto", "all"}, list of str or int, or plan, default=None
             Columns of a frame or a table to take, by name or number. None and "auto"
-            leave out texts of many values, numbers of rows and empty columns; "all"
-            takes these too.
+            leave out texts of many values, dates, numbers of rows, identifiers and
+            empty columns; "all" takes these too. A plan of `mmcnb.table_plan` has all
+            options of tables.
         keep : list of str or int, default=None
             Columns of a frame or a table to take although they would be left out.
         like : estimator or None, default=None

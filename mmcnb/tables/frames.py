@@ -113,17 +113,25 @@ def _open_columns(
             if options is not None and options.encoding is not None:
                 samples.encoding = options.encoding
             return samples
-    refusals: dict[int, InputError] = {}
-    columns = list(_arrays(frame, refusals))
-    table = FrameTable(columns, names, refusals)
-    table.notes = notes
     options = options or TableOptions()
-    reader = TableReader(table, options)
+    reader = TableReader(table_of_frame(frame), options)
     samples = reader.with_final_types(lambda: held_table(reader, memory_limit))
     release_memory()
     if reader.refills:
         samples.refilled = partial(_open_refilled, frame, options, memory_limit)
     return samples
+
+
+def table_of_frame(source: object) -> "FrameTable":
+    """Return the columns of a data frame as a table."""
+    frame = as_frame(source)
+    names = column_names(frame)
+    refusals: dict[int, InputError] = {}
+    columns = list(_arrays(frame, refusals))
+    table = FrameTable(columns, names, refusals)
+    if names is not None:
+        table.notes = notes_on_names(FRAME, column_labels(frame))
+    return table
 
 
 def _open_refilled(

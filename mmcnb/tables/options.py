@@ -133,6 +133,11 @@ def named_options(options: Mapping[str, Any]) -> TableOptions:
     return TableOptions(**_fields(options))
 
 
+def changed_options(options: TableOptions, changes: Mapping[str, Any]) -> TableOptions:
+    """Return options of which some are changed, by the names that users know."""
+    return replace(options, **_fields(changes))
+
+
 def _fields(options: Mapping[str, Any]) -> dict[str, Any]:
     fields = {name: value for name, value in options.items() if value is not None}
     if "encoding" in fields:

@@ -279,13 +279,14 @@ class TableReader:
         """Return a listing of all columns, and counts of missing values."""
         return {
             "header": self.table.has_names,
-            "columns": self._listing(),
+            "columns": self.listing(),
             "notes": self.notes,
             "rows_dropped": self.n_dropped,
             "cells_filled": self.n_filled,
         }
 
-    def _listing(self) -> list[dict[str, object]]:
+    def listing(self) -> list[dict[str, object]]:
+        """Return name, type, missing and different values, and role of each column."""
         return [column.listing() for column in self._in_order()]
 
     def _in_order(self) -> list[TableColumn]:
@@ -405,7 +406,7 @@ class TableReader:
             yield part, values
             self.n_read += part.n_rows
             if self._show and self.n_read >= 100_000:
-                self._show(self._listing())
+                self._show(self.listing())
                 self._show = None
 
     def _begin_count(self) -> None:

@@ -1,0 +1,158 @@
+"""The plan of the columns of a table: what becomes of each in a fit, and why."""
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from mmcnb.errors import InputError
+from mmcnb.samples.encoding import Encoding
+from mmcnb.samples.frames import is_stream, table_of_stream
+from mmcnb.samples.paths import checked_path
+from mmcnb.tables.base import BaseTable
+from mmcnb.tables.files import FileTable, refuse_csv_options
+from mmcnb.tables.frames import is_frame, table_of_frame
+from mmcnb.tables.open import check_is_table
+from mmcnb.tables.options import TableOptions, changed_options, named_options
+from mmcnb.tables.reader import TableReader
+from mmcnb.tables.remedies import options_of_files, options_of_frames
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class TablePlan:
+    """What becomes of the columns of a table; it prints as one line a column.
+
+    A plan is not changed: `keep`, `drop` and `with_options` return another one.
+    ``fit(table, columns=plan)`` reads the table by it.
+
+    Attributes
+    ----------
+    columns : DataFrame
+        A row for each "column": the "type" of its cells, how many are "missing", how
+        many "distinct" values there are, and what it "becomes", with the reason if it
+        is left out.
+    notes : list of str
+        Sentences about cells and columns.
+    n_samples : int
+        Rows of the table.
+    encoding : Encoding
+        How the cells become numbers.
+    options : TableOptions
+        Options that say so.
+    """
+
+    columns: "pd.DataFrame"
+    notes: Sequence[str]
+    n_samples: int
+    encoding: Encoding
+    options: TableOptions
+    _table: Any = field(repr=False)
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the columns of numbers that a fit has."""
+        return self.encoding.feature_names
+
+    def keep(self, *columns: str | int) -> "TablePlan":
+        """Return the plan in which columns take part that would be left out."""
+        dropped = [name for name in self.options.drop or () if name not in columns]
+        kept = [*(self.options.keep or ()), *columns]
+        return self.with_options(keep=kept, drop=dropped)
+
+    def drop(self, *columns: str | int) -> "TablePlan":
+        """Return the plan without columns."""
+        kept = [name for name in self.options.keep or () if name not in columns]
+        return self.with_options(keep=kept, drop=[*(self.options.drop or ()), *columns])
+
+    def with_options(self, **options: Any) -> "TablePlan":
+        """Return the plan with other options of `mmcnb.read_table`."""
+        return _planned(self._table, changed_options(self.options, options))
+
+    def __str__(self) -> str:
+        """Return one line for each column, and the sentences."""
+        lines = [f"{self.n_samples:,} rows", self.columns.to_string(index=False)]
+        return "\n".join([*lines, *self.notes])
+
+
+def table_plan(table: Any, **options: Any) -> TablePlan:
+    """Plan the columns of a table: all rows are read, and nothing is fitted.
+
+    Parameters
+    ----------
+    table : path or data frame
+        As `mmcnb.read_table` takes it.
+    **options
+        Options of `mmcnb.read_table`, such as ``keep``, ``drop``, ``text`` or
+        ``na_values``.
+
+    Returns
+    -------
+    TablePlan
+
+    Raises
+    ------
+    InputError
+        The table cannot be read, or an option is unknown or does not fit it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import mmcnb
+    >>> table = pd.DataFrame(
+    ...     {"size": ["12 kg", "7 kg", "9 kg"] * 9, "customer_id": range(27)}
+    ... )
+    >>> plan = mmcnb.table_plan(table.assign(age=[20, 31, 44] * 9))
+    >>> plan.feature_names
+    ['size', 'age']
+    >>> plan.keep("customer_id").feature_names
+    ['size', 'customer_id', 'age']
+    """
+    known = {*named_options({}).__dataclass_fields__, "encoding"} - {"codec"}
+    unknown = sorted(set(options) - known)
+    if unknown:
+        names = ", ".join(sorted(known))
+        raise InputError(f"{unknown[0]} is no option of tables: give one of {names}.")
+    if is_stream(table):
+        table = table_of_stream(table)
+    return _planned(table, named_options(options))
+
+
+def _planned(table: Any, options: TableOptions) -> TablePlan:
+    import pandas as pd
+
+    opened: BaseTable
+    in_words_of_source: Callable[[], AbstractContextManager[None]]
+    if isinstance(table, str | os.PathLike):
+        path = checked_path(table)
+        check_is_table(path)
+        in_words_of_source = options_of_files
+        opened = FileTable(path, options)
+    elif is_frame(table):
+        refuse_csv_options("a data frame", options)
+        in_words_of_source = options_of_frames
+        opened = table_of_frame(table)
+    else:
+        raise InputError(
+            f"a {type(table).__name__} is no table with columns: give a data frame or "
+            "the path of a table."
+        )
+    # Gaps as in a fit.
+    of_fit = options
+    if options.missing == "auto":
+        of_fit = replace(options, missing="neighbors")
+    with in_words_of_source():
+        reader = TableReader(opened, of_fit)
+        reader.with_final_types(lambda: None)
+    columns = pd.DataFrame(reader.listing()).rename(columns={"name": "column"})
+    return TablePlan(
+        columns=columns,
+        notes=reader.notes,
+        n_samples=reader.n_read,
+        encoding=reader.encoding,
+        options=options,
+        _table=table,
+    )
