@@ -62,7 +62,7 @@ def decision(rows, weights, sources=None):
     columns = columns_of(rows, sources)
     many = [column for column in columns if column.is_many]
     places = [[row[p] for row in rows] for p in range(len(rows[0]))]
-    ratings = rated(columns)
+    ratings = rated(columns, weights)
     if len(ratings) >= 0.9 * len(columns) and any(
         column.name not in ratings and column.n_values > 1 for column in columns
     ):
@@ -89,7 +89,7 @@ def decision(rows, weights, sources=None):
         column.is_text or column.is_few for column in columns
     ):
         return "kinds differ"
-    ratings = rated(columns)
+    ratings = rated(columns, weights)
     if ratings and any(column.name not in ratings for column in many):
         return "kinds differ"
     own = [deviation(one.numbers, weights) for one in many]
@@ -106,7 +106,7 @@ def is_whole(x):
     return x == math.floor(x)
 
 
-def rated(columns):
+def rated(columns, weights):
     """Names of the columns that have a rating scale, by loops over all scales and all sets of columns."""
     if len(columns) > 100:
         return set()
@@ -117,7 +117,8 @@ def rated(columns):
         low, high = min(distinct), max(distinct)
         if column.is_text or not (is_whole(low) and is_whole(high)):
             continue
-        if len(whole) >= 3 and len(distinct) - len(whole) <= 1 and high - low <= 10:
+        share = mean([is_whole(x) for x in column.numbers], weights)
+        if len(whole) >= 3 and share >= 0.6 and high - low <= 10:
             ends[column.name] = low, high
     found = set()
     scales = {one for one in ends.values() if one[1] - one[0] >= 3}

@@ -12,6 +12,7 @@ LEAST_COLUMNS = 3  # of one range; fewer may be codes
 LEAST_ALIKE = 2  # of them, which have both ends
 LEAST_STEPS = 3  # between the ends, as in 0 to 3
 MOST_STEPS = 10  # as in 0 to 10
+LEAST_WHOLE = 0.6  # share of the rows that are not filled gaps
 LEAST_VALUES = 3  # of a column; one of two values is a flag
 
 
@@ -93,8 +94,9 @@ def _spans(columns: SampleColumns) -> Iterator[tuple[int, Span]]:
     is_order = np.array([name in columns.orders for name in columns.names], bool)
     may_be &= ~is_order & (columns.n_values >= LEAST_VALUES)
     for k, values in columns.numbers(may_be):
-        distinct = np.unique(values)
-        n_whole = np.count_nonzero(distinct % 1 == 0)
-        # Gaps may have been filled with the mean of two whole numbers.
-        if n_whole >= LEAST_VALUES and distinct.size - n_whole <= 1:
+        # Gaps may have been filled with means of whole numbers.
+        is_answer = values % 1 == 0
+        share = columns.weights @ is_answer / columns.weights.sum()
+        n_answers = np.unique(values[is_answer]).size
+        if n_answers >= LEAST_VALUES and share >= LEAST_WHOLE:
             yield k, Span(float(low[k]), float(high[k]))

@@ -234,9 +234,10 @@ def test_ordered_texts_are_scaled_as_numbers_whatever_their_levels():
 def test_filled_gaps_hide_no_rating_and_steps_can_be_asked_for():
     rows = np.column_stack([NORMAL, answers(1, 5), answers(1, 5), answers(1, 4)])
     rows[50:70, 1] = 2.5  # the median of an even number of answers
+    rows[70:190, 1] = np.linspace(1.1, 4.9, 120)  # and means of neighbours
     kinds = [row.kind for row in auto(rows).listing]
     assert kinds == ["number", "rating", "rating", "rating"]
-    rows[70:90, 1] = 3.2  # no scale has two such values
+    rows[50:250, 1] = 3.2  # of half of the rows
     assert {row.kind for row in auto(rows).listing} == {"number", "few values"}
     wish = auto(rows, {1: 0.35, 2: 0.35, 3: 0.35})
     assert scaled(wish, rows)[:, 2].std() == pytest.approx(0.35, abs=1e-6)
@@ -329,7 +330,7 @@ def test_the_rule_is_that_of_its_twin(mix):
             else found.scaling.units
         )
         columns = twin.columns_of(rows.tolist(), sources)
-        rated = twin.rated(columns)
+        rated = twin.rated(columns, weights.tolist())
         for column, row in zip(columns, found.listing, strict=True):
             treatment, center, divisor, unit = twin.treated(
                 column, weights.tolist(), column.name in rated
