@@ -1,9 +1,10 @@
 """Write a table as people have them: `python docs/orders.py` makes orders.csv.
 
 It has a title, semicolons, decimal commas, units, percent signs, gaps, codes with
-leading zeros, and the encoding of Windows.
+leading zeros, dates, numbers of customers, and the encoding of Windows.
 """
 
+from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -23,14 +24,18 @@ def orders(n_orders: int = N_ORDERS, seed: int = 0) -> str:
     channel = np.where(
         rng.random(n_orders) < 0.8, CHANNELS[kind], rng.choice(CHANNELS, n_orders)
     )
+    customers = np.random.default_rng(seed + 1).integers(1000, 9999, n_orders)
     lines = ["Orders of the winter season", ""]
-    lines.append("order;amount;weight;discount;packing;channel;comment")
+    columns = "order;date;customer no;amount;weight;discount;packing;channel;comment"
+    lines.append(columns)
     for row in range(n_orders):
         euros = f"{amount[row]:,.2f}".translate(str.maketrans(",.", ".,"))
         grams = f"{1000 * weight[row]:.0f} g"
         kilograms = f"{weight[row]:.2f} kg".replace(".", ",")
         cells = [
             f"{7 * row + 13:06d}",
+            f"{date(2025, 12, 1) + timedelta(row // 8):%d.%m.%Y}",
+            f"{customers[row]}",
             "?" if row % 40 == 7 else f"{euros} €",
             grams if weight[row] < 1 else kilograms,
             f"{discount[row]:.1f} %".replace(".", ","),

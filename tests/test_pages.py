@@ -143,7 +143,7 @@ def test_the_pages_find_what_they_say(tmp_path, monkeypatch):
         exec(code, graph)
         assert adjusted_rand_score(graph["y"], graph["model"].labels_) == 1.0
     write_orders()
-    for code in blocks("tables")[:4]:
+    for code in blocks("tables")[:5]:
         exec(code, houses)
     assert sorted(houses["orders"]["cluster"].unique()) == [0, 1, 2]
     visits = mmcnb.read_table(houses["visits"])
