@@ -277,11 +277,12 @@ def leave_out_records(features: Sequence[TableColumn]) -> None:
             column.why = column.record.why
 
 
-def _certainty(column: TableColumn) -> tuple[bool, float, bool]:
+def _certainty(column: TableColumn) -> tuple[bool, float, bool, bytes]:
     """Return how certain it is that a column describes the record, for an order."""
-    assert column.record is not None
-    why = column.record.why
-    return why == NUMBERS_ROWS, column.record.share, why == IDENTIFIES
+    sign = column.record
+    assert sign is not None
+    is_counter = sign.why == NUMBERS_ROWS
+    return is_counter, sign.share, sign.why == IDENTIFIES, sign.digest
 
 
 def encoded_columns(

@@ -5,6 +5,7 @@ are left out unless they are asked for, or unless too few columns would remain.
 """
 
 import re
+from hashlib import sha256
 from typing import NamedTuple
 
 import numpy as np
@@ -54,10 +55,13 @@ class RecordSign(NamedTuple):
     why : str
     share : float
         Of its values, how many are different: 1 if all are.
+    digest : bytes
+        Of its values, for an order that neither names nor the places of columns change.
     """
 
     why: str
     share: float
+    digest: bytes
 
 
 def words_of(name: str) -> list[str]:
@@ -218,4 +222,8 @@ def sign_of(
     if not why:
         return None
     known = numbers[~np.isnan(numbers)]
-    return RecordSign(why, np.unique(known).size / max(1, known.size))
+    return RecordSign(
+        why=why,
+        share=np.unique(known).size / max(1, known.size),
+        digest=sha256(numbers.tobytes()).digest(),
+    )

@@ -251,6 +251,19 @@ def test_two_columns_remain(tmp_path, form, names, taken):
         assert f"drop={records} of mmcnb.read_table" in stays[0]
 
 
+def test_which_columns_remain_does_not_depend_on_their_order_or_names():
+    numbers = {f"id {k}": draws(k).permutation(9 * N)[:N] for k in range(4)}
+    frame = pd.DataFrame(numbers)
+    taken = set(open_samples(frame).feature_names)
+    assert len(taken) == 2
+    assert set(open_samples(frame.iloc[:, ::-1]).feature_names) == taken
+    renamed = frame.rename(
+        columns=dict(zip(frame, ["key", "uuid", "no", "z id"], strict=True))
+    )
+    of_renamed = set(open_samples(renamed).feature_names)
+    assert of_renamed == set(renamed.columns[frame.columns.isin(taken)])
+
+
 # --- days and months ------------------------------------------------------------------
 
 
