@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 RESTORE = "restore it from a copy or convert the data again"
 
@@ -28,14 +29,56 @@ class GapsError(InputError):
     """Dense rows with NaN, where gaps are not filled."""
 
 
-class EqualRowsError(InputError):
+class ColumnError(InputError):
+    """Rows that cannot be used, for which one column is named.
+
+    Parameters
+    ----------
+    fault : str
+        What is wrong.
+    column : int
+        The column with the largest values.
+    remedy : str
+        What to do.
+    """
+
+    def __init__(self, fault: str, column: int, remedy: str) -> None:
+        super().__init__(fault, column, remedy)
+        self.fault = fault
+        self.column = column
+        self.remedy = remedy
+        self.is_numbered = False  # as the columns of the user are
+
+    def __str__(self) -> str:
+        place = f"column {self.column} has the largest values"
+        return f"{self.fault} ({place}); {self.remedy}."
+
+
+class EqualRowsError(ColumnError):
     """All rows are equal, so they cannot be split into clusters."""
 
-    def __init__(self, place: str) -> None:
-        fault = f"all rows are equal, or differ by less than rounding ({place})"
-        super().__init__(
-            f"{fault}; give rows that differ, or subtract the mean of the columns."
-        )
+
+@contextmanager
+def numbered_columns(order: Any) -> Iterator[None]:
+    """Let errors in rows of columns in some order have the numbers before.
+
+    Examples
+    --------
+    >>> from mmcnb.errors import ColumnError, numbered_columns
+    >>> try:
+    ...     with numbered_columns([5, 7]):
+    ...         raise ColumnError("sums overflow", 1, "divide them")
+    ... except ColumnError as error:
+    ...     print(error)
+    sums overflow (column 7 has the largest values); divide them.
+    """
+    try:
+        yield
+    except ColumnError as error:
+        if order is not None and not error.is_numbered:
+            error.column = int(order[error.column])
+            error.is_numbered = True
+        raise
 
 
 class OptionError(InputError):

@@ -74,7 +74,8 @@ def make_donors(rows: np.ndarray, n_categories: Sequence[int | None]) -> Donors:
         if scaling.units is not None:
             unit = scaling.units[first]
     # Rows of two categories differ in two columns.
-    steps = np.where(is_text, 2.0 / divisor**2, 0.0)
+    steps = np.zeros(len(widths))
+    steps[is_text] = 2.0 / divisor[is_text] ** 2
     return Donors(rows, center, divisor, unit, steps)
 
 

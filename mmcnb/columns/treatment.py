@@ -302,13 +302,14 @@ def _reason_to_scale(columns: SampleColumns) -> str:
     if ratings and np.delete(is_number, ratings).any():
         return KINDS_DIFFER
     deviations = columns.moments[1]
-    of_numbers = deviations[columns.first[is_number & ~columns.is_text]]
+    # Sorted numbers have the same sum in any order of the columns.
+    of_numbers = np.sort(deviations[columns.first[is_number & ~columns.is_text]])
     positive = of_numbers[of_numbers > 0]
     if positive.size < 2:
         return ""
     widest = positive.max()
     # One column has more than 0.9 of the variance.
-    dominates = 0.9 * ((deviations / widest) ** 2).sum() < 1
+    dominates = 0.9 * ((np.sort(deviations) / widest) ** 2).sum() < 1
     if np.log(positive).std() > 0.5:
         return UNITS_DIFFER
     if widest > 10 * np.median(positive) and dominates:

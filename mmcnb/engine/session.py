@@ -189,11 +189,14 @@ class FitSession:
     kept_labels : KeptLabels or None, default=None
         Where a pass may keep the labels of all rows that it finds.
     sample : ndarray or csr_array of shape (m, d)
-        Rows drawn at random, with their columns scaled; None until they are drawn.
+        Rows drawn at random, with their columns scaled and in order; None until they
+        are drawn.
     sample_weights : ndarray of shape (m,) or None, default=None
         Weights of the sample.
     scaling : Scaling or None, default=None
         The scaling of the columns; None if they are not scaled.
+    column_order : ndarray of shape (d,) or None, default=None
+        The order of the columns of the sample; None is that of the rows.
     treatment : Treatment
         The treatment of the columns, and its reason, once the sample is drawn.
     donors : Donors or None, default=None
@@ -213,6 +216,7 @@ class FitSession:
     sample: np.ndarray | csr_array = None
     sample_weights: np.ndarray | None = None
     scaling: Scaling | None = None
+    column_order: np.ndarray | None = None
     treatment: Treatment = field(default_factory=Treatment)
     donors: Donors | None = None
 

@@ -51,7 +51,8 @@ def advice(estimator: "Estimator", session: FitSession) -> dict[str, type[Warnin
     if estimator.scale is None:
         sentences += count_advice(sample)
         if not sentences:
-            sentences += spread_advice(sample, session.samples.feature_names)
+            names = session.samples.feature_names
+            sentences += spread_advice(sample, names, session.column_order)
     parameters = estimator.get_params(deep=False)
     if parameters.get("kernel") == "rbf":
         sentences += gamma_advice(parameters.get("gamma"), sample)
@@ -91,8 +92,14 @@ def distance_advice(samples: Samples) -> Iterator[str]:
         )
 
 
-def spread_advice(sample: Any, feature_names: list[str] | None = None) -> Iterator[str]:
+def spread_advice(
+    sample: Any,
+    feature_names: list[str] | None = None,
+    column_order: np.ndarray | None = None,
+) -> Iterator[str]:
     """Warn if one of three or more columns alone decides which rows are near.
+
+    The columns of the sample may be in another order than their names.
 
     Examples
     --------
@@ -110,7 +117,8 @@ def spread_advice(sample: Any, feature_names: list[str] | None = None) -> Iterat
     share = variances[widest] / variances.sum()
     # With less left for them, the other columns together hardly move a distance.
     if share > 0.9 and variances[widest] > 100 * np.median(varying):
-        name = widest if feature_names is None else repr(feature_names[widest])
+        column = widest if column_order is None else int(column_order[widest])
+        name = column if feature_names is None else repr(feature_names[column])
         yield (
             f"column {name} has more than {int(100 * share)}% of the variance, "
             "so it alone decides which rows are near; "

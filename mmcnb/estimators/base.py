@@ -20,6 +20,7 @@ from mmcnb._constraints import Constraint
 from mmcnb._docstrings import fill_docstrings
 from mmcnb.choice.known import KnownRows
 from mmcnb.columns.gaps import donors_of_sample
+from mmcnb.columns.order import order_of_columns
 from mmcnb.columns.treatment import centred, treat
 from mmcnb.engine import session as fits
 from mmcnb.engine.callbacks import (
@@ -52,6 +53,7 @@ from mmcnb.features.rules import Hyperplane, Rule
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.derived import scaled_matrix
 from mmcnb.samples.encoding import Encoding
+from mmcnb.samples.matrix import take_columns
 from mmcnb.samples.open import names_in_frame
 from mmcnb.samples.row_index import RowIndex
 from mmcnb.stores.matched_labels import labels_of_rows
@@ -92,6 +94,11 @@ class Attributes:
     @property
     def _depends_on_origin(self) -> bool:
         """Whether a shift of all rows changes the kernel values between them."""
+        return False
+
+    @property
+    def _orders_columns(self) -> bool:
+        """Whether columns are put in an order that follows from their values."""
         return False
 
 
@@ -901,12 +908,15 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         if not self._depends_on_origin:
             treatment = centred(treatment)
         scaling = treatment.scaling
+        order = order_of_columns(sample) if self._orders_columns else None
+        scaled = scaled_matrix(sample, scaling, overwrite=is_standard)
         return replace(
             session,
             known=known,
-            sample=scaled_matrix(sample, scaling, overwrite=is_standard),
+            sample=take_columns(scaled, order),
             sample_weights=sample_weights,
             scaling=scaling,
+            column_order=order,
             treatment=treatment,
             donors=donors,
         )

@@ -16,7 +16,13 @@ from mmcnb.choice.read_known import read_known_rows
 from mmcnb.choice.search import search
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession, connected
-from mmcnb.errors import AbsentError, ClusterWarning, EqualRowsError, InputError
+from mmcnb.errors import (
+    AbsentError,
+    ClusterWarning,
+    EqualRowsError,
+    InputError,
+    numbered_columns,
+)
 from mmcnb.estimators.base import (
     StreamedClusterer,
     chosen_columns,
@@ -629,7 +635,15 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
 
     # -- the fit -----------------------------------------------------------------------
 
+    @property
+    def _orders_columns(self) -> bool:
+        return self.metric != "precomputed"
+
     def _fit(self, session: FitSession) -> FitResult:
+        with numbered_columns(session.column_order):
+            return self._clustered(session)
+
+    def _clustered(self, session: FitSession) -> FitResult:
         if self.metric == "cosine":
             session = as_directions(session)
         request = replace(self._request, known=session.known)

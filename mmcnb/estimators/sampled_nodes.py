@@ -32,7 +32,7 @@ from mmcnb.hinge.landmarks import margin_needs, margin_on_sample
 from mmcnb.hinge.needs import HELD_ROWS
 from mmcnb.hinge.sample_search import draw_rows
 from mmcnb.samples import open_samples
-from mmcnb.samples.matrix import stack
+from mmcnb.samples.matrix import stack, take_columns
 
 # Bytes of a node with its neighbours, edges and communities, and one core's seconds.
 NODE_BYTES = 3750.0
@@ -66,7 +66,8 @@ def with_best_scale(
     columns = treatment.columns
     if columns is None or not (request.uses_graph and treatment.only_units):
         return session
-    unscaled = replace(session, sample=columns.rows, scaling=None)
+    rows_as_they_are = take_columns(columns.rows, session.column_order)
+    unscaled = replace(session, sample=rows_as_they_are, scaling=None)
     n_rows = max(COMPARED_ROWS, 20 * request.likely_clusters)
     order = np.random.RandomState(seed).permutation(len(columns.rows))
     rows = np.sort(order[:n_rows])
@@ -228,6 +229,7 @@ def voting_model(session: FitSession, n_clusters: int, metric: str) -> Model:
     return Model(
         rule=Shares(np.arange(float(n_clusters)), np.zeros(n_clusters)),
         scaling=session.scaling,
+        column_order=session.column_order,
         feature_dtype="float64",
         is_unit=metric == "cosine",
     )
@@ -265,8 +267,8 @@ def widest_margin(
     )
     features = model.features(open_samples(nodes.sample))
     labels = model.rule.label(features.block(0, features.n_samples))
-    scaled = replace(model, scaling=session.scaling)
-    return Proposal(graph.of_nodes(labels.astype(np.int64)), scaled)
+    model = replace(model, scaling=session.scaling, column_order=session.column_order)
+    return Proposal(graph.of_nodes(labels.astype(np.int64)), model)
 
 
 def search_needs(
@@ -296,11 +298,11 @@ def _node_needs(
     p = min(most, rows.n_samples)
     draws_twice = p < rows.n_samples and request.seeks_small
     drawn = p
-    copies = 2.0
+    copies = 3.0  # as they are, scaled, and with their columns in order
     reads = 2
     if draws_twice:
         drawn = int((1 + FAR_SHARE) * p)
-        copies = 4.0
+        copies = 5.0
         reads = 5
     if rows.n_features > LEADING_AXES:  # otherwise the rows are nodes themselves
         copies += 1.5

@@ -19,7 +19,7 @@ from mmcnb.engine.checkpoint import CheckpointEngine
 from mmcnb.engine.passes import CombinedPass
 from mmcnb.engine.run import Engine, Traffic
 from mmcnb.engine.session import Report, whole_numbers
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, numbered_columns
 from mmcnb.estimators.joined_nodes import (
     JoinedNodes,
     NewRows,
@@ -81,7 +81,8 @@ def updated(estimator: MaximumMarginClustering, samples: Samples) -> dict[str, A
         if checkpoint is not None:
             engine = CheckpointEngine(engine, checkpoint)
             seed = checkpoint.seed if seed is None else seed
-        return _attributes(estimator, engine, samples, check_random_state(seed))
+        with numbered_columns(estimator.model_.column_order):
+            return _attributes(estimator, engine, samples, check_random_state(seed))
 
 
 def _attributes(

@@ -11,12 +11,14 @@ from mmcnb.choice.search import Nodes, search
 from mmcnb.choice.structure import agreement
 from mmcnb.choice.trust import Without
 from mmcnb.columns.kinds import ColumnName, SampleColumns
+from mmcnb.columns.order import order_of_columns
 from mmcnb.columns.treatment import centred, treat
 from mmcnb.engine.session import FitSession
 from mmcnb.errors import EqualRowsError, InputError
 from mmcnb.estimators.sampled_nodes import COMPARED_ROWS, numbered_nodes
 from mmcnb.features.directions import unit_rows
 from mmcnb.samples.derived import scaled_matrix
+from mmcnb.samples.matrix import take_columns
 
 
 def clusters_without(
@@ -60,12 +62,15 @@ def clusters_without(
     order = np.random.RandomState(seed).permutation(len(columns.rows))
     rows = np.sort(order[:n_rows])
     part = session.of_rows(rows)
+    in_order = others
+    if session.column_order is not None:
+        in_order = others[session.column_order]
     if metric == "cosine":
-        sample = unit_rows(part.sample[:, others])
+        sample = unit_rows(part.sample[:, in_order])
     elif scale == "auto":
         sample = _scaled_again(columns, rows, others)
     else:
-        sample = part.sample[:, others]
+        sample = part.sample[:, in_order]
     part = replace(part, sample=sample)
     request = replace(request, known=None, uses_graph=True)
     try:
@@ -99,7 +104,8 @@ def _scaled_again(
     sample = columns.rows[rows][:, others]
     weights = columns.weights[rows]
     treatment = treat("auto", sample, None, weights, sources, orders=columns.orders)
-    return scaled_matrix(sample, centred(treatment).scaling)
+    scaled = scaled_matrix(sample, centred(treatment).scaling)
+    return take_columns(scaled, order_of_columns(sample))
 
 
 def _nodes(session: FitSession, request: Request, metric: str, seed: int) -> Nodes:

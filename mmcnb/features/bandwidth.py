@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from mmcnb.errors import EqualRowsError
 from mmcnb.samples.matrix import (
     Matrix,
     Weights,
-    largest_column,
+    equal_rows_error,
     moments,
     range_error,
     row_shares,
@@ -69,7 +68,7 @@ def mean_squared_distance(
     if root and not lowest < root < highest:
         raise range_error("the squares of the values are out of range", X, "multiply")
     if distance <= rounding * float(mean_square.sum()):
-        raise EqualRowsError(largest_column(X))
+        raise equal_rows_error(X)
     return distance
 
 

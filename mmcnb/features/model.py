@@ -19,7 +19,7 @@ from mmcnb.graph.sparse_nodes import csr_of, csr_parts
 from mmcnb.graph.vote import Vote
 from mmcnb.graph.vote_file import restore_vote, vote_arrays
 from mmcnb.samples import Samples
-from mmcnb.samples.derived import ScaledSamples, Scaling
+from mmcnb.samples.derived import OrderedSamples, ScaledSamples, Scaling
 from mmcnb.samples.donors import Donors
 from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.paths import expanded
@@ -44,6 +44,7 @@ ARRAYS: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
     "mean": FLOAT_VECTOR,
     "deviation": FLOAT_VECTOR,
     "units": FLOAT_VECTOR,
+    "column_order": INTEGER_VECTOR,
     "ridge_matrix": FLOAT_MATRIX,
     "ridge_centre": FLOAT_VECTOR,
     "kernel_weights": FLOAT_VECTOR,
@@ -104,6 +105,9 @@ class Model:
     donors : Donors or None, default=None
         Rows from which the gaps of arrays are filled; those of tables are in their
         encoding.
+    column_order : ndarray of shape (d,), int64, or None, default=None
+        The order of the columns once they are scaled, in which basis and nodes have
+        them; None is that of the rows.
     """
 
     rule: Hyperplane | Scores
@@ -117,11 +121,14 @@ class Model:
     is_unit: bool = False
     encoding: Encoding | None = None
     donors: Donors | None = None
+    column_order: np.ndarray | None = None
 
     def scaled(self, samples: Samples) -> Samples:
-        """Return the rows with their columns scaled as in the fit."""
+        """Return the rows with their columns scaled and in order, as in the fit."""
         if self.scaling is not None:
             samples = ScaledSamples(samples, self.scaling)
+        if self.column_order is not None:
+            samples = OrderedSamples(samples, self.column_order)
         return UnitSamples(samples) if self.is_unit else samples
 
     def features(self, samples: Samples) -> Samples:
@@ -170,6 +177,7 @@ class Model:
             arrays["ridge_matrix"] = self.ridge.matrix
             arrays["ridge_centre"] = self.ridge.centre
         arrays["kernel_weights"] = self.kernel_weights
+        arrays["column_order"] = self.column_order
         if self.graph is not None:
             arrays |= vote_arrays(self.graph)
         donors = self.donors
@@ -232,6 +240,7 @@ class Model:
             is_unit=header.get("is_unit", False),
             encoding=encoding,
             donors=donors,
+            column_order=arrays.get("column_order"),
         )
 
 
@@ -375,6 +384,10 @@ def check_shapes(model: Model, n_features: int) -> None:
         _check_donors(model.donors, n_features)
     if model.scaling is not None:
         _check_scaling(model.scaling, n_features)
+    if model.column_order is not None:
+        _check_shape("column_order", model.column_order, (n_features,))
+        if (np.sort(model.column_order) != np.arange(n_features)).any():
+            raise InputError("column_order is no order of the columns")
     _check_basis(model, n_features)
     _check_graph(model, n_features)
     if not isinstance(model.is_unit, bool):

@@ -8,7 +8,6 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
-from mmcnb.errors import EqualRowsError
 from mmcnb.graph.axes import LEADING_AXES, leading_axes
 from mmcnb.graph.inverted_file import (
     SEARCHED_NODES,
@@ -21,7 +20,7 @@ from mmcnb.graph.inverted_file import (
 from mmcnb.graph.nodes import Each, Matrix, distinct_rows, of_row_blocks
 from mmcnb.graph.sparse_nodes import AllColumns, SparseSearch
 from mmcnb.kernels import unchecked as kernels
-from mmcnb.samples.matrix import CSRBlock, largest_column, range_error
+from mmcnb.samples.matrix import CSRBlock, equal_rows_error, range_error
 
 # Of the graph that judges and votes, and nearest nodes of the gap.
 N_NEIGHBORS = 10
@@ -285,7 +284,7 @@ def _along(
         nodes, number = np.unique(points, axis=0, return_inverse=True)
         node_of = number.ravel()[node_of]
     if nodes.shape[0] < 2:
-        raise EqualRowsError(largest_column(rows))
+        raise equal_rows_error(rows)
     return nodes, node_of
 
 

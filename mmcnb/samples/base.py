@@ -79,6 +79,8 @@ class Samples(ABC):
     sources : list of str or None
         For each column the column of a table that it comes from, or its own name; None
         without names.
+    column_order : ndarray of shape (n_features,) or None
+        Number of each column in the rows of the user; None if they are in their order.
     """
 
     n_samples: int
@@ -102,6 +104,7 @@ class Samples(ABC):
     row_index: RowIndex | None = None
     table_source: Any = None
     refilled: Callable[[Encoding | None], "Samples"] | None = None
+    column_order: np.ndarray | None = None
 
     def _describe(
         self, name: str, shape: tuple[int, ...], stored_dtype: np.dtype

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, numbered_columns
 from mmcnb.samples import matrix
 from mmcnb.samples.base import BLOCK_ROWS, GROUP_ROWS, Samples
 from mmcnb.samples.open import open_samples
@@ -34,6 +34,7 @@ class DerivedSamples(Samples):
         self.chunk_rows = base.chunk_rows
         self.row_bytes = base.row_bytes
         self.is_reopenable = base.is_reopenable
+        self.column_order = base.column_order
 
     @property
     def root(self) -> Samples:
@@ -51,14 +52,14 @@ class DerivedSamples(Samples):
 
     def _finite(self, rows: Any) -> Any:
         """The rows computed from rows of the base, unless a number overflows."""
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            found = self.derive(rows)
-        if not matrix.all_finite(
-            found.data if isinstance(found, matrix.CSRBlock) else found
-        ):
-            raise matrix.range_error(
-                f"{self.name}: its sums or products overflow", rows
-            )
+        with numbered_columns(self.column_order):
+            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+                found = self.derive(rows)
+            values = found.data if isinstance(found, matrix.CSRBlock) else found
+            if not matrix.all_finite(values):
+                raise matrix.range_error(
+                    f"{self.name}: its sums or products overflow", rows
+                )
         return found
 
     def block(self, start: int, stop: int) -> Any:
@@ -128,6 +129,29 @@ class ScaledSamples(DerivedSamples):
         return (
             self.scaling.logarithms(rows) - self.scaling.mean.astype(self.dtype)
         ) * factor
+
+
+class OrderedSamples(DerivedSamples):
+    """Columns in another order, as `take_columns` gives them."""
+
+    def __init__(self, base: Samples, order: np.ndarray) -> None:
+        super().__init__(base)
+        self.order = order
+        self.column_order = order
+
+    @cached_property
+    def feature_names(self) -> list[str] | None:
+        """Names of the columns, in their order."""
+        names = self.base.feature_names
+        return names and [names[column] for column in self.order]
+
+    def derive(self, rows: Any) -> Any:
+        """Rows with their columns in order."""
+        return matrix.take_columns(rows, self.order)
+
+    def _finite(self, rows: Any) -> Any:
+        """The same, as no number changes."""
+        return self.derive(rows)
 
 
 class CachedSamples(DerivedSamples):

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from mmcnb._machine import return_freed_memory
-from mmcnb.errors import GapsError, InputError
+from mmcnb.errors import ColumnError, EqualRowsError, GapsError, InputError
 
 # Numbers in a block of rows that work on a sample copies.
 WORK_NUMBERS = 2**20
@@ -398,18 +398,51 @@ def squared_sums(rows: np.ndarray) -> np.ndarray:
     return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
 
 
-def largest_column(rows: Matrix | CSRBlock) -> str:
-    """Say which column of a block has the value farthest from 0."""
-    column = int(abs(as_matrix(rows)).max(axis=0).argmax())
-    return f"column {column} has the largest values"
+def take_columns(rows: Matrix | CSRBlock, columns: np.ndarray | None) -> Any:
+    """Return rows of all columns in another order; None is theirs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.samples.matrix import take_columns
+    >>> take_columns(np.array([[3.0, 4.0, 5.0]]), np.array([2, 0, 1]))
+    array([[5., 3., 4.]])
+    """
+    if columns is None:
+        return rows
+    if isinstance(rows, np.ndarray):
+        return np.take(rows, columns, axis=1)
+    matrix = as_matrix(rows)
+    places = np.empty(columns.size, matrix.indices.dtype)
+    places[columns] = np.arange(columns.size)
+    moved = matrix.data, places[matrix.indices], matrix.indptr
+    # Two transpositions sort the columns of all rows in linear time.
+    sorted_rows = sp.csr_array(moved, shape=matrix.shape).tocsc().tocsr()
+    if isinstance(rows, CSRBlock):
+        indices = sorted_rows.indices.astype(rows.indices.dtype, copy=False)
+        return rows._replace(data=sorted_rows.data, indices=indices)
+    return sorted_rows
+
+
+def largest_column(rows: Matrix | CSRBlock) -> int:
+    """Return the column of a block with the value farthest from 0."""
+    return int(abs(as_matrix(rows)).max(axis=0).argmax())
 
 
 def range_error(
     fault: str, rows: Matrix | CSRBlock, verb: str = "divide"
-) -> InputError:
+) -> ColumnError:
     """Return the error for a block whose values are too large, or too small."""
-    return InputError(
-        f"{fault} ({largest_column(rows)}); {verb} the columns by a constant."
+    remedy = f"{verb} the columns by a constant"
+    return ColumnError(fault, largest_column(rows), remedy)
+
+
+def equal_rows_error(rows: Matrix | CSRBlock) -> EqualRowsError:
+    """Return the error for rows that are all equal."""
+    return EqualRowsError(
+        "all rows are equal, or differ by less than rounding",
+        largest_column(rows),
+        "give rows that differ, or subtract the mean of the columns",
     )
 
 
@@ -513,9 +546,12 @@ def column_moments(X: Any, weights: np.ndarray) -> list[Any]:
     These are the weighted mean, and the weighted sum of squares about the mean.
     """
     weight = float(weights.sum())
-    mean = np.asarray(weights @ X).ravel() / (weight or 1.0)
     if not sp.issparse(X):
-        return [weight, mean, weights @ np.square(X - mean)]
+        # In a product with the weights, the place of a column would change its sum.
+        of_rows = weights[:, None]
+        mean = (of_rows * X).sum(axis=0) / (weight or 1.0)
+        return [weight, mean, (of_rows * np.square(X - mean)).sum(axis=0)]
+    mean = np.asarray(weights @ X).ravel() / (weight or 1.0)
     n_columns = mean.size
     value_weights = np.repeat(weights, np.diff(X.indptr))
     deviations = X.data - mean[X.indices]

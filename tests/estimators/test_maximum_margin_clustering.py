@@ -370,8 +370,8 @@ def test_sparse_rows_are_clustered_as_dense_ones(metric):
     X, y = topics()
     if metric == "cosine":
         X = X.multiply(np.random.default_rng(0).lognormal(0, 2, 400)[:, None]).tocsr()
-    for columns in (40, 90):  # below and above the number of axes
-        rows = X[:, :columns]
+    for step in (2, 1):  # 45 and 90 columns, below and above the number of axes
+        rows = X[:, ::step]
         labels = front_door(3, metric=metric).fit(rows).labels_
         dense = front_door(3, metric=metric).fit(rows.toarray()).labels_
         assert adjusted_rand_score(labels, dense) > 0.95
