@@ -143,8 +143,10 @@ def test_the_pages_find_what_they_say(tmp_path, monkeypatch):
         exec(code, graph)
         assert adjusted_rand_score(graph["y"], graph["model"].labels_) == 1.0
     write_orders()
-    for code in blocks("tables")[:5]:
+    for code in blocks("tables"):
         exec(code, houses)
+        if "houses" in houses:
+            break
     assert sorted(houses["orders"]["cluster"].unique()) == [0, 1, 2]
     visits = mmcnb.read_table(houses["visits"])
     assert visits.feature_names == ["minutes", "spent"]
