@@ -48,11 +48,11 @@ def make_donors(rows: np.ndarray, n_categories: Sequence[int | None]) -> Donors:
     --------
     >>> import numpy as np
     >>> from mmcnb.columns.gaps import fill_from, make_donors
-    >>> rows = np.array([[1.0, 10.0], [1.2, 12.0], [8.0, 80.0], [8.2, 82.0]])
+    >>> rows = np.c_[np.arange(30.0), 2.0 * np.arange(30.0)]
     >>> donors = make_donors(rows, [None, None])
-    >>> block = np.array([[8.1, np.nan]])
+    >>> block = np.array([[20.0, np.nan]])
     >>> fill_from(donors, block).tolist()
-    [[8.1, 46.0]]
+    [[20.0, 40.0]]
     """
     known = ~np.isnan(rows)
     medians = np.zeros(rows.shape[1])

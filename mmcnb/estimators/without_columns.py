@@ -52,11 +52,14 @@ def clusters_without(
     Returns
     -------
     Without or None
-        None if the other columns have fewer different rows than clusters are asked for.
+        None if there are no other columns, or they have fewer different rows than
+        clusters are asked for.
     """
     columns = session.treatment.columns
     assert columns is not None
     is_kept = np.array([name not in names for name in columns.names])
+    if not is_kept.any():
+        return None
     others = is_kept.repeat(columns.widths)
     n_rows = max(COMPARED_ROWS, 20 * request.likely_clusters)
     order = np.random.RandomState(seed).permutation(len(columns.rows))
