@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from mmcnb._config import n_threads
+from mmcnb.columns.order import order_of_columns
 from mmcnb.columns.treatment import treat
 from mmcnb.kernels import unchecked
 from mmcnb.samples.donors import Donors
@@ -97,6 +98,13 @@ def fill_from(donors: Donors, block: np.ndarray) -> np.ndarray:
     if not with_gaps.size:
         return block
     rows = block[with_gaps].astype(np.float64)
+    # Distances are sums over columns, which are rounded by their order.
+    order = order_of_columns(donors.rows)
+    if order is None:
+        order = np.arange(rows.shape[1])
+    donors = donors.of_columns(order)
+    rows = np.take(rows, order, axis=1)
+    is_gap = is_gap[:, order]
     compared = _compared(donors, rows)
     of_donors = np.ascontiguousarray(donors.rows.T)
     compared_donors = np.ascontiguousarray(_compared(donors, donors.rows).T)
@@ -123,7 +131,7 @@ def fill_from(donors: Donors, block: np.ndarray) -> np.ndarray:
             where = np.flatnonzero(is_gap[with_gaps, k])
             rows[where, k] = _as_known(rows[where, k], donors.rows[:, k])
     filled = block.copy()
-    filled[with_gaps] = rows
+    filled[with_gaps[:, None], order] = rows
     return filled
 
 

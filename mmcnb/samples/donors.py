@@ -30,6 +30,12 @@ class Donors:
     unit: np.ndarray
     steps: np.ndarray
 
+    def of_columns(self, columns: np.ndarray) -> "Donors":
+        """Return the donors with their columns in another order."""
+        return Donors(
+            *(np.take(getattr(self, field.name), columns, -1) for field in fields(self))
+        )
+
     def arrays(self) -> dict[str, np.ndarray]:
         """Return arrays of finite numbers, by name, for a model file."""
         is_gap = np.isnan(self.rows)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from mmcnb.columns.gaps import donors_of_sample, fill_from
 from mmcnb.columns.order import order_of_columns
 from mmcnb.samples.matrix import as_csr_block, as_matrix, take_columns
 
@@ -77,3 +78,14 @@ def test_taken_sparse_columns_rise_in_each_row():
     block = take_columns(as_csr_block(csr_array(rows)), order)
     assert as_matrix(block).has_canonical_format
     np.testing.assert_array_equal(as_matrix(block).toarray(), rows[:, order])
+
+
+def test_filled_gaps_have_the_same_bits_in_any_order_of_columns():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(400, 30)) * rng.lognormal(0, 3, 30)
+    rows[rng.random(rows.shape) < 0.2] = np.nan
+    order = rng.permutation(30)
+    filled = fill_from(donors_of_sample(rows), rows)
+    other = fill_from(donors_of_sample(rows[:, order]), rows[:, order])
+    assert np.isfinite(filled).all()
+    np.testing.assert_array_equal(other, filled[:, order])

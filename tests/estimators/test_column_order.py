@@ -31,6 +31,11 @@ def topics(n=400, d=300):
     return csr_array(np.log1p(counts))
 
 
+def with_gaps(n=400):
+    rows = blobs(n)
+    return np.where(np.random.default_rng(4).random(rows.shape) < 0.1, np.nan, rows)
+
+
 def mixed(n=400):
     rng = np.random.default_rng(3)
     frame = pd.DataFrame(
@@ -62,6 +67,8 @@ CASES = {
     "sparse": (topics(), {}),
     "sparse directions": (topics(), {"metric": "cosine", "n_clusters": 5}),
     "a frame": (mixed(), {}),
+    "gaps": (with_gaps(), {}),
+    "a frame with gaps": (pd.DataFrame(with_gaps()).add_prefix("a"), {}),
     "a frame, a number": (mixed(), {"n_clusters": 3}),
 }
 
