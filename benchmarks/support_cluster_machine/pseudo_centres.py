@@ -9,7 +9,7 @@ from mmcnb import KernelKMeans
 from mmcnb.engine.passes import WeightedPass
 from mmcnb.engine.sample_weights import read_weights
 from mmcnb.engine.session import open_engine
-from mmcnb.estimators.base import read_input
+from mmcnb.estimators.given_rows import read_input
 from mmcnb.features.nystroem import RidgeMap
 from mmcnb.features.rules import Scores
 from mmcnb.least_squares.all_rows import LabelSumsPass

@@ -32,7 +32,8 @@ from mmcnb.engine.run import Engine
 from mmcnb.engine.sample_weights import read_weights
 from mmcnb.engine.session import Record, connected, tag
 from mmcnb.errors import InputError, one_line
-from mmcnb.estimators.base import Estimator, read_input
+from mmcnb.estimators.base import Estimator
+from mmcnb.estimators.given_rows import read_input
 from mmcnb.estimators.parameters import POSITIVE, default_kernel, estimator, values_of
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model

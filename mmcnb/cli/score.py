@@ -85,7 +85,7 @@ def run(arguments: Arguments) -> Report:
 def _rows(arguments: Arguments) -> tuple[Samples, Samples]:
     """Open the rows, and scale their columns as the model does, if there is one."""
     from mmcnb import load
-    from mmcnb.estimators.base import read_input
+    from mmcnb.estimators.given_rows import read_input
 
     if not arguments.model:
         samples = open_rows(arguments)

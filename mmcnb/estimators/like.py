@@ -12,7 +12,7 @@ from mmcnb.engine.run import Engine
 from mmcnb.engine.sample_weights import read_weights
 from mmcnb.engine.session import whole_numbers
 from mmcnb.errors import InputError, shown
-from mmcnb.estimators.base import read_input
+from mmcnb.estimators.given_rows import read_input
 from mmcnb.features.labelling import KeptLabels, LabelsPass, SizesPass
 from mmcnb.features.model import Model, renumbered
 from mmcnb.samples import Samples, open_samples

@@ -23,12 +23,8 @@ from mmcnb.errors import (
     InputError,
     numbered_columns,
 )
-from mmcnb.estimators.base import (
-    StreamedClusterer,
-    chosen_columns,
-    label_rows,
-    read_input,
-)
+from mmcnb.estimators.base import StreamedClusterer, label_rows
+from mmcnb.estimators.given_rows import chosen_columns, read_input
 from mmcnb.estimators.like import number_like, read_like
 from mmcnb.estimators.outputs import RowTransformerMixin, decide_rows, layer_options
 from mmcnb.estimators.parameters import NumberOrRange, estimator
