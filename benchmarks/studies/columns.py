@@ -1,6 +1,6 @@
 """Raw tables of six kinds, with columns as they are, standardised, or by ``scale="auto"``.
 
-``python -m benchmarks columns [--quick] [--seeds N] [--part NAME ...]`` has six
+``python -m benchmarks columns [--quick] [--seeds N] [--part NAME ...]`` has seven
 sections:
 
 sets   made tables with flags, text and dates; made numbers with units and long tails;
@@ -16,6 +16,8 @@ mixed  tables of numbers beside flags and text, whole and with gaps in a fifth o
        the factors of mixed data. A table has the means by kind
 surveys  answers from 1 to 5 as numbers, as texts and as ordered texts, beside an age
        and a score, and two real tables: with scales, and as if none were known
+gaps   gaps of four kinds in half of the columns of 15 tables, filled from the nearest
+       rows and by the median, at the number of the classes and without it
 flags  of the same fits: how many failed and how many good partitions have a trust that
        names columns which alone make the clusters
 texts  the step of texts beside numbers, as "auto" decides it and at fixed lengths: made
@@ -46,6 +48,7 @@ from benchmarks.protocol import compile_seconds, facts, fit, timed
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
 from benchmarks.studies import (
     _columns_costs,
+    _columns_gaps,
     _columns_peers,
     _columns_surveys,
     _columns_texts,
@@ -170,6 +173,7 @@ def flag_of(model: Any) -> dict[str, Any]:
 
 SECTIONS = {
     SETS: Section(grid, compute, tables_of_sets),
+    "gaps": Section(_columns_gaps.grid, _columns_gaps.compute, _columns_gaps.tables),
     "mixed": Section(
         _columns_peers.grid, _columns_peers.compute, _columns_peers.tables
     ),
