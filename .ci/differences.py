@@ -18,7 +18,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 COLUMNS = ["id", "paper", "place", "the paper", "mmcnb", "why", "shown by", "concerns"]
 NO_METHOD = "studies"  # of rows that are about no method
-OTHERS = {"MaximumMarginClustering", "GowerMedoids", "Kamila"}  # no methods of these papers
+OTHERS = {
+    "MaximumMarginClustering",
+    "GowerMedoids",
+    "Kamila",
+}  # no methods of these papers
 
 
 @cache
