@@ -378,10 +378,7 @@ def check_shapes(model: Model, n_features: int) -> None:
             raise InputError(
                 f"encoding is of {n_encoded} columns, and {n_features} would fit"
             )
-        _check_donors(model.encoding.donors, len(model.encoding.features))
         n_features = len(model.encoding.feature_names)
-    else:
-        _check_donors(model.donors, n_features)
     if model.scaling is not None:
         _check_scaling(model.scaling, n_features)
     if model.column_order is not None:
@@ -402,6 +399,10 @@ def check_shapes(model: Model, n_features: int) -> None:
     if model.ridge is not None:
         shape = (columns, *model.ridge.centre.shape)
         _check_shape("ridge_matrix", model.ridge.matrix, shape)
+    if model.encoding is None:
+        _check_donors(model.donors, n_features)
+    else:
+        _check_donors(model.encoding.donors, len(model.encoding.features))
 
 
 def _check_donors(donors: Donors | None, n_features: int) -> None:

@@ -89,6 +89,13 @@ TREE = [
     ("graph_links", lambda a: a[::-1], "graph_links does not fit"),
 ]
 ARRAYS = [
+    (
+        "kernel",
+        "donor_unit",
+        halved,
+        "donor_rows is of another shape than the scales",
+    ),
+    ("kernel", "donor_rows", spoilt, "donor_rows holds numbers that are not finite"),
     ("kernel", "coef", halved, r"coef has shape \(3,\), and \(6,\) would fit"),
     ("kernel", "coef", spoilt, "coef holds numbers that are not finite"),
     ("kernel", "coef", lambda a: a.astype(">f8"), "coef is of shape .* >f8"),
