@@ -595,8 +595,10 @@ def fill_gaps(rows, scaled, steps, donors, scaled_donors, n_neighbors):
         known = [j for j in distances if not np.isnan(donors[c, j])]
         nearest = sorted(known, key=distances.get)[:n_neighbors]
         values = donors[c, nearest].tolist()
-        of_all = sorted(distances.values())[:n_neighbors]
-        if not values or distances[nearest[-1]] > 9 * of_all[-1]:
+        if not values:
+            continue
+        far = distances[nearest[-1]] / 9
+        if sum(distance < far for distance in distances.values()) >= n_neighbors:
             continue
         if steps[c] > 0:
             filled[i, c] = max(values, key=values.count)  # of equal counts the first

@@ -96,6 +96,15 @@ def _nearest_known(distances, is_known, nearest, nearest_distances):
 
 
 @njit()
+def _count_below(distances, bound):
+    """Count the donors that are nearer than a bound."""
+    count = 0
+    for j in range(distances.size):
+        count += distances[j] < bound
+    return count
+
+
+@njit()
 def _most_frequent(values):
     """Return the most frequent of some values; of equally frequent ones the first."""
     best = values[0]
@@ -160,21 +169,19 @@ def fill_gaps(rows, scaled, steps, donors, scaled_donors, n_neighbors):
     nearest = np.empty(n_neighbors, np.int64)
     nearest_distances = np.empty(n_neighbors)
     values = np.empty(n_neighbors)
-    everywhere = np.ones(n_donors)
     for row in range(rows.shape[0]):
         if not np.isnan(rows[row]).any():
             continue
         n_shared[:] = n_known
         _squared_distances(distances, scaled[row], steps, plain, is_known, n_shared)
-        n_near = _nearest_known(distances, everywhere, nearest, nearest_distances)
-        if n_near == 0:
-            continue
-        farthest = FAR * nearest_distances[n_near - 1]
         for c in range(n_columns):
             if not np.isnan(rows[row, c]):
                 continue
             n_found = _nearest_known(distances, is_known[c], nearest, nearest_distances)
-            if n_found == 0 or nearest_distances[n_found - 1] > farthest:
+            if n_found == 0:
+                continue
+            farthest = nearest_distances[n_found - 1] / FAR
+            if _count_below(distances, farthest) >= n_neighbors:
                 continue
             total = 0.0
             for k in range(n_found):
