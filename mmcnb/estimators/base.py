@@ -938,7 +938,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         for sentence, category in categories.items():
             logger.info(sentence)
             if sentence not in result.quiet:
-                warnings.warn(sentence, category, stacklevel=5)
+                warnings.warn(sentence, category, stacklevel=6)
 
     def _warnings(
         self, session: fits.FitSession, result: fits.FitResult

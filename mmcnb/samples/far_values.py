@@ -61,8 +61,8 @@ def far_values(
     --------
     >>> import numpy as np
     >>> from mmcnb.samples.far_values import far_values
-    >>> age = np.array([-999.0, 20, 31, 42, 60])
-    >>> [far.value for far in far_values(age, np.array([6, 9, 8, 9, 8]), 40)]
+    >>> age = np.array([-999.0, 20, 31, 42, 51, 60])
+    >>> [far.value for far in far_values(age, np.array([6, 9, 8, 9, 5, 3]), 40)]
     [-999.0]
     """
     while distinct.size > 2:

@@ -258,7 +258,7 @@ def test_rows_that_cannot_be_taken_in_are_refused_in_one_sentence_and_change_not
     model,
 ):
     bad = FAR.copy()
-    bad[250, 1] = np.nan
+    bad[250, 1] = np.inf
     fitted = model.model_
     for X, words in (
         (OLD[:, :2], "has 2 features, but"),

@@ -467,8 +467,8 @@ def test_a_time_of_day_lies_on_a_circle(tmp_path, form):
     assert model.feature_names_in_.tolist() == ["a", "time", "b"]
     assert adjusted_rand_score(kind, model.labels_) > 0.8
     # Both numbers weigh as one column of deviation 1.
-    scaled = model.model_.scaled(samples).block(0, len(kind))
-    assert scaled[:, 1:3].var(axis=0).sum() == pytest.approx(1, rel=0.1)
+    scaled = block[:, 1:3] / model.model_.scaling.deviation[1:3]
+    assert scaled.var(axis=0).sum() == pytest.approx(1, rel=0.1)
     assert "time towards " in " ".join(model.explain(frame).clusters["sentence"])
     model.save(tmp_path / "model")
     again = mmcnb.load(tmp_path / "model")
