@@ -545,7 +545,8 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
 
         The rows are read once, in the units in which they were given. Means are of all
         rows, medians and ranks of at most 20,000, drawn from each cluster with a fixed
-        seed.
+        seed. Gaps do not count: a sentence names columns of which a cluster has more or
+        fewer gaps than others. Rows with gaps are read again to fill those of examples.
 
         Parameters
         ----------
@@ -609,13 +610,24 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
             )
             labels = self._run(LabelsPass(rule), features, "labels")
         groups = grouped(labels)
+        with_gaps = samples
+        if samples.with_gaps is not None:
+            with_gaps = samples.with_gaps()
+            held_bytes = rows.held_bytes + with_gaps.held_bytes
+            rows = replace(rows, held_bytes=held_bytes)
         most, threads = plan_explanation(
             rows, groups.counts.size, self.memory_limit, self.n_jobs
         )
         with self._open_engine(threads) as engine:
-            engine.traffic = Traffic(samples)
+            engine.traffic = Traffic(with_gaps)
             return explain(
-                engine, samples, groups, self.model_, row_index_of(X, samples), most
+                engine,
+                samples,
+                with_gaps,
+                groups,
+                self.model_,
+                row_index_of(X, samples),
+                most,
             )
 
     def score(

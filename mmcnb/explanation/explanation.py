@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from html import escape
 
+import numpy as np
 import pandas as pd
 
 from mmcnb._machine import return_freed_memory
@@ -18,7 +19,7 @@ from mmcnb.explanation.sentences import sentences
 from mmcnb.explanation.summary import MomentsPass, column_table, word_table
 from mmcnb.features.model import Model
 from mmcnb.samples import Samples
-from mmcnb.samples.matrix import stack
+from mmcnb.samples.matrix import as_matrix, stack
 from mmcnb.samples.row_index import RowIndex
 
 
@@ -43,7 +44,9 @@ class Explanation:
         "category", which a row has or not, or "order", of ordered texts and ratings:
         then "category" has the levels that set the cluster apart, such as "4 or 5 of
         5", "position" says whether they are "low", "medium" or "high", and "share" and
-        "others_share" are those of the rows with these levels. Of all rows are
+        "others_share" are those of the rows with these levels. Filled gaps of tables
+        do not count in any figure, so a column without other values has NaN. Of all
+        rows are "gaps" and "others_gaps", the shares of gaps in the column, and
         "mean", "others_mean" and "effect", the difference of the two in standard
         deviations of the column. The others are of a sample, weighted as all rows:
         "median" and "others_median";
@@ -97,6 +100,7 @@ class Explanation:
 def explain(
     engine: Engine,
     samples: Samples,
+    with_gaps: Samples,
     groups: Groups,
     model: Model,
     index: RowIndex,
@@ -109,7 +113,9 @@ def explain(
     engine : Engine
         Runs the passes.
     samples : Samples
-        The rows, not scaled; they are read once.
+        The rows, not scaled.
+    with_gaps : Samples
+        The same with NaN in place of the gaps that are filled, which are read once.
     groups : Groups
         Their clusters.
     model : Model
@@ -122,11 +128,16 @@ def explain(
     sizes = sizes_of_samples(groups.counts, most)
     rows = draw_rows(groups, sizes)
     sweep = CombinedPass((MomentsPass(groups.codes, sizes.size), GatherPass(rows)))
-    moments, parts = engine.run(sweep, samples, "explanation")
+    moments, parts = engine.run(sweep, with_gaps, "explanation")
+    values = stack(parts)
+    X = values
+    if with_gaps.has_gaps and np.isnan(values).any():
+        X = as_matrix(samples.gather(rows))
     codes = groups.codes[rows]
     weights = groups.counts / sizes
     sample = Sample(
-        X=stack(parts),
+        X=X,
+        values=values,
         rows=rows,
         codes=codes,
         weights=weights[codes],

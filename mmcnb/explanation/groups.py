@@ -55,6 +55,8 @@ class Sample(NamedTuple):
     ----------
     X : ndarray or csr_array of shape (m, d)
         The rows, not scaled.
+    values : ndarray or csr_array of shape (m, d)
+        The same with NaN in place of the gaps that are filled.
     rows : ndarray of shape (m,), int64
         Their numbers.
     codes : ndarray of shape (m,), int8 or wider
@@ -64,6 +66,7 @@ class Sample(NamedTuple):
     """
 
     X: Matrix
+    values: Matrix
     rows: np.ndarray
     codes: np.ndarray
     weights: np.ndarray

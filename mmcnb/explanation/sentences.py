@@ -164,16 +164,46 @@ def _level(row: ColumnFigures) -> str:
 def phrases(columns: pd.DataFrame, most: int = 3, least: float = 0.15) -> str:
     """Return phrases for the columns of a cluster that matter, one for each of a table.
 
-    They have half of the strength of the first one, as the mark of one cluster makes
-    that column low in all the others. A category that is often so in a cluster comes
-    before one that is rarely so.
+    There is none if no column tells the cluster from others. They have half of the
+    strength of the first one, as the mark of one cluster makes that column low in all
+    the others. A category that is often so in a cluster comes before one that is rarely
+    so.
     """
     strength = strength_of(columns)
     strong = columns[strength >= max(least, strength.max() / 2)]
     often_first = np.argsort(strong["auc"] < 0.5, kind="stable")
     by_column = strong.iloc[often_first].drop_duplicates("column").set_index("column")
     rows = by_column.loc[strong["column"].unique()[:most]].reset_index().itertuples()
-    return ", ".join(map(phrase, rows)) or "no single column sets it apart"
+    return ", ".join(map(phrase, rows))
+
+
+def gap_phrases(columns: pd.DataFrame, most: int = 3, least: float = 0.2) -> str:
+    """Return phrases for the columns of a cluster with more or fewer gaps than others.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mmcnb.explanation.sentences import gap_phrases
+    >>> shares = {"column": ["age", "sex"], "gaps": [0.34, 0.0], "others_gaps": 0.02}
+    >>> gap_phrases(pd.DataFrame(shares))
+    'age missing in 34 % (others 2 %)'
+    """
+    difference = (columns["gaps"] - columns["others_gaps"]).abs().round(9)
+    order = np.argsort(-difference, kind="stable")
+    named = columns.iloc[order][difference.iloc[order] >= least]
+    rows = named.drop_duplicates("column")[:most].itertuples()
+    return ", ".join(
+        f"{short_name(row.column)} missing in {percent(row.gaps)} "
+        f"(others {percent(row.others_gaps)})"
+        for row in rows
+    )
+
+
+def cluster_phrases(columns: pd.DataFrame) -> str:
+    """Return phrases for the values of a cluster, and for its gaps."""
+    of_gaps = gap_phrases(columns)
+    of_values = phrases(columns)
+    return ", ".join(filter(None, (of_values, of_gaps)))
 
 
 def marking_words(words: pd.Series, most: int = 5) -> str:
@@ -204,5 +234,6 @@ def sentences(
         elif words is not None and not columns_tell:
             statement = marking_words(words["word"][words["cluster"] == cluster])
         else:
-            statement = phrases(columns[columns["cluster"] == cluster])
+            of_cluster = columns[columns["cluster"] == cluster]
+            statement = cluster_phrases(of_cluster) or "no single column sets it apart"
         yield f"{title} ({percent(share)}): {statement}."

@@ -38,17 +38,44 @@ class ColumnFigures(NamedTuple):
     position: str = ""
     share: float = np.nan
     others_share: float = np.nan
+    gaps: float = 0.0
+    others_gaps: float = 0.0
 
 
 FIGURES = list(ColumnFigures._fields)
 
 
 class Moments(NamedTuple):
-    """Number of rows, sums of each cluster, and squared deviations from the mean."""
+    """Sums over some rows, of which gaps are left out.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows.
+    gaps : ndarray of shape (k, d), or int
+        Gaps of each cluster and column; 0 if there are none.
+    sums : ndarray of shape (k, d)
+        Of the values.
+    squares : ndarray of shape (d,)
+        Squared deviations of the values from the mean of the column.
+    """
 
     n: int
+    gaps: np.ndarray | int
     sums: np.ndarray
     squares: np.ndarray
+
+    @property
+    def n_values(self) -> np.ndarray | int:
+        """Values of each column."""
+        if isinstance(self.gaps, int):
+            return self.n
+        return self.n - self.gaps.sum(axis=0)
+
+    @property
+    def column_means(self) -> np.ndarray:
+        """Mean of the values of each column; 0 if it has none."""
+        return self.sums.sum(axis=0) / np.maximum(self.n_values, 1)
 
 
 @dataclass(frozen=True)
@@ -67,29 +94,45 @@ class MomentsPass:
     n_clusters: int
 
     def block(self, rows: Block, start: int, stop: int) -> Moments:
-        """Return the moments of one block, dense or CSR."""
+        """Return the moments of one block, dense or CSR; NaN is a gap."""
         X = as_matrix(rows)
         n = stop - start
         codes = self.codes[start:stop]
         shape = (self.n_clusters, n)
         is_member = csr_array((np.ones(n), (codes, np.arange(n))), shape=shape)
+        if not issparse(X) and np.isnan(X).any():
+            return self._moments_of_values(X, is_member)
         sums = to_dense(is_member @ X)
         if issparse(X):
             _, variances = mean_variance_axis(X.astype(float), axis=0)
         else:
             mean = sums.sum(axis=0, keepdims=True) / n
             variances = X.var(axis=0, dtype=float, mean=mean)
-        return Moments(n, sums, n * variances)
+        return Moments(n, 0, sums, n * variances)
+
+    @staticmethod
+    def _moments_of_values(X: np.ndarray, is_member: csr_array) -> Moments:
+        """Return the moments of a block with gaps."""
+        is_gap = np.isnan(X)
+        gaps = (is_member @ is_gap).astype(np.int64)
+        sums = is_member @ np.where(is_gap, 0, X)
+        n_values = np.maximum(len(X) - gaps.sum(axis=0), 1)
+        mean = sums.sum(axis=0) / n_values
+        deviations = np.where(is_gap, 0, X - mean)
+        return Moments(len(X), gaps, sums, (deviations**2).sum(axis=0))
 
     def combine(self, total: Moments, other: Moments) -> Moments:
         """Return the moments of two ranges of rows."""
-        n = total.n
-        m = other.n
-        mean = total.sums.sum(axis=0) / n
-        other_mean = other.sums.sum(axis=0) / m
-        between = (mean - other_mean) ** 2 * (n * m / (n + m))
-        squares = total.squares + other.squares + between
-        return Moments(n + m, total.sums + other.sums, squares)
+        n = total.n_values
+        m = other.n_values
+        difference = total.column_means - other.column_means
+        between = difference**2 * (n * m / np.maximum(n + m, 1))
+        return Moments(
+            n=total.n + other.n,
+            gaps=total.gaps + other.gaps,
+            sums=total.sums + other.sums,
+            squares=total.squares + other.squares + between,
+        )
 
 
 def column_frame(samples: Samples) -> pd.DataFrame:
@@ -100,8 +143,11 @@ def column_frame(samples: Samples) -> pd.DataFrame:
     columns: list[tuple[object, str, str]] = []
     if samples.encoding is not None:
         for feature in samples.encoding.features:
+            name: object = feature.name
+            if not samples.encoding.has_names and feature.name.isdecimal():
+                name = int(feature.name)
             for category in feature.categories or (feature.angle,):
-                columns.append((feature.name, feature.kind, category))
+                columns.append((name, feature.kind, category))
     else:
         names = samples.feature_names or range(samples.n_features)
         columns = [(name, "number", "") for name in names]
@@ -109,7 +155,9 @@ def column_frame(samples: Samples) -> pd.DataFrame:
 
 
 class Means(NamedTuple):
-    """Means of the columns in each cluster, each of shape (k, d).
+    """Means of the values of columns in each cluster, each of shape (k, d).
+
+    They are NaN where a column has no value.
 
     Attributes
     ----------
@@ -119,29 +167,53 @@ class Means(NamedTuple):
         Of all rows of other clusters.
     effect : ndarray
         Their difference in standard deviations of the column; 0 if it is constant.
+    gaps, others_gaps : ndarray
+        Shares of the rows that have no value.
     """
 
     mean: np.ndarray
     others_mean: np.ndarray
     effect: np.ndarray
+    gaps: np.ndarray
+    others_gaps: np.ndarray
 
 
 def means_of(counts: np.ndarray, moments: Moments) -> Means:
     """Return the means of clusters with so many rows."""
-    mean = moments.sums / counts[:, None]
-    n_others = np.maximum(counts.sum() - counts, 1)
+    shape = moments.sums.shape
     is_other = 1 - np.eye(counts.size)
-    others_mean = is_other @ moments.sums / n_others[:, None]
-    column_mean = moments.sums.sum(axis=0) / moments.n
-    deviation = np.sqrt(moments.squares / moments.n)
-    varies = deviation > 1e-12 * np.abs(column_mean)
+    n_rows = counts[:, None]
+    n_others = np.maximum(counts.sum() - n_rows, 1)
+    gaps = np.zeros_like(n_rows)
+    if not isinstance(moments.gaps, int):
+        gaps = moments.gaps
+    others_gaps = gaps.sum(axis=0) - gaps
+    mean = _ratio(moments.sums, n_rows - gaps)
+    others_mean = _ratio(is_other @ moments.sums, n_others - others_gaps)
+    deviation = np.sqrt(moments.squares / np.maximum(moments.n_values, 1))
+    varies = deviation > 1e-12 * np.abs(moments.column_means)
     effect = np.zeros_like(mean)
     np.divide(mean - others_mean, deviation, effect, where=varies)
-    return Means(mean, others_mean, effect)
+    return Means(
+        mean=mean,
+        others_mean=others_mean,
+        effect=effect,
+        gaps=np.broadcast_to(gaps / n_rows, shape),
+        others_gaps=np.broadcast_to(others_gaps / n_others, shape),
+    )
+
+
+def _ratio(sums: np.ndarray, n_values: np.ndarray) -> np.ndarray:
+    """Return means of so many values; NaN without any."""
+    means = np.full_like(sums, np.nan)
+    np.divide(sums, n_values, means, where=n_values > 0)
+    return means
 
 
 class Comparison(NamedTuple):
     """Values of the rows of a cluster against those of others, all weighted.
+
+    Gaps do not count; a figure without any values is NaN.
 
     Attributes
     ----------
@@ -157,7 +229,7 @@ class Comparison(NamedTuple):
 
 
 def compare(values: np.ndarray, inside: np.ndarray, weights: np.ndarray) -> Comparison:
-    """Compare the values of one column inside and outside of a cluster.
+    """Compare the values of one column inside and outside of a cluster; NaN is a gap.
 
     Examples
     --------
@@ -167,15 +239,23 @@ def compare(values: np.ndarray, inside: np.ndarray, weights: np.ndarray) -> Comp
     >>> compare(np.array([1.0, 2.0, 3.0, 3.0]), inside, np.ones(4))
     Comparison(auc=1.0, median=3.0, others_median=1.5)
     """
+    is_gap = np.isnan(values)
+    if is_gap.any():
+        values = values[~is_gap]
+        inside = inside[~is_gap]
+        weights = weights[~is_gap]
     distinct, codes = np.unique(values, return_inverse=True)
     # Weights of the distinct values.
     w_in = np.bincount(codes, weights * inside, distinct.size)
     w_out = np.bincount(codes, weights * ~inside, distinct.size)
     w_below = w_out.cumsum() - w_out / 2
     n_larger = (w_in * w_below).sum()
-    auc = n_larger / (w_in.sum() * w_out.sum())
+    n_pairs = w_in.sum() * w_out.sum()
+    auc = np.nan
+    if n_pairs:
+        auc = float(n_larger / n_pairs)
     return Comparison(
-        auc=float(auc),
+        auc=auc,
         median=median_of(distinct, w_in),
         others_median=median_of(distinct, w_out),
     )
@@ -190,7 +270,9 @@ def compare_columns(
 
 
 def median_of(values: np.ndarray, weights: np.ndarray) -> float:
-    """Return the weighted median of distinct values in rising order."""
+    """Return the weighted median of distinct values in rising order, or NaN."""
+    if not weights.any():
+        return np.nan
     sums = weights.cumsum()
     half = sums[-1] / 2
     places = [np.searchsorted(sums, half, side) for side in ("left", "right")]
@@ -221,8 +303,10 @@ def column_table(
             mean=means.mean[k, chosen],
             others_mean=means.others_mean[k, chosen],
             effect=means.effect[k, chosen],
+            gaps=means.gaps[k, chosen],
+            others_gaps=means.others_gaps[k, chosen],
         )
-        values = to_dense(sample.X[:, chosen], np.float64)
+        values = to_dense(sample.values[:, chosen], np.float64)
         inside = sample.codes == k
         _add_ranks(table, values, inside, sample.weights)
         _add_levels(table, values, inside, sample.weights, orders)
@@ -246,7 +330,7 @@ def _add_ranks(
     table["near"] = 1 - by_distance.auc
     table["spread"] = by_distance.median
     table["others_spread"] = by_distance.others_median
-    is_binary = np.isin(values, (0, 1)).all(axis=0)
+    is_binary = (np.isin(values, (0, 1)) | np.isnan(values)).all(axis=0)
     is_flag = (table["kind"] == "number") & is_binary
     table.loc[is_flag, "kind"] = "flag"
     has_no_spread = table["kind"].isin(("flag", "text"))
@@ -264,9 +348,16 @@ def _add_levels(
     table["position"] = ""
     table[["share", "others_share"]] = np.nan
     for place, column in enumerate(table.index):
-        if column not in orders:
+        answers = ~np.isnan(values[:, place])
+        are_compared = inside[answers].any() and not inside[answers].all()
+        if column not in orders or not are_compared:
             continue
-        levels = shares_of_levels(orders[column], values[:, place], inside, weights)
+        levels = shares_of_levels(
+            orders[column],
+            values[answers, place],
+            inside[answers],
+            weights[answers],
+        )
         added = ["order", levels.words, *levels[1:]]
         table.loc[column, ["kind", "category", "position", "share", "others_share"]] = (
             added

@@ -153,8 +153,11 @@ def _name(row: Any) -> str:
 def _middle(row: Any, mean: float, median: float) -> str | float:
     """Return the median of a number or a date; the share of a flag or a text.
 
-    It is the mean if the cluster and the others have one median.
+    It is the mean if the cluster and the others have one median. Without any value it
+    is NaN.
     """
+    if np.isnan(mean):
+        return mean
     if row.kind in ("flag", "text"):
         return f"{mean:.1%}"
     value = mean if row.median == row.others_median else median

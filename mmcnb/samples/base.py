@@ -76,6 +76,11 @@ class Samples(ABC):
     refilled : callable or None
         Opens the rows again with gaps filled as in a fit, or as by the encoding that it
         takes; None if there is nothing to fill otherwise.
+    with_gaps : callable or None
+        Opens the rows again with NaN in place of the gaps that are filled; None if
+        there are none.
+    has_gaps : bool
+        Whether NaN stands for gaps, as in rows that ``with_gaps`` opens.
     sources : list of str or None
         For each column the column of a table that it comes from, or its own name; None
         without names.
@@ -104,6 +109,8 @@ class Samples(ABC):
     row_index: RowIndex | None = None
     table_source: Any = None
     refilled: Callable[[Encoding | None], "Samples"] | None = None
+    with_gaps: Callable[[], "Samples"] | None = None
+    has_gaps: bool = False
     column_order: np.ndarray | None = None
 
     def _describe(
@@ -198,9 +205,10 @@ class Samples(ABC):
         return digest.hexdigest(self.n_features)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what other processes need: the rows, but not their names."""
+        """Return what other processes need: the rows, but not their names or source."""
         state = dict(vars(self))
-        state.pop("row_index", None)
+        for name in ("row_index", "refilled", "with_gaps"):
+            state.pop(name, None)
         return state
 
     def __repr__(self) -> str:
@@ -280,7 +288,8 @@ class ChunkedSamples(Samples):
             matrix.check_finite(block, self.name, rows, lambda: self.feature_names)
             return block
         dense = matrix.as_block(values)
-        matrix.check_finite(dense, self.name, rows, lambda: self.feature_names)
+        if not self.has_gaps:
+            matrix.check_finite(dense, self.name, rows, lambda: self.feature_names)
         return dense
 
     def _read(self, start: int, stop: int) -> Any:

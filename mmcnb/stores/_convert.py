@@ -299,8 +299,8 @@ def _convert_table(
     table = FileTable(path, table_options, progress)
     keeps_gaps = table_options.missing in ("auto", "neighbors")
     if keeps_gaps:
-        table_options = replace(table_options, missing="neighbors")
-    rows = TableReader(table, table_options, show_columns, keeps_gaps)
+        table_options = replace(table_options, missing="neighbors", keeps_gaps=True)
+    rows = TableReader(table, table_options, show_columns)
 
     def write_all() -> None:
         lengths = [0] * max(1, len(table.files))

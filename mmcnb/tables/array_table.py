@@ -23,7 +23,7 @@ from mmcnb.samples.paths import checked_path, is_store_folder
 from mmcnb.tables.arrow import FLOAT64, TEXT
 from mmcnb.tables.base import BaseTable, Part, Types, row_place
 from mmcnb.tables.open import held_table
-from mmcnb.tables.options import TableOptions, refilling
+from mmcnb.tables.options import TableOptions, keeping_gaps, refilling
 from mmcnb.tables.reader import TableReader
 from mmcnb.tables.remedies import options_of_files, options_of_frames
 
@@ -146,6 +146,7 @@ class FilledSamples(ChunkedSamples):
         lengths = reader.table.lengths or []
         self._base = base
         self._reader = reader
+        self.has_gaps = options.keeps_gaps
         n_features = len(reader.encoding.feature_names)
         self._describe(base.name, (base.n_samples, n_features), base.stored_dtype)
         self.feature_names = reader.feature_names
@@ -276,6 +277,9 @@ def _filled(rows: Samples, options: TableOptions) -> Samples:
         samples = FilledSamples(rows, reader, options)
     if reader.refills:
         samples.refilled = partial(_open_refilled, rows, options)
+    if reader.may_fill_gaps(are_read=not isinstance(samples, FilledSamples)):
+        of_gaps = keeping_gaps(options, samples.encoding)
+        samples.with_gaps = partial(_open_any, rows, of_gaps)
     return samples
 
 
@@ -283,9 +287,14 @@ def _open_refilled(
     rows: Samples, options: TableOptions, encoding: Encoding | None
 ) -> Samples:
     """Open rows with their gaps filled as in a fit."""
+    return _open_any(rows, refilling(options, encoding))
+
+
+def _open_any(rows: Samples, options: TableOptions) -> Samples:
+    """Open rows of a store with gaps, or others."""
     if getattr(rows, "gaps", None) is not None:
-        return open_stored_gaps(rows, refilling(options, encoding))
-    return _open(rows, refilling(options, encoding))
+        return open_stored_gaps(rows, options)
+    return _open(rows, options)
 
 
 def _check_marks(table: ArrayTable, options: TableOptions) -> None:

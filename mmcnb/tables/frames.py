@@ -30,7 +30,13 @@ from mmcnb.tables.look_ahead import Medians
 from mmcnb.tables.nested import flat_batch
 from mmcnb.tables.objects import array_of_objects
 from mmcnb.tables.open import held_table
-from mmcnb.tables.options import NUMBERS_ALONE, OF_FITS, TableOptions, refilling
+from mmcnb.tables.options import (
+    NUMBERS_ALONE,
+    OF_FITS,
+    TableOptions,
+    keeping_gaps,
+    refilling,
+)
 from mmcnb.tables.plain_types import has_order, plain_array, texts_of_order
 from mmcnb.tables.reader import TableReader
 from mmcnb.tables.record_columns import are_spread_evenly, sign_of
@@ -119,6 +125,9 @@ def _open_columns(
     release_memory()
     if reader.refills:
         samples.refilled = partial(_open_refilled, frame, options, memory_limit)
+    if reader.may_fill_gaps(are_read=True):
+        of_gaps = keeping_gaps(options, samples.encoding)
+        samples.with_gaps = partial(open_frame, frame, of_gaps, memory_limit)
     return samples
 
 

@@ -13,7 +13,13 @@ import pyarrow as pa
 from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
 from mmcnb._machine import resident_memory, return_freed_memory
 from mmcnb.errors import InputError, MemoryLimitError
-from mmcnb.samples.base import BLOCK_ROWS, ChunkedSamples, Samples, in_memory
+from mmcnb.samples.base import (
+    BLOCK_ROWS,
+    ArraySamples,
+    ChunkedSamples,
+    Samples,
+    in_memory,
+)
 from mmcnb.samples.matrix import stack
 from mmcnb.samples.npy import PIECE_BYTES
 from mmcnb.samples.one_hot import has_categories, n_columns_of, widen
@@ -68,6 +74,8 @@ class HeldRows:
         Categories of each column; None if it has numbers.
     memory_limit : str, int or None
         Of the process. A quarter of what it leaves beside the libraries is for rows.
+    has_gaps : bool, default=False
+        Whether NaN stands for gaps.
     """
 
     def __init__(
@@ -75,8 +83,10 @@ class HeldRows:
         name: str,
         n_categories: Sequence[int | None],
         memory_limit: str | int | None,
+        has_gaps: bool = False,
     ) -> None:
         self._name = name
+        self._has_gaps = has_gaps
         self._n_categories = tuple(n_categories)
         self._most_bytes = max(LEAST_HELD_BYTES, spare_bytes(memory_limit) / 4)
         self._blocks: list[np.ndarray] = []
@@ -116,27 +126,37 @@ class HeldRows:
             There are none.
         """
         if self._scratch is not None:
-            return HeldSamples(self._name, self._scratch, self._n_categories)
+            return self._narrow_samples(self._scratch)
         if not self._blocks:
             raise InputError(f"{self._name} has no rows: give it at least one.")
         rows = stack(self._blocks)
         n_columns = n_columns_of(self._n_categories)
         wide_bytes = len(rows) * n_columns * rows.dtype.itemsize
         if wide_bytes > max(rows.nbytes, self._most_bytes):
-            return HeldSamples(self._name, rows, self._n_categories)
-        samples = in_memory(_widened(rows, self._n_categories), self._name)
+            return self._narrow_samples(rows)
+        wide = _widened(rows, self._n_categories, self._has_gaps)
+        if self._has_gaps:
+            samples: Samples = ArraySamples(wide, self._name)
+            samples.has_gaps = True
+        else:
+            samples = in_memory(wide, self._name)
         samples.held_bytes = wide_bytes
         return samples
 
+    def _narrow_samples(self, rows: np.ndarray | ScratchRows) -> Samples:
+        return HeldSamples(self._name, rows, self._n_categories, self._has_gaps)
 
-def _widened(rows: np.ndarray, n_categories: Sequence[int | None]) -> np.ndarray:
+
+def _widened(
+    rows: np.ndarray, n_categories: Sequence[int | None], has_gaps: bool
+) -> np.ndarray:
     """Return columns of 0 and 1 for categories, made some rows at a time."""
     if not has_categories(n_categories):
         return rows
     wide = np.empty((len(rows), n_columns_of(n_categories)), rows.dtype)
     for start in range(0, len(rows), BLOCK_ROWS):
         part = slice(start, start + BLOCK_ROWS)
-        wide[part] = widen(rows[part], n_categories)
+        wide[part] = widen(rows[part], n_categories, has_gaps)
     return wide
 
 
@@ -151,10 +171,12 @@ class HeldSamples(ChunkedSamples):
         name: str,
         rows: np.ndarray | ScratchRows,
         n_categories: tuple[int | None, ...],
+        has_gaps: bool = False,
     ) -> None:
         self._describe(name, (rows.shape[0], n_columns_of(n_categories)), rows.dtype)
         self._held = rows
         self._n_categories = n_categories
+        self.has_gaps = has_gaps
         if isinstance(rows, np.ndarray):
             self.held_bytes = rows.nbytes
         # Pieces of a few pages, of which none lies in two blocks.
@@ -174,13 +196,15 @@ class HeldSamples(ChunkedSamples):
         state = {
             name: getattr(self, name) for name in ("feature_names", "encoding", "notes")
         }
-        return HeldSamples, (self.name, self._held, self._n_categories), state
+        parts = self.name, self._held, self._n_categories, self.has_gaps
+        return HeldSamples, parts, state
 
     def _read(self, start: int, stop: int) -> np.ndarray:
-        return widen(self._rows.read(start, stop), self._n_categories)
+        rows = self._rows.read(start, stop)
+        return widen(rows, self._n_categories, self.has_gaps)
 
     def _gather(self, rows: np.ndarray) -> np.ndarray:
-        return widen(self._rows.gather(rows), self._n_categories)
+        return widen(self._rows.gather(rows), self._n_categories, self.has_gaps)
 
 
 class _InMemory:

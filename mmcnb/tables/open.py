@@ -20,7 +20,7 @@ from mmcnb.samples.row_index import RowsTaken
 from mmcnb.tables.files import FileTable, refuse_csv_options
 from mmcnb.tables.held import HeldRows, check_reading, groups_fit, release_memory
 from mmcnb.tables.index_columns import index_of_files, index_of_held
-from mmcnb.tables.options import TableOptions, refilling
+from mmcnb.tables.options import TableOptions, keeping_gaps, refilling
 from mmcnb.tables.reader import TableReader
 from mmcnb.tables.remedies import options_of_files
 from mmcnb.tables.source import TableSource
@@ -37,6 +37,7 @@ class TableSamples(ChunkedSamples):
         self._reader = reader
         self._options = options
         self._warned: set[str] = set()
+        self.has_gaps = options.keeps_gaps
         shape = sum(lengths), len(encoding.feature_names)
         self._describe(str(path), shape, options.dtype or reader.stored_dtype)
         self.feature_names = reader.feature_names
@@ -54,7 +55,8 @@ class TableSamples(ChunkedSamples):
     def _read_group(self, number: int) -> np.ndarray:
         with options_of_files():
             block = self._reader.group(number)
-        if self._options.encoding is not None:
+        # The rows with their gaps filled have told of other rows already.
+        if self._options.encoding is not None and not self.has_gaps:
             for note in self._reader.notes:
                 self._warn_once(note)
         return block
@@ -108,6 +110,9 @@ def open_table(
     samples.table_source = TableSource(str(path.absolute()), options)
     if reader.refills:
         samples.refilled = partial(_open_refilled, path, options, memory_limit)
+    if reader.may_fill_gaps(are_read=not isinstance(samples, TableSamples)):
+        of_gaps = keeping_gaps(options, samples.encoding)
+        samples.with_gaps = partial(open_table, path, of_gaps, memory_limit)
     return samples
 
 
@@ -330,7 +335,8 @@ def read_table(  # noqa: PLR0913
 def held_table(reader: TableReader, memory_limit: str | int | None = None) -> Samples:
     """Read all rows of a table, whose columns are decided, and hold them."""
     taken = RowsTaken(reader.table.files)
-    held = HeldRows(reader.table.name, reader.n_categories, memory_limit)
+    has_gaps = reader.keeps_gaps
+    held = HeldRows(reader.table.name, reader.n_categories, memory_limit, has_gaps)
     for rows in reader.narrow_blocks():
         assert isinstance(rows.block, np.ndarray)
         assert rows.numbers is not None

@@ -30,7 +30,7 @@ class TableOptions:
     """Options of a table; see `mmcnb.read_table`.
 
     ``encoding`` has the columns of a fit, which these columns are to be; the encoding
-    of text is ``codec``.
+    of text is ``codec``. With ``keeps_gaps`` gaps that could be filled stay NaN.
     """
 
     columns: Any = None
@@ -53,6 +53,7 @@ class TableOptions:
     codec: str | None = None
     sheet: str | int | None = None
     encoding: Encoding | None = None
+    keeps_gaps: bool = False
 
     def __post_init__(self) -> None:
         """Refuse unknown words; lists become tuples, so that options are a key."""
@@ -295,6 +296,11 @@ def options_of_fit(
 def refilling(options: TableOptions, encoding: Encoding | None) -> TableOptions:
     """Return options that fill gaps as in a fit, or from the rows of an encoding."""
     return replace(options, missing="neighbors", encoding=encoding)
+
+
+def keeping_gaps(options: TableOptions, encoding: Encoding | None) -> TableOptions:
+    """Return options that read rows as an encoding has them, with NaN for gaps."""
+    return replace(options, encoding=encoding, keeps_gaps=True)
 
 
 def options_of_gaps(estimator: object) -> TableOptions | None:

@@ -83,8 +83,6 @@ class TableReader:
     options : TableOptions
     show : callable or None, default=None
         Called once with the listing of the columns, when 100,000 rows are read.
-    keeps_gaps : bool, default=False
-        Whether gaps that could be filled stay NaN.
 
     Attributes
     ----------
@@ -97,6 +95,8 @@ class TableReader:
         As far as rows are read.
     faults : Faults
         Columns and cells that cannot be taken, as far as rows are read.
+    keeps_gaps : bool
+        Whether gaps that could be filled stay NaN.
     n_dropped, n_filled : int
         Rows left out and cells filled so far, as values are missing.
     """
@@ -108,10 +108,9 @@ class TableReader:
         table: BaseTable,
         options: TableOptions,
         show: Callable[..., object] | None = None,
-        keeps_gaps: bool = False,
     ) -> None:
         self.table = table
-        self._keeps_gaps = keeps_gaps
+        self.keeps_gaps = options.keeps_gaps
         self._options = options
         self._show = show
         # Whether gaps are filled, from their columns or from other rows.
@@ -252,7 +251,7 @@ class TableReader:
 
     @property
     def _how_filled(self) -> str:
-        if self._keeps_gaps:
+        if self.keeps_gaps:
             return "gaps are NaN in the store, which a fit fills from the nearest rows"
         if self._missing == "neighbors":
             return "gaps were filled from the nearest rows"
@@ -261,7 +260,14 @@ class TableReader:
     @property
     def has_stored_gaps(self) -> bool:
         """Whether rows have gaps that are not filled."""
-        return self._keeps_gaps and any(column.gaps for column in self.features)
+        return self.keeps_gaps and any(column.gaps for column in self.features)
+
+    def may_fill_gaps(self, are_read: bool) -> bool:
+        """Whether gaps are filled, or may be as long as not all rows are read."""
+        if self.keeps_gaps or not self._fills:
+            return False
+        is_counted = are_read or self._options.encoding is None
+        return not is_counted or any(column.gaps for column in self.features)
 
     @property
     def doubts(self) -> list[str]:
@@ -354,7 +360,7 @@ class TableReader:
                 "again once nothing writes there."
             )
         narrow = blocks[0] if len(blocks) == 1 else stack(blocks)
-        return widen(narrow, self.n_categories)
+        return widen(narrow, self.n_categories, self.keeps_gaps)
 
     @property
     def index_column(self) -> str | None:
@@ -587,7 +593,7 @@ class TableReader:
     def _filled(self, block: np.ndarray) -> np.ndarray:
         """Return rows with gaps filled from donors, and the others by their columns."""
         is_gap = np.isnan(block)
-        if self._keeps_gaps or not is_gap.any():
+        if self.keeps_gaps or not is_gap.any():
             return block
         if self._donors is not None:
             block = fill_from(self._donors, block)
@@ -618,7 +624,7 @@ class TableReader:
         for start in range(0, len(rows.block), step):
             part = slice(start, start + step)
             yield Rows(
-                block=widen(rows.block[part], n_categories, self._keeps_gaps),
+                block=widen(rows.block[part], n_categories, self.keeps_gaps),
                 y=None if rows.y is None else rows.y[part],
                 names=None if rows.names is None else rows.names[part],
                 numbers=None if rows.numbers is None else rows.numbers[part],
