@@ -128,7 +128,7 @@ def _row_text(row: int, name: Any) -> str:
 
 
 def _figures(columns: pd.DataFrame) -> pd.DataFrame:
-    """Return the figures of the first columns of a cluster."""
+    """Return the figures of the first columns of a cluster, with the shares of gaps."""
     rows = []
     for row in columns.itertuples():
         here = _middle(row, row.mean, row.median)
@@ -137,7 +137,12 @@ def _figures(columns: pd.DataFrame) -> pd.DataFrame:
             here = f"{row.share:.1%}"
             others = f"{row.others_share:.1%}"
         rows.append((_name(row), here, others, row.effect, row.auc))
-    return pd.DataFrame(rows, columns=["column", "here", "others", "effect", "AUC"])
+    figures = pd.DataFrame(rows, columns=["column", "here", "others", "effect", "AUC"])
+    if columns[["gaps", "others_gaps"]].any(axis=None):
+        figures["missing here"] = columns["gaps"].map("{:.1%}".format).to_list()
+        of_others = columns["others_gaps"].map("{:.1%}".format)
+        figures["missing in others"] = of_others.to_list()
+    return figures
 
 
 def _name(row: Any) -> str:

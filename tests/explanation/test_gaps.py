@@ -99,7 +99,7 @@ def test_figures_of_an_array_with_gaps_are_those_of_its_values(form, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::mmcnb.errors.ClusterWarning")
-@pytest.mark.parametrize("missing", ["median", "mean", "neighbors"])
+@pytest.mark.parametrize("missing", ["auto", "median", "mean", "neighbors"])
 def test_values_that_any_option_fills_do_not_count(missing):
     table, y = orders()
     table = table.drop(columns="kind")
@@ -150,14 +150,18 @@ def test_a_column_without_values_in_a_cluster_has_no_figures_there(kind, tmp_pat
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "extra" in page
     assert ">nan" not in page
+    assert "missing here" in page
+    assert "<td>100.0%</td><td>0.0%</td></tr>" in page
 
 
-def test_rows_without_gaps_have_none():
+def test_rows_without_gaps_have_none(tmp_path):
     table, y = orders()
     table = table.ffill().bfill()
     model = mmcnb.MaximumMarginClustering(2, random_state=0).fit(table)
     columns = model.explain(table, y).columns
     assert (columns[["gaps", "others_gaps"]] == 0).all(axis=None)
+    model.write_report(table, tmp_path / "page.html", y)
+    assert "missing here" not in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
