@@ -135,10 +135,10 @@ def test_every_clusterer_scales_raw_columns_alike(name, scale):
     np.testing.assert_array_equal(model.labels_, model.predict(X))
     expected = front_door(scale=WISHES[scale]).fit(X)
     rows = mmcnb.open_samples(X)
-    scaled, as_expected = (
-        one.model_.scaled(rows).block(0, 90) for one in (model, expected)
-    )
-    np.testing.assert_array_equal(scaled, as_expected)
+    scaled = model.model_.scaled(rows).block(0, 90)
+    order = expected.model_.column_order  # of the default estimator alone
+    as_expected = expected.model_.scaled(rows).block(0, 90)
+    np.testing.assert_array_equal(scaled[:, order], as_expected)
     for part in ("scaling", "columns"):
         assert model.report_[part] == expected.report_[part]
 
