@@ -9,6 +9,7 @@ anew with that type.
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -650,7 +651,12 @@ class TableReader:
                     texts = without_gaps(cells, self._marks_of_texts[column.key])
                     survey.add(self._surveyed(cells, texts))
                 break
-        self._decisions = self._asked | self._decided()
+        # All rows may settle what the first rows leave in doubt.
+        decisions = {
+            position: replace(decision, doubt="")
+            for position, decision in self._decided().items()
+        }
+        self._decisions = self._asked | decisions
         self._take_decided()
 
     def _decided(self) -> dict[int, Decision]:
@@ -744,9 +750,12 @@ class TableReader:
             return
         self._are_decided = True
         decisions = self._decided()
-        forms = {position: decision.form for position, decision in decisions.items()}
+        forms = {
+            position: (decision.form, decision.doubt)
+            for position, decision in decisions.items()
+        }
         first_forms = {
-            position: decision.form
+            position: (decision.form, decision.doubt)
             for position, decision in self._decisions.items()
             if position in self._surveys
         }

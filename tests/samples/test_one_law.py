@@ -486,6 +486,20 @@ def test_objects_are_what_they_are_as_text(kind, tmp_path):
     assert not reference.refusal
 
 
+@pytest.mark.parametrize("last", ["25/08/2020", "10/08/2020"])
+def test_all_batches_say_whether_day_or_month_comes_first(tmp_path, last):
+    dates = ["09/05/2020", "06/11/2020", "09/11/2020", "05/08/2020"] * 5
+    columns = {"a": [*range(40)], "b": [7, 1, 5, 2] * 10, "date": dates * 2}
+    columns["date"][-1] = last
+    pa.feather.write_feather(pa.table(columns), tmp_path / "t.arrow", chunksize=7)
+    for source in (pd.DataFrame(columns), tmp_path / "t.arrow"):
+        samples = mmcnb.read_table(source, dates="epoch")
+        is_taken = "date" in samples.feature_names
+        assert is_taken == (last == "25/08/2020")
+        told = any("day or the month first" in note for note in samples.notes)
+        assert told != is_taken
+
+
 # --- what is done with a table --------------------------------------------------------
 
 
