@@ -603,5 +603,5 @@ def fill_gaps(rows, scaled, steps, donors, scaled_donors, n_neighbors):
         if steps[c] > 0:
             filled[i, c] = max(values, key=values.count)  # of equal counts the first
         else:
-            filled[i, c] = np.mean(values)
+            filled[i, c] = sorted(values)[(len(values) - 1) // 2]
     return filled

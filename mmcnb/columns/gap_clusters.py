@@ -1,15 +1,20 @@
 """Gaps by cluster, and gaps that make the clusters."""
 
 from collections.abc import Sequence
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import entropy, rankdata
-from sklearn.metrics import mutual_info_score
 
 from mmcnb.columns.kinds import label_of
-from mmcnb.columns.single import ALONE, OTHERS
+from mmcnb.columns.single import (
+    ALONE,
+    OTHERS,
+    entropy_of,
+    information,
+    joint_codes,
+    middle_ranks,
+    share_between,
+)
 from mmcnb.samples.donors import Donors
 
 
@@ -35,11 +40,12 @@ class GapsOfClusters(NamedTuple):
     def sentence(self) -> str:
         """The columns whose gaps make the clusters, and the remedy."""
         names = " and ".join(map(label_of, self.names))
+        verb = "have" if len(self.names) > 1 else "has"
         pronoun = "these" if len(self.names) > 1 else "it"
         return (
-            f"the clusters are where {names} has gaps ({self.told:.0%} of their "
-            f"information), and no other column tells them apart; leave {pronoun} out "
-            "to see others"
+            f"the clusters are the rows in which {names} {verb} gaps or not "
+            f"({self.told:.0%} of their information); no other column tells them "
+            f"apart; leave {pronoun} out to see others"
         )
 
 
@@ -53,7 +59,8 @@ def gaps_of_clusters(
     donors : Donors
         Some rows of the fit, with their gaps.
     names : sequence of str
-        Names of the columns.
+        Name of the column of the table behind each column; elements of a list have the
+        name of the list.
     labels : ndarray of shape (m,), int
         Clusters of these rows.
 
@@ -70,52 +77,58 @@ def gaps_of_clusters(
     ([{'column': 'a', 'share': 0.5, 'clusters': [1.0, 0.0]}], ['a'])
     """
     is_gap = np.isnan(donors.rows)
-    with_gaps = np.flatnonzero(is_gap.any(axis=0)).tolist()
-    sizes = np.bincount(labels, minlength=labels.max() + 1)
-    rows = []
-    for k in with_gaps:
-        n_gaps = np.bincount(labels, is_gap[:, k], sizes.size)
-        of_clusters = n_gaps / np.maximum(sizes, 1)
-        rows.append(
-            {
-                "column": names[k],
-                "share": round(float(is_gap[:, k].mean()), 3),
-                "clusters": of_clusters.round(3).tolist(),
-            }
-        )
-    total = entropy(sizes)
+    by_name: dict[str, np.ndarray] = {}
+    for name, gaps in zip(names, is_gap.T, strict=True):
+        if gaps.any():
+            by_name.setdefault(name, gaps)
+    sizes = np.bincount(labels)
+    rows = [_row(name, gaps, labels, sizes) for name, gaps in by_name.items()]
+    weights = np.ones(labels.size)
+    total = entropy_of(labels, weights)
     if total == 0:
         return GapsOfClusters(rows)
-    told = {}
-    for k in with_gaps:
-        told[k] = mutual_info_score(labels, is_gap[:, k]) / total
-    leading = sorted(told, key=lambda k: -told[k])[:2]
+
+    def share_of(chosen: Sequence[str]) -> float:
+        codes = joint_codes([by_name[name].astype(np.int64) for name in chosen])
+        return information(codes, labels, weights) / total
+
+    leading = sorted(by_name, key=lambda name: -share_of([name]))[:2]
     for size in range(1, len(leading) + 1):
-        for chosen in combinations(leading, size):
-            codes = is_gap[:, list(chosen)] @ (1 << np.arange(size))
-            share = float(mutual_info_score(labels, codes) / total)
-            if share > ALONE and _others_tell(donors, labels, chosen) < OTHERS:
-                return GapsOfClusters(rows, [names[k] for k in chosen], share)
+        chosen = leading[:size]
+        share = share_of(chosen)
+        is_other = np.array([name not in chosen for name in names])
+        if share > ALONE and _values_tell(donors, labels, is_other) < OTHERS:
+            return GapsOfClusters(rows, chosen, share)
     return GapsOfClusters(rows)
 
 
-def _others_tell(donors: Donors, labels: np.ndarray, chosen: Sequence[int]) -> float:
-    """Return the largest share of the labels that the values of other columns tell."""
+def _row(
+    name: str, gaps: np.ndarray, labels: np.ndarray, sizes: np.ndarray
+) -> dict[str, Any]:
+    """Return the shares of the gaps of a column, of all rows and of each cluster."""
+    of_clusters = np.bincount(labels, gaps, sizes.size) / np.maximum(sizes, 1)
+    return {
+        "column": name,
+        "share": round(float(gaps.mean()), 3),
+        "clusters": of_clusters.round(3).tolist(),
+    }
+
+
+def _values_tell(donors: Donors, labels: np.ndarray, which: np.ndarray) -> float:
+    """Return the largest share of the labels that the values of a column tell."""
     shares = [0.0]
-    for k, values in enumerate(donors.rows.T):
-        is_known = ~np.isnan(values)
-        known = values[is_known]
+    for k in np.flatnonzero(which).tolist():
+        is_known = ~np.isnan(donors.rows[:, k])
+        values = donors.rows[is_known, k]
         clusters = labels[is_known]
-        if k in chosen or np.unique(clusters).size < 2:
+        weights = np.ones(values.size)
+        total = entropy_of(clusters, weights) if values.size else 0.0
+        if total == 0:
             continue
-        if donors.steps[k] > 0:
-            shares.append(
-                mutual_info_score(clusters, known) / entropy(np.bincount(clusters))
-            )
-            continue
-        ranks = rankdata(known)
-        means = np.bincount(clusters, ranks) / np.maximum(np.bincount(clusters), 1)
-        variance = ranks.var()
-        if variance > 0:
-            shares.append(float(means[clusters].var() / variance))
+        if donors.steps[k] > 0:  # numbers of categories
+            codes = values.astype(np.int64)
+            shares.append(information(codes, clusters, weights) / total)
+        else:
+            ranks = middle_ranks(values, weights)
+            shares.append(share_between(ranks, clusters, weights))
     return max(shares)

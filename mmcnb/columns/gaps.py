@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +19,6 @@ MOST_DONATED = 2**19  # numbers, which a model keeps: 4 MiB
 LEAST_DONORS = 250
 N_NEIGHBORS = 5
 PART_ROWS = 2048  # that a thread fills at once
-# A gap in a column of at most so many different values gets one of these.
-FEW = 20
 
 
 def donor_numbers(n_rows: int, n_columns: int) -> np.ndarray:
@@ -83,9 +83,9 @@ def make_donors(rows: np.ndarray, n_categories: Sequence[int | None]) -> Donors:
 def fill_from(donors: Donors, block: np.ndarray) -> np.ndarray:
     """Return rows with gaps filled from the five nearest donors.
 
-    A gap in a column of numbers gets their mean, and in a column of at most 20
-    different values the nearest of these. A gap in a text gets the most frequent
-    category. It stays if no donor has a value there and a column in common.
+    A gap in a column of numbers gets their median, which is a value that there is, and
+    one in a text their most frequent category. It stays if no donor has a value there
+    and a column in common.
 
     Parameters
     ----------
@@ -93,21 +93,14 @@ def fill_from(donors: Donors, block: np.ndarray) -> np.ndarray:
     block : ndarray of shape (n, c)
         Numbers, or numbers of categories; gaps are NaN.
     """
-    is_gap = np.isnan(block)
-    with_gaps = np.flatnonzero(is_gap.any(axis=1))
+    with_gaps = np.flatnonzero(np.isnan(block).any(axis=1))
     if not with_gaps.size:
         return block
-    rows = block[with_gaps].astype(np.float64)
-    # Distances are sums over columns, which are rounded by their order.
-    order = order_of_columns(donors.rows)
-    if order is None:
-        order = np.arange(rows.shape[1])
-    donors = donors.of_columns(order)
-    rows = np.take(rows, order, axis=1)
-    is_gap = is_gap[:, order]
+    prepared = _prepared(donors)
+    order = prepared.order
+    donors = prepared.donors
+    rows = np.take(block[with_gaps].astype(np.float64), order, axis=1)
     compared = _compared(donors, rows)
-    of_donors = np.ascontiguousarray(donors.rows.T)
-    compared_donors = np.ascontiguousarray(_compared(donors, donors.rows).T)
 
     def fill(start: int) -> None:
         part = slice(start, start + PART_ROWS)
@@ -115,8 +108,8 @@ def fill_from(donors: Donors, block: np.ndarray) -> np.ndarray:
             rows[part],
             compared[part],
             donors.steps,
-            of_donors,
-            compared_donors,
+            prepared.values,
+            prepared.compared,
             N_NEIGHBORS,
         )
 
@@ -126,13 +119,44 @@ def fill_from(donors: Donors, block: np.ndarray) -> np.ndarray:
     else:
         with ThreadPoolExecutor(n_threads(None)) as threads:
             list(threads.map(fill, starts))
-    for k in np.flatnonzero(is_gap.any(axis=0)):
-        if donors.steps[k] == 0:
-            where = np.flatnonzero(is_gap[with_gaps, k])
-            rows[where, k] = _as_known(rows[where, k], donors.rows[:, k])
     filled = block.copy()
     filled[with_gaps[:, None], order] = rows
     return filled
+
+
+class _Prepared(NamedTuple):
+    """Donors as they are compared with rows.
+
+    Attributes
+    ----------
+    order : ndarray of shape (c,), int64
+        The order of the columns. Distances are sums over columns, which are rounded by
+        their order, so this one follows from the values of the donors.
+    donors : Donors
+        With their columns in this order, as all that follows.
+    values, compared : ndarray of shape (c, m), float64
+        Their values, as they are and as they are compared.
+    """
+
+    order: np.ndarray
+    donors: Donors
+    values: np.ndarray
+    compared: np.ndarray
+
+
+@lru_cache(maxsize=2)
+def _prepared(donors: Donors) -> _Prepared:
+    """Prepare donors once for all blocks of rows."""
+    order = order_of_columns(donors.rows)
+    if order is None:
+        order = np.arange(donors.rows.shape[1])
+    donors = donors.of_columns(order)
+    return _Prepared(
+        order=order,
+        donors=donors,
+        values=np.ascontiguousarray(donors.rows.T),
+        compared=np.ascontiguousarray(_compared(donors, donors.rows).T),
+    )
 
 
 def _compared(donors: Donors, rows: np.ndarray) -> np.ndarray:
@@ -147,13 +171,3 @@ def _compared(donors: Donors, rows: np.ndarray) -> np.ndarray:
     values[:, is_number] -= donors.center[is_number]
     values[:, is_number] /= donors.divisor[is_number]
     return values
-
-
-def _as_known(values: np.ndarray, of_donors: np.ndarray) -> np.ndarray:
-    """Return the nearest known values, if these are few; of two the smaller."""
-    known = np.unique(of_donors[~np.isnan(of_donors)])
-    if not 0 < known.size <= FEW:
-        return values
-    middles = known[:-1] + np.diff(known) / 2
-    found = known[np.searchsorted(middles, values)]
-    return np.where(np.isnan(values), np.nan, found)

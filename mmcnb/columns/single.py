@@ -86,7 +86,7 @@ def single_columns(columns: SampleColumns, labels: np.ndarray) -> SingleColumns 
     """
     weights = columns.weights
     n_columns = len(columns.names)
-    entropy = _entropy(labels, weights)
+    entropy = entropy_of(labels, weights)
     if n_columns < 2 or entropy == 0:
         return None
     most = np.where(columns.is_text, 30, MOST_COUNTED)
@@ -97,12 +97,12 @@ def single_columns(columns: SampleColumns, labels: np.ndarray) -> SingleColumns 
     shares = np.zeros(n_columns)
     for k in np.flatnonzero(is_few).tolist():
         codes[k] = columns.codes(k)
-        shares[k] = _information(codes[k], labels, weights) / entropy
+        shares[k] = information(codes[k], labels, weights) / entropy
     leading = sorted(codes, key=lambda k: -shares[k])[:2]
     for size in range(1, len(leading) + 1):
         chosen = leading[:size]
-        joint = _joint_codes([codes[k] for k in chosen])
-        share = _information(joint, labels, weights) / entropy
+        joint = joint_codes([codes[k] for k in chosen])
+        share = information(joint, labels, weights) / entropy
         largest_other = float(np.delete(shares, chosen).max(initial=0.0))
         if share <= ALONE or largest_other >= OTHERS:
             continue
@@ -125,11 +125,11 @@ def _single_number(
     Income in dollars is one beside texts: rows are near if their incomes are.
     """
     weights = columns.weights
-    entropy = _entropy(labels, weights)
+    entropy = entropy_of(labels, weights)
     told = np.zeros(len(columns.names))
     for k, values in columns.numbers(is_number):
-        ranges = (N_RANGES * _middle_ranks(values, weights) / weights.sum()).astype(int)
-        told[k] = _information(ranges, labels, weights) / entropy
+        ranges = (N_RANGES * middle_ranks(values, weights) / weights.sum()).astype(int)
+        told[k] = information(ranges, labels, weights) / entropy
     leading = int(told.argmax())
     if told[leading] <= ALONE:
         return None
@@ -149,33 +149,33 @@ def _shares_of_numbers(
     shares = np.zeros(len(columns.names))
     weights = columns.weights
     for k, values in columns.numbers(which):
-        shares[k] = _share_between(_middle_ranks(values, weights), labels, weights)
+        shares[k] = share_between(middle_ranks(values, weights), labels, weights)
     for k in np.flatnonzero(which & columns.is_list).tolist():
         elements = columns.columns_of(k).T.astype(np.float64)
-        shares[k] = max(_share_between(x, labels, weights) for x in elements)
+        shares[k] = max(share_between(x, labels, weights) for x in elements)
     return shares
 
 
-def _joint_codes(codes: list[np.ndarray]) -> np.ndarray:
+def joint_codes(codes: list[np.ndarray]) -> np.ndarray:
     """Return whole numbers for the joint values of several columns of codes."""
     return np.ravel_multi_index(codes, [1 + column.max() for column in codes])
 
 
-def _information(codes: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:
+def information(codes: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:
     """Return the mutual information of codes and labels, H(c) + H(y) - H(c, y)."""
     return (
-        _entropy(codes, weights)
-        + _entropy(labels, weights)
-        - _entropy(_joint_codes([codes, labels]), weights)
+        entropy_of(codes, weights)
+        + entropy_of(labels, weights)
+        - entropy_of(joint_codes([codes, labels]), weights)
     )
 
 
-def _entropy(codes: np.ndarray, weights: np.ndarray) -> float:
+def entropy_of(codes: np.ndarray, weights: np.ndarray) -> float:
     """Return the entropy of whole numbers from 0, in natural units."""
     return float(entr(np.bincount(codes, weights) / weights.sum()).sum())
 
 
-def _middle_ranks(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def middle_ranks(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return the rank of each value, the middle one of equal values.
 
     A row of weight w has w ranks.
@@ -186,9 +186,7 @@ def _middle_ranks(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return middle_ranks[codes]
 
 
-def _share_between(
-    values: np.ndarray, labels: np.ndarray, weights: np.ndarray
-) -> float:
+def share_between(values: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:
     """Return the share of the variance that lies between clusters."""
     deviations = values - weights @ values / weights.sum()
     sizes = np.bincount(labels, weights)

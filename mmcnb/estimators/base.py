@@ -58,9 +58,7 @@ from mmcnb.samples.row_index import RowIndex
 from mmcnb.stores.matched_labels import labels_of_rows
 from mmcnb.stores.row_index import row_index_of
 from mmcnb.tables.array_table import open_array
-from mmcnb.tables.options import (
-    OF_FITS,
-)
+from mmcnb.tables.options import OF_FITS
 
 if TYPE_CHECKING:
     import pandas as pd

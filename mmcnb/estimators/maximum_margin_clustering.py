@@ -146,11 +146,12 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         "number" says why this number was taken, and what is next best. "layers" are
         those of ``layers_``. "trust" is a dict with the "level" ("low", "medium" or
         "high"), the "reason", the "agreement", and the "columns" that make the clusters
-        alone. "gaps" has the "column", the "share" of
-        gaps and that in each of the "clusters" for columns with gaps, by at most 1,000
-        rows. "scaling" says why columns were scaled, and "columns" how. After a fit
-        with ``like``, or `update`, "changes" has a row for each number with rows: the
-        "number", the "change" ("kept", "split", "merged", "new" or "gone"), and the
+        alone; if there are such, "without" has the "n_clusters" of a search without
+        them, and its "agreement". "gaps" has a row for each column with gaps, by at
+        most 1,000 rows: the "column", the "share" of its gaps, and that in each of the
+        "clusters". "scaling" says why columns were scaled, and "columns" how. After a
+        fit with ``like``, or `update`, "changes" has a row for each number with rows:
+        the "number", the "change" ("kept", "split", "merged", "new" or "gone"), and the
         rows "before", in the fit of ``like``, and "after".
     cluster_sizes_ : ndarray
         The "sizes" of ``report_``.

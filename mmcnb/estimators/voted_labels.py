@@ -111,7 +111,7 @@ def _with_gaps(session: FitSession, result: FitResult) -> FitResult:
     rows = open_samples(widen(np.nan_to_num(filled), n_categories))
     features = result.model.features(rows)
     labels = result.model.rule.label(features.block(0, features.n_samples))
-    names = [column.name for column in encoding.features]
+    names = [column.block or column.name for column in encoding.features]
     gaps = gaps_of_clusters(donors, names, labels.astype(np.int64))
     report = result.report | {"gaps": gaps.rows}
     warnings = result.warnings

@@ -49,10 +49,9 @@ class Explanation:
         rows are "gaps" and "others_gaps", the shares of gaps in the column, and
         "mean", "others_mean" and "effect", the difference of the two in standard
         deviations of the column. The others are of a sample, weighted as all rows:
-        "median" and "others_median";
-        "auc", how often a row of the cluster has a larger value than another row;
-        "near", how often it is nearer to the median of the cluster; "spread" and
-        "others_spread", the median distances from there.
+        "median" and "others_median"; "auc", how often a row of the cluster has a larger
+        value than another row; "near", how often it is nearer to the median of the
+        cluster; "spread" and "others_spread", the median distances from there.
     rows : DataFrame
         For each cluster three rows of the sample of each "kind", with the "row" number
         and the "name", if rows have names. "typical" ones have the least "score", the

@@ -125,7 +125,9 @@ def fill_gaps(rows, scaled, steps, donors, scaled_donors, n_neighbors):
 
     The distance is the Euclidean one over the columns that both rows have, scaled up by
     their share, as in `sklearn.metrics.pairwise.nan_euclidean_distances`. A gap becomes
-    the mean of the nearest donors, or the most frequent category. It stays if no donor
+    the median of the nearest donors, of an even number of them the lower one, or their
+    most frequent category. So it is a value that there is, also between two groups of
+    values. It stays if no donor
     has a value there and a column in common, or if those that have a value are three
     times as far as the nearest of all donors: a whole group of rows has none then, and
     values of other groups would cut it in pieces.
@@ -153,7 +155,7 @@ def fill_gaps(rows, scaled, steps, donors, scaled_donors, n_neighbors):
     >>> rows = np.array([[0.4, np.nan]])
     >>> fill_gaps(rows, rows.copy(), np.zeros(2), donors, donors, 2)
     >>> rows
-    array([[0.4, 3. ]])
+    array([[0.4, 2. ]])
     """
     n_columns, n_donors = donors.shape
     is_known = np.empty((n_columns, n_donors))
@@ -183,11 +185,9 @@ def fill_gaps(rows, scaled, steps, donors, scaled_donors, n_neighbors):
             farthest = nearest_distances[n_found - 1] / FAR
             if _count_below(distances, farthest) >= n_neighbors:
                 continue
-            total = 0.0
             for k in range(n_found):
                 values[k] = donors[c, nearest[k]]
-                total += values[k]
             if steps[c] > 0.0:
                 rows[row, c] = _most_frequent(values[:n_found])
             else:
-                rows[row, c] = total / n_found
+                rows[row, c] = np.sort(values[:n_found])[(n_found - 1) // 2]

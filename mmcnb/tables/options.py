@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from dataclasses import fields as fields_of
 from typing import Any
 
 import numpy as np
@@ -129,8 +130,18 @@ class TableOptions:
         return self.asks_columns or self.categories == "one-hot"
 
 
+OF_MODELS = ("encoding", "keeps_gaps")
+"""Fields of `TableOptions` that are no options of users."""
+
+
 def named_options(options: Mapping[str, Any]) -> TableOptions:
-    """Return options by the names that users know; None is left out."""
+    """Return options by the names that users know; None is left out.
+
+    Raises
+    ------
+    InputError
+        There is no such option, or a value is unknown.
+    """
     return TableOptions(**_fields(options))
 
 
@@ -140,6 +151,12 @@ def changed_options(options: TableOptions, changes: Mapping[str, Any]) -> TableO
 
 
 def _fields(options: Mapping[str, Any]) -> dict[str, Any]:
+    known = {field.name for field in fields_of(TableOptions)} - {*OF_MODELS, "codec"}
+    known.add("encoding")  # of text
+    for name in options:
+        if name not in known:
+            names = ", ".join(sorted(known))
+            raise InputError(f"{name} is no option of tables: give one of {names}.")
     fields = {name: value for name, value in options.items() if value is not None}
     if "encoding" in fields:
         fields["codec"] = fields.pop("encoding")

@@ -111,11 +111,6 @@ def table_plan(table: Any, **options: Any) -> TablePlan:
     >>> plan.keep("customer_id").feature_names
     ['size', 'customer_id', 'age']
     """
-    known = {*named_options({}).__dataclass_fields__, "encoding"} - {"codec"}
-    unknown = sorted(set(options) - known)
-    if unknown:
-        names = ", ".join(sorted(known))
-        raise InputError(f"{unknown[0]} is no option of tables: give one of {names}.")
     if is_stream(table):
         table = table_of_stream(table)
     return _planned(table, named_options(options))

@@ -534,9 +534,8 @@ class TableReader:
         """Return numbers of the rows that are written, their labels and names."""
         block = self._narrow(values)
         is_kept = self._is_kept(part, values, block)
-        if self._donors is not None:
-            self._check_empty_rows(part, block)
-        block = self._filled(block)
+        if np.isnan(block).any():
+            block = self._filled(part, block)
         rows = np.flatnonzero(is_kept)
         if len(rows) < part.n_rows:
             block = block[rows]
@@ -580,9 +579,9 @@ class TableReader:
         with np.errstate(over="ignore", invalid="ignore"):
             return block.astype(self.dtype, copy=False)
 
-    def _check_empty_rows(self, part: Part, block: np.ndarray) -> None:
+    def _check_empty_rows(self, part: Part, is_gap: np.ndarray) -> None:
         """Note rows without any value, which nothing tells from gaps in the file."""
-        empty = np.flatnonzero(np.isnan(block).all(axis=1))
+        empty = np.flatnonzero(is_gap.all(axis=1))
         if not empty.size:
             return
         fault, remedy = FAULTS["empty row"]
@@ -591,10 +590,12 @@ class TableReader:
         place = f"{self.table.name}, {part.place(int(empty[0]))}"
         self.faults.add(("empty row", -1), f"{place}: {fault}", remedy, empty.size)
 
-    def _filled(self, block: np.ndarray) -> np.ndarray:
+    def _filled(self, part: Part, block: np.ndarray) -> np.ndarray:
         """Return rows with gaps filled from donors, and the others by their columns."""
         is_gap = np.isnan(block)
-        if self.keeps_gaps or not is_gap.any():
+        if self._donors is not None:
+            self._check_empty_rows(part, is_gap)
+        if self.keeps_gaps:
             return block
         if self._donors is not None:
             block = fill_from(self._donors, block)
