@@ -15,7 +15,6 @@ from mmcnb.columns.single import (
     middle_ranks,
     share_between,
 )
-from mmcnb.samples.donors import Donors
 
 
 class GapsOfClusters(NamedTuple):
@@ -23,7 +22,7 @@ class GapsOfClusters(NamedTuple):
 
     Attributes
     ----------
-    rows : list of dict
+    entries : list of dict
         For each column with gaps its "column", the "share" of its gaps, and "clusters",
         the share in each cluster; estimated by some rows of the fit.
     names : list of str
@@ -32,7 +31,7 @@ class GapsOfClusters(NamedTuple):
         Share of the entropy of the labels that the gaps of these columns tell.
     """
 
-    rows: list[dict[str, Any]]
+    entries: list[dict[str, Any]]
     names: Sequence[str] = ()
     told: float = 0.0
 
@@ -50,14 +49,16 @@ class GapsOfClusters(NamedTuple):
 
 
 def gaps_of_clusters(
-    donors: Donors, names: Sequence[str], labels: np.ndarray
+    rows: np.ndarray, is_text: np.ndarray, names: Sequence[str], labels: np.ndarray
 ) -> GapsOfClusters:
     """Compare the gaps of rows with their clusters.
 
     Parameters
     ----------
-    donors : Donors
-        Some rows of the fit, with their gaps.
+    rows : ndarray of shape (m, c)
+        Some rows of the fit: numbers, and numbers of categories; gaps are NaN.
+    is_text : ndarray of shape (c,), bool
+        Which columns have numbers of categories.
     names : sequence of str
         Name of the column of the table behind each column; elements of a list have the
         name of the list.
@@ -68,25 +69,24 @@ def gaps_of_clusters(
     --------
     >>> import numpy as np
     >>> from mmcnb.columns.gap_clusters import gaps_of_clusters
-    >>> from mmcnb.columns.gaps import make_donors
     >>> rows = np.random.default_rng(0).normal(size=(400, 2))
     >>> rows[:200, 0] = np.nan
-    >>> donors = make_donors(rows, [None, None])
-    >>> found = gaps_of_clusters(donors, ["a", "b"], np.arange(400) // 200)
-    >>> found.rows, found.names
+    >>> labels = np.arange(400) // 200
+    >>> found = gaps_of_clusters(rows, np.zeros(2, bool), ["a", "b"], labels)
+    >>> found.entries, found.names
     ([{'column': 'a', 'share': 0.5, 'clusters': [1.0, 0.0]}], ['a'])
     """
-    is_gap = np.isnan(donors.rows)
+    is_gap = np.isnan(rows)
     by_name: dict[str, np.ndarray] = {}
     for name, gaps in zip(names, is_gap.T, strict=True):
         if gaps.any():
             by_name.setdefault(name, gaps)
     sizes = np.bincount(labels)
-    rows = [_row(name, gaps, labels, sizes) for name, gaps in by_name.items()]
+    entries = [_entry(name, gaps, labels, sizes) for name, gaps in by_name.items()]
     weights = np.ones(labels.size)
     total = entropy_of(labels, weights)
     if total == 0:
-        return GapsOfClusters(rows)
+        return GapsOfClusters(entries)
 
     def share_of(chosen: Sequence[str]) -> float:
         codes = joint_codes([by_name[name].astype(np.int64) for name in chosen])
@@ -97,12 +97,14 @@ def gaps_of_clusters(
         chosen = leading[:size]
         share = share_of(chosen)
         is_other = np.array([name not in chosen for name in names])
-        if share > ALONE and _values_tell(donors, labels, is_other) < OTHERS:
-            return GapsOfClusters(rows, chosen, share)
-    return GapsOfClusters(rows)
+        if share <= ALONE:
+            continue
+        if _values_tell(rows[:, is_other], is_text[is_other], labels) < OTHERS:
+            return GapsOfClusters(entries, chosen, share)
+    return GapsOfClusters(entries)
 
 
-def _row(
+def _entry(
     name: str, gaps: np.ndarray, labels: np.ndarray, sizes: np.ndarray
 ) -> dict[str, Any]:
     """Return the shares of the gaps of a column, of all rows and of each cluster."""
@@ -114,18 +116,18 @@ def _row(
     }
 
 
-def _values_tell(donors: Donors, labels: np.ndarray, which: np.ndarray) -> float:
+def _values_tell(rows: np.ndarray, is_text: np.ndarray, labels: np.ndarray) -> float:
     """Return the largest share of the labels that the values of a column tell."""
     shares = [0.0]
-    for k in np.flatnonzero(which).tolist():
-        is_known = ~np.isnan(donors.rows[:, k])
-        values = donors.rows[is_known, k]
+    for column, has_categories in zip(rows.T, is_text, strict=True):
+        is_known = ~np.isnan(column)
+        values = column[is_known]
         clusters = labels[is_known]
         weights = np.ones(values.size)
         total = entropy_of(clusters, weights) if values.size else 0.0
         if total == 0:
             continue
-        if donors.steps[k] > 0:  # numbers of categories
+        if has_categories:
             codes = values.astype(np.int64)
             shares.append(information(codes, clusters, weights) / total)
         else:

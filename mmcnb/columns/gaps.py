@@ -12,6 +12,7 @@ from mmcnb.columns.order import order_of_columns
 from mmcnb.columns.treatment import treat
 from mmcnb.kernels import unchecked
 from mmcnb.samples.donors import Donors
+from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.one_hot import widen
 
 MOST_DONORS = 1000
@@ -122,6 +123,17 @@ def fill_from(donors: Donors, block: np.ndarray) -> np.ndarray:
     filled = block.copy()
     filled[with_gaps[:, None], order] = rows
     return filled
+
+
+def filled_rows(rows: np.ndarray, encoding: Encoding) -> np.ndarray:
+    """Return rows with gaps filled as by an encoding: from donors, then by columns."""
+    if encoding.donors is not None:
+        rows = fill_from(encoding.donors, rows)
+    rows = rows.copy()
+    for k, column in enumerate(encoding.features):
+        if column.fill is not None:
+            rows[np.isnan(rows[:, k]), k] = column.fill
+    return rows
 
 
 class _Prepared(NamedTuple):

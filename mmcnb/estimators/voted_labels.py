@@ -10,7 +10,7 @@ from mmcnb.choice.number import ChosenNumber, Request
 from mmcnb.choice.search import Choice, Nodes
 from mmcnb.choice.trust import Trust
 from mmcnb.columns.gap_clusters import gaps_of_clusters
-from mmcnb.columns.gaps import fill_from
+from mmcnb.columns.gaps import filled_rows
 from mmcnb.engine.session import FitResult, FitSession, whole_numbers
 from mmcnb.estimators.sampled_nodes import voting_model
 from mmcnb.features.labelling import label_once, without_noise
@@ -101,19 +101,20 @@ def label_all(
 def _with_gaps(session: FitSession, result: FitResult) -> FitResult:
     """Report the gaps of each cluster, and doubt clusters that gaps make."""
     encoding = session.samples.encoding
-    if encoding is None or encoding.donors is None:
-        return result
-    donors = encoding.donors
-    if not np.isnan(donors.rows).any():
+    sampled = session.samples.sampled_rows
+    if encoding is None or sampled is None or not np.isnan(sampled).any():
         return result
     n_categories = [len(column.categories) or None for column in encoding.features]
-    filled = fill_from(donors, donors.rows)
-    rows = open_samples(widen(np.nan_to_num(filled), n_categories))
-    features = result.model.features(rows)
+    filled = filled_rows(sampled, encoding)
+    features = result.model.features(open_samples(widen(filled, n_categories)))
     labels = result.model.rule.label(features.block(0, features.n_samples))
-    names = [column.block or column.name for column in encoding.features]
-    gaps = gaps_of_clusters(donors, names, labels.astype(np.int64))
-    report = result.report | {"gaps": gaps.rows}
+    gaps = gaps_of_clusters(
+        rows=sampled,
+        is_text=np.array([n_values is not None for n_values in n_categories]),
+        names=[column.block or column.name for column in encoding.features],
+        labels=labels.astype(np.int64),
+    )
+    report = result.report | {"gaps": gaps.entries}
     warnings = result.warnings
     if gaps.names:
         reason = f"{gaps.sentence}."

@@ -79,6 +79,9 @@ class Samples(ABC):
     with_gaps : callable or None
         Opens the rows again with NaN in place of the gaps that are filled; None if
         there are none.
+    sampled_rows : ndarray of shape (m, c) or None
+        Some rows of a table, of which gaps were filled, with NaN for these: a column
+        each for numbers and for numbers of categories.
     has_gaps : bool
         Whether NaN stands for gaps, as in rows that ``with_gaps`` opens.
     sources : list of str or None
@@ -110,6 +113,7 @@ class Samples(ABC):
     table_source: Any = None
     refilled: Callable[[Encoding | None], "Samples"] | None = None
     with_gaps: Callable[[], "Samples"] | None = None
+    sampled_rows: np.ndarray | None = None
     has_gaps: bool = False
     column_order: np.ndarray | None = None
 
@@ -207,7 +211,7 @@ class Samples(ABC):
     def __getstate__(self) -> dict[str, Any]:
         """Return what other processes need: the rows, but not their names or source."""
         state = dict(vars(self))
-        for name in ("row_index", "refilled", "with_gaps"):
+        for name in ("row_index", "refilled", "with_gaps", "sampled_rows"):
             state.pop(name, None)
         return state
 

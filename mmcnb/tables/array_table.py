@@ -152,6 +152,7 @@ class FilledSamples(ChunkedSamples):
         self.feature_names = reader.feature_names
         self.encoding = reader.encoding
         self.notes = reader.notes
+        self.sampled_rows = reader.sampled_rows
         self.path = base.path
         self.element = base.element
         self.is_reopenable = base.is_reopenable

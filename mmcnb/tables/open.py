@@ -46,6 +46,7 @@ class TableSamples(ChunkedSamples):
         if options.encoding is None:  # notes of other rows come as they are read
             self.notes = reader.notes
         self.doubts = reader.doubts
+        self.sampled_rows = reader.sampled_rows
         self.path = str(path.absolute())
         # With the encoding, no process looks ahead again.
         self.opening = (_open_groups, self.path, replace(options, encoding=encoding))
@@ -238,7 +239,7 @@ def read_table(  # noqa: PLR0913
     sheet : str or int, default=None
         Sheet of a workbook, by name or by number from 0; None is the first with rows.
     missing : {"auto", "neighbors", "median", "mean", "drop", "refuse"}, default="auto"
-        Treatment of missing cells. "neighbors" takes the mean of the five nearest of at
+        Treatment of missing cells. "neighbors" takes the median of the five nearest of at
         most 1,000 rows that have a value there, and their most frequent text. "median"
         and "mean" are those of the column, where a missing text is a category of its
         own. "drop" leaves the rows out, and "refuse" is an error. "auto" is "median",
@@ -347,6 +348,7 @@ def held_table(reader: TableReader, memory_limit: str | int | None = None) -> Sa
     samples.encoding = reader.encoding
     samples.notes = reader.notes
     samples.doubts = reader.doubts
+    samples.sampled_rows = reader.sampled_rows
     samples.row_index = index_of_held(reader, taken)
     return samples
 

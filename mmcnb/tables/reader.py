@@ -98,6 +98,9 @@ class TableReader:
         Columns and cells that cannot be taken, as far as rows are read.
     keeps_gaps : bool
         Whether gaps that could be filled stay NaN.
+    sampled_rows : ndarray of shape (m, c) or None
+        Some rows with numbers in place of categories, and NaN for gaps of numbers; None
+        before all rows were looked at.
     n_dropped, n_filled : int
         Rows left out and cells filled so far, as values are missing.
     """
@@ -119,6 +122,7 @@ class TableReader:
         if options.missing == "auto":
             self._missing = "median"
         self._fills = self._missing in ("neighbors", "median", "mean")
+        self.sampled_rows: np.ndarray | None = None
         self._donors: Donors | None = None
         if options.encoding is not None:
             self._donors = options.encoding.donors
@@ -709,8 +713,8 @@ class TableReader:
             else:
                 self._decide_number(column, k, medians)
         self._leave_columns_out()
-        if self._missing == "neighbors":
-            self._donors = self._donors_of(categories, medians)
+        if self._fills:
+            self._sample_rows(categories, medians)
         self._take(self.columns)
 
     def _leave_columns_out(self) -> None:
@@ -725,8 +729,11 @@ class TableReader:
                 column.role = Role.LEFT_OUT
         check_features(self.table, self.columns)
 
-    def _donors_of(self, categories: Categories, medians: Medians) -> Donors:
-        """Make donors of some rows, with the columns that stay features."""
+    def _sample_rows(self, categories: Categories, medians: Medians) -> None:
+        """Keep some rows with their gaps, and make donors of them if these fill gaps.
+
+        They have the columns that stay features.
+        """
         rows = medians.some_rows()
         is_feature = [column.is_feature for column in self.features]
         n_categories = []
@@ -737,7 +744,9 @@ class TableReader:
                 is_known = ~np.isnan(rows[:, k])
                 rows[is_known, k] = in_order[rows[is_known, k].astype(np.intp)]
             n_categories.append(None if in_order is None else in_order.size)
-        return make_donors(rows[:, is_feature], n_categories)
+        self.sampled_rows = rows[:, is_feature]
+        if self._missing == "neighbors":
+            self._donors = make_donors(self.sampled_rows, n_categories)
 
     def _decide_by_all_rows(self) -> None:
         """Decide what texts are by all rows, and begin anew if that is something else.

@@ -11,7 +11,6 @@ from sklearn.metrics.pairwise import nan_euclidean_distances
 
 import mmcnb
 from mmcnb.columns.gap_clusters import gaps_of_clusters
-from mmcnb.columns.gaps import make_donors
 from mmcnb.errors import ClusterWarning, DamagedStoreError, InputError
 from mmcnb.stores import convert
 from mmcnb.stores.report import verify_store
@@ -307,17 +306,27 @@ def test_a_question_that_one_group_is_never_asked_keeps_the_group_whole(tmp_path
     assert mmcnb.load(tmp_path / "model").report_["gaps"] == [gaps]
 
 
-def test_clusters_that_gaps_make_are_doubted():
+def test_clusters_that_gaps_make_are_doubted(tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(N, 3)), columns=list("abc"))
-    frame["b"] = rng.normal(size=N) + 40.0 * (rng.random(N) < 0.02)
-    asked = rng.random(N) < 0.5
-    frame["d"] = np.where(asked, 9.0 + rng.normal(size=N), np.nan)
-    labels = np.where(asked, 0, 1)
-    donors = make_donors(frame.to_numpy(), [None] * 4)
-    found = gaps_of_clusters(donors, [*frame.columns], labels)
-    assert found.names == ["d"]
-    assert found.told > 0.99
-    assert "the rows in which 'd' has gaps or not" in found.sentence
-    shifted = frame.assign(a=frame["a"] + 9 * asked).to_numpy()
-    assert not gaps_of_clusters(make_donors(shifted, [None] * 4), "abcd", labels).names
+    frame["d"] = 30.0 * (rng.random(N) < 0.5) + rng.normal(size=N)
+    frame.loc[rng.random(N) < 0.5, "d"] = np.nan
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    for source in (frame, tmp_path / "rows.csv"):
+        rows = mmcnb.read_table(source, missing="mean")
+        with pytest.warns(ClusterWarning, match="the rows in which 'd' has gaps"):
+            model = mmcnb.MaximumMarginClustering(3, random_state=0).fit(rows)
+        assert model.report_["trust"]["level"] == "low"
+        (gaps,) = model.report_["gaps"]
+        assert max(gaps["clusters"]) > 0.9
+
+
+def test_gaps_tell_nothing_if_other_columns_tell_the_clusters():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(N, 3))
+    labels = np.arange(N) % 2
+    rows[labels == 0, 2] = np.nan
+    is_text = np.zeros(3, bool)
+    assert gaps_of_clusters(rows, is_text, "abc", labels).names == ["c"]
+    rows[labels == 0, 0] += 9
+    assert not gaps_of_clusters(rows, is_text, "abc", labels).names
