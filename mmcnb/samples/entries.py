@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
-from mmcnb._machine import resident_memory, return_freed_memory
-from mmcnb.errors import InputError, MemoryLimitError
+from mmcnb._machine import return_freed_memory
+from mmcnb.errors import InputError
 from mmcnb.samples.base import (
     BLOCK_ROWS,
     GROUP_ROWS,
@@ -19,6 +18,7 @@ from mmcnb.samples.base import (
 )
 from mmcnb.samples.groups import GroupedRows
 from mmcnb.samples.matrix import CSRParts
+from mmcnb.samples.reading import check_reading, spare_bytes
 from mmcnb.samples.scratch import ScratchRows
 
 # Of an entry: its row, column and value, and a copy of these that is sorted.
@@ -26,7 +26,6 @@ ENTRY_BYTES = 32
 SORTING_BYTES = 48
 LEAST_RUN = 2**16  # entries that are sorted together
 GROUP_ENTRIES = 2**20  # entries that are read together from scratch files
-READING_BYTES = 64 * 2**20  # of pieces of text, beside the libraries
 
 
 class Entries(NamedTuple):
@@ -49,37 +48,6 @@ class Entries(NamedTuple):
     def by_row(self) -> "Entries":
         """Return the entries by row; those of a row stay in their order."""
         return self.taken(np.argsort(self.rows, kind="stable"))
-
-
-def spare_bytes(memory_limit: str | int | None) -> int:
-    """Return what a memory limit leaves beside the libraries."""
-    return max(0, resolve_memory_limit(memory_limit) - LIBRARIES)
-
-
-def check_limit(name: str, n_bytes: float, memory_limit: str | int | None) -> None:
-    """Refuse a memory limit that reading a file would exceed.
-
-    Parameters
-    ----------
-    name : str
-        Of the file.
-    n_bytes : float
-        That reading takes beside the libraries and pieces of the text.
-    memory_limit : str, int or None
-
-    Raises
-    ------
-    MemoryLimitError
-        The message names the least limit that works.
-    """
-    limit = resolve_memory_limit(memory_limit)
-    before = min(resident_memory() or LIBRARIES, LIBRARIES)  # not the caller's arrays
-    least = before + READING_BYTES + int(n_bytes)
-    if limit < least:
-        raise MemoryLimitError(
-            f"memory_limit={format_bytes(limit)} is too small to read {name} with; the "
-            f"least that works is {format_bytes(least, up=True)}."
-        )
 
 
 class HeldEntries:
@@ -107,7 +75,7 @@ class HeldEntries:
         self._name = name
         self._shape = shape
         for_entries = spare_bytes(memory_limit) // 2
-        check_limit(name, LEAST_RUN * SORTING_BYTES + 32 * shape[0], memory_limit)
+        check_reading(name, LEAST_RUN * SORTING_BYTES + 32 * shape[0], memory_limit)
         capacity = most
         if most * ENTRY_BYTES > for_entries:
             capacity = max(LEAST_RUN, min(most, for_entries // SORTING_BYTES))

@@ -12,7 +12,8 @@ import scipy.io
 
 from mmcnb.errors import InputError, shown, worded
 from mmcnb.samples.base import Samples, in_memory
-from mmcnb.samples.entries import Entries, HeldEntries, check_limit
+from mmcnb.samples.entries import Entries, HeldEntries
+from mmcnb.samples.reading import check_reading
 from mmcnb.samples.text import open_text, read_pieces
 
 BANNER = "%%MatrixMarket matrix coordinate real general"
@@ -325,7 +326,7 @@ def open_matrix_market(
 def _read_array(path: Path, header: Header, memory_limit: str | int | None) -> Samples:
     """Read a dense matrix, which is written by columns, so that it is read whole."""
     n_bytes = 8 * header.n_rows * header.n_columns
-    check_limit(str(path), 2 * n_bytes, memory_limit)
+    check_reading(str(path), 2 * n_bytes, memory_limit)
     values = np.empty(header.n_entries)
     n_read = 0
     for lines in read_lines(path, header):

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
-from mmcnb._machine import resident_memory, return_freed_memory
-from mmcnb.errors import InputError, MemoryLimitError
+from mmcnb._machine import return_freed_memory
+from mmcnb.errors import InputError
 from mmcnb.samples.base import (
     BLOCK_ROWS,
     ArraySamples,
@@ -23,18 +22,12 @@ from mmcnb.samples.base import (
 from mmcnb.samples.matrix import stack
 from mmcnb.samples.npy import PIECE_BYTES
 from mmcnb.samples.one_hot import has_categories, n_columns_of, widen
+from mmcnb.samples.reading import spare_bytes
 from mmcnb.samples.scratch import ScratchRows
 from mmcnb.samples.stored import SlicedRows
-from mmcnb.tables.files import FileTable
 
 LEAST_HELD_BYTES = 2**24
-READING_BYTES = 64 * 2**20  # of pieces of a file, and of columns made of them
 GROUPS_AT_ONCE = 6  # that a thread and the tasks around it have in memory
-
-
-def spare_bytes(memory_limit: str | int | None) -> float:
-    """Return what a memory limit leaves beside the libraries."""
-    return max(0, resolve_memory_limit(memory_limit) - LIBRARIES)
 
 
 def groups_fit(
@@ -43,24 +36,6 @@ def groups_fit(
     """Whether groups of rows can be read as they are needed, within a memory limit."""
     group_bytes = max(lengths, default=0) * row_bytes
     return GROUPS_AT_ONCE * group_bytes <= spare_bytes(memory_limit) / 2
-
-
-def check_reading(table: FileTable, memory_limit: str | int | None) -> None:
-    """Refuse a memory limit that reading some rows of a table would exceed.
-
-    Raises
-    ------
-    MemoryLimitError
-        The message names the least limit that works.
-    """
-    limit = resolve_memory_limit(memory_limit)
-    before = min(resident_memory() or LIBRARIES, LIBRARIES)  # not the caller's arrays
-    least = before + READING_BYTES + table.cached_bytes
-    if limit < least:
-        raise MemoryLimitError(
-            f"memory_limit={format_bytes(limit)} is too small to read {table.name} "
-            f"with; the least that works is {format_bytes(least, up=True)}."
-        )
 
 
 class HeldRows:

@@ -16,9 +16,10 @@ from mmcnb.samples.files import check_file, file_identity
 from mmcnb.samples.formats import is_unknown, refusal, table_format
 from mmcnb.samples.groups import GroupedRows
 from mmcnb.samples.paths import checked_path
+from mmcnb.samples.reading import check_reading
 from mmcnb.samples.row_index import RowsTaken
 from mmcnb.tables.files import FileTable, refuse_csv_options
-from mmcnb.tables.held import HeldRows, check_reading, groups_fit, release_memory
+from mmcnb.tables.held import HeldRows, groups_fit, release_memory
 from mmcnb.tables.index_columns import index_of_files, index_of_held
 from mmcnb.tables.options import TableOptions, keeping_gaps, refilling
 from mmcnb.tables.reader import TableReader
@@ -95,7 +96,7 @@ def open_table(
     check_is_table(path)
     with options_of_files():
         table = FileTable(path, options)
-        check_reading(table, memory_limit)
+        check_reading(table.name, table.cached_bytes, memory_limit)
         reader = TableReader(table, options)
 
         def read() -> Samples:
@@ -239,10 +240,10 @@ def read_table(  # noqa: PLR0913
     sheet : str or int, default=None
         Sheet of a workbook, by name or by number from 0; None is the first with rows.
     missing : {"auto", "neighbors", "median", "mean", "drop", "refuse"}, default="auto"
-        Treatment of missing cells. "neighbors" takes the median of the five nearest of at
-        most 1,000 rows that have a value there, and their most frequent text. "median"
-        and "mean" are those of the column, where a missing text is a category of its
-        own. "drop" leaves the rows out, and "refuse" is an error. "auto" is "median",
+        Treatment of missing cells. "neighbors" takes the median of the five nearest of
+        at most 1,000 rows that have a value there, or their most frequent text.
+        "median" and "mean" are those of the column, where a missing text is a category
+        of its own. "drop" leaves the rows out, and "refuse" is an error. "auto" is "median",
         and "neighbors" in a fit. Infinite cells are no gaps.
     categories : {"auto", "one-hot", "refuse"}, default="auto"
         A column of text becomes one column of 0 and 1 for each text, in sorted order.
