@@ -13,6 +13,7 @@ from mmcnb.tables.csv_lines import Line, split_lines, tidy
 
 MARKS = (",", ";", "\t", "|")
 GROUPED = re.compile(r"-?\d{1,3}(,\d{3})*(\.\d+)?")
+VALUES = ("number", "quantity", "date", "flag")
 _ODD = 0.1  # the largest share of lines with another number of cells
 
 
@@ -24,7 +25,7 @@ class _Division(NamedTuple):
     is_even : bool
         Whether nearly all lines of the last half have equally many cells.
     values : float
-        The share of their cells that are numbers, dates or flags.
+        The share of their cells that are numbers, quantities, dates or flags.
     even : float
         The share of all lines with equally many cells.
     """
@@ -95,7 +96,7 @@ def _divide(
     cells = [cell for row in even_rows for cell in row]
     n_values = 0
     for cell in cells:
-        n_values += kind_of_cell(cell, gaps) in ("number", "date", "flag")
+        n_values += kind_of_cell(cell, gaps) in VALUES
     n_even = sum(len(line.cells) == width for line in lines)
     return _Division(
         is_even=n_odd <= _ODD * len(rows) or (n_odd == 1 and len(rows) > 3),

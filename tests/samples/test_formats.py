@@ -87,6 +87,16 @@ def test_the_delimiter_of_text_is_found(tmp_path, mark):
     check_rows(mmcnb.open_samples(path))
 
 
+def test_commas_in_amounts_do_not_divide_cells(tmp_path):
+    path = tmp_path / "rows.csv"
+    amounts = [f"{k * 1.5};${1000 + 37 * k:,}.50" for k in range(60)]
+    path.write_text("\n".join(["width;price, net", *amounts]))
+    samples = mmcnb.open_samples(path)
+    assert samples.feature_names == ["width", "price, net"]
+    expected = [[1.5 * k, 1000.5 + 37 * k] for k in range(60)]
+    np.testing.assert_array_equal(samples.block(0, 60), expected)
+
+
 def test_libsvm_text_may_be_called_txt(tmp_path):
     path = tmp_path / "rows.txt"
     path.write_text("1 1:0.5 3:2\n2 2:1\n")
