@@ -25,7 +25,19 @@ class InputError(ValueError):
     """
 
 
-class GapsError(InputError):
+class NotFiniteError(InputError):
+    """Rows with NaN or infinity.
+
+    Attributes
+    ----------
+    samples : Samples or None
+        The rows as they are, if they are in memory.
+    """
+
+    samples: Any = None
+
+
+class GapsError(NotFiniteError):
     """Dense rows with NaN, where gaps are not filled."""
 
 

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from mmcnb.errors import InputError, shown
 from mmcnb.estimators.base import StreamedClusterer
+from mmcnb.estimators.given_rows import open_with_filled_gaps
 from mmcnb.estimators.outputs import layer_options
 from mmcnb.estimators.parameters import RUNTIME_NAMES
 from mmcnb.samples import Samples, open_samples
@@ -100,7 +101,7 @@ def annotate(
     if element.startswith("obsp/"):
         parameters = {"metric": "precomputed"} | parameters
     model = _with_parameters(estimator, parameters, probabilities)
-    rows = open_samples(adata, element)
+    rows = open_with_filled_gaps(adata, element)
     if element == "obsp/connectivities":
         rows = _distances(adata.obsp["connectivities"], model.n_clusters)
     model.fit(rows)

@@ -94,29 +94,45 @@ def _open_input(
     chosen: TableOptions | None,
 ) -> Samples:
     """Open the rows of a fit, or others as the fit did, with their gaps filled."""
-    options = chosen or OF_FITS
-    of_gaps = options
-    if not reset:
-        options = options_of_fit(estimator) or NUMBERS_ALONE
-        of_gaps = options_of_gaps(estimator) or options
+    memory_limit = estimator.memory_limit
+    if reset and chosen is None:
+        return open_with_filled_gaps(X, element, memory_limit)
+    options = chosen or options_of_fit(estimator) or NUMBERS_ALONE
+    of_gaps = None if reset else options_of_gaps(estimator)
     try:
-        samples = open_samples(
-            X, element, options=options, memory_limit=estimator.memory_limit
-        )
-        if isinstance(X, Samples):
-            samples = _filled_as_fitted(X, element, options)
+        samples = _opened(X, element, options, memory_limit)
     except GapsError:
-        if of_gaps.missing == "refuse" or chosen is not None:
+        if of_gaps is None:
             raise
         samples = open_array(X, element, of_gaps)
-        if not reset and options.encoding is None:
-            _warn_of_notes(samples)
+        _warn_of_notes(samples)
     if chosen is not None and samples.encoding is None:
         name = "columns" if chosen.columns is not None else "keep"
         raise InputError(
             f"{name} is of frames and tables, and {samples.name} is none; leave it out."
         )
     return samples
+
+
+def open_with_filled_gaps(
+    X: object, element: str | None = None, memory_limit: str | int | None = None
+) -> Samples:
+    """Open rows as for a fit; gaps of arrays that are read later raise `GapsError`."""
+    try:
+        return _opened(X, element, OF_FITS, memory_limit)
+    except GapsError:
+        return open_array(X, element, OF_FITS)
+
+
+def _opened(
+    X: object,
+    element: str | None,
+    options: TableOptions,
+    memory_limit: str | int | None,
+) -> Samples:
+    if isinstance(X, Samples):
+        return _filled_as_fitted(X, element, options)
+    return open_samples(X, element, options=options, memory_limit=memory_limit)
 
 
 def _filled_as_fitted(

@@ -12,14 +12,16 @@ from mmcnb.choice.judge import judge
 from mmcnb.columns.treatment import treat
 from mmcnb.engine.passes import sample_rows, scaling_of
 from mmcnb.engine.sample_weights import read_weights
-from mmcnb.errors import InputError
+from mmcnb.errors import GapsError, InputError
+from mmcnb.estimators.given_rows import open_with_filled_gaps
 from mmcnb.estimators.parameters import Scale
 from mmcnb.features.directions import unit_rows
 from mmcnb.graph.neighbours import N_NODES, axes_of, node_graph
-from mmcnb.samples import open_samples
 from mmcnb.samples.arrays import plain_values
 from mmcnb.samples.derived import scaled_matrix
 from mmcnb.samples.matrix import as_matrix, column_moments
+from mmcnb.tables.array_table import open_array
+from mmcnb.tables.options import OF_FITS
 
 
 class PartitionScore(NamedTuple):
@@ -100,7 +102,7 @@ def partition_score(  # noqa: PLR0913
     >>> mmcnb.partition_score(X, halves).J > mmcnb.partition_score(X, stripes).J
     True
     """
-    samples = open_samples(X, element)
+    samples = open_with_filled_gaps(X, element)
     partition = plain_values(labels, "labels", text=True)
     n = samples.n_samples
     Choice(("euclidean", "cosine")).check("metric", metric)
@@ -123,7 +125,10 @@ def partition_score(  # noqa: PLR0913
             f"labels has {clusters.size} cluster(s) in the sample; "
             "give labels of two or more."
         )
-    sample = as_matrix(samples.gather(rows))
+    try:
+        sample = as_matrix(samples.gather(rows))
+    except GapsError:
+        sample = as_matrix(open_array(samples, options=OF_FITS).gather(rows))
     moments = None
     if scale == "standard":
         moments = scaling_of(column_moments(sample, weights[rows]))

@@ -127,10 +127,9 @@ def fill_gaps(rows, scaled, steps, donors, scaled_donors, n_neighbors):
     their share, as in `sklearn.metrics.pairwise.nan_euclidean_distances`. A gap becomes
     the median of the nearest donors, of an even number of them the lower one, or their
     most frequent category. So it is a value that there is, also between two groups of
-    values. It stays if no donor
-    has a value there and a column in common, or if those that have a value are three
-    times as far as the nearest of all donors: a whole group of rows has none then, and
-    values of other groups would cut it in pieces.
+    values. It stays if no donor has a value there and a column in common, or if those
+    that have a value are three times as far as the nearest of all donors: a whole group
+    of rows has none then, and values of other groups would cut it in pieces.
 
     Parameters
     ----------

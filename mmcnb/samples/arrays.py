@@ -126,7 +126,9 @@ def _check_mask(array: np.ma.MaskedArray, name: str) -> None:
     if len(places):
         column = f", column {places[0][1]}" if array.ndim == 2 else ""
         found = f"{len(places)} masked values, the first at row {places[0][0]}{column}"
-        remedy = "fill them, such as by X.filled(0), or drop such rows"
+        remedy = "give a value in place of each"
+        if array.ndim == 2:
+            remedy = "make gaps of them, by X.astype(float).filled(numpy.nan)"
         raise InputError(f"{name} is a masked array with {found}: {remedy}.")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, NotFiniteError
 from mmcnb.samples import matrix
 from mmcnb.samples.arrays import plain_array, plain_csr
 from mmcnb.samples.encoding import Encoding
@@ -436,7 +436,15 @@ def in_memory(
     if feature_names is not None:
         samples.feature_names = feature_names
     if samples.is_sparse or samples.stored_dtype.kind == "f":
-        for start in range(0, samples.n_samples, BLOCK_ROWS):
-            block = samples.block(start, start + BLOCK_ROWS)
-            matrix.check_finite(block, name, start, lambda: samples.feature_names)
+        try:
+            _check_blocks(samples)
+        except NotFiniteError as error:
+            error.samples = samples
+            raise
     return samples
+
+
+def _check_blocks(samples: Samples) -> None:
+    for start in range(0, samples.n_samples, BLOCK_ROWS):
+        block = samples.block(start, start + BLOCK_ROWS)
+        matrix.check_finite(block, samples.name, start, lambda: samples.feature_names)

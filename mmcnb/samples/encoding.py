@@ -284,14 +284,15 @@ class Encoding:
         return fields
 
     @classmethod
-    def of_numbers(cls, donors: Donors) -> "Encoding":
-        """The encoding of rows without names whose gaps are filled from donors."""
+    def of_numbers(cls, donors: Donors, names: list[str] | None) -> "Encoding":
+        """The encoding of rows of numbers whose gaps are filled from donors."""
         columns = []
         for k, values in enumerate(donors.rows.T):
             known = values[~np.isnan(values)]
             fill = float(np.median(known)) if known.size else 0.0
-            columns.append(EncodedColumn(str(k), "number", fill=fill))
-        return cls(tuple(columns), (), has_names=False, donors=donors)
+            name = names[k] if names else str(k)
+            columns.append(EncodedColumn(name, "number", fill=fill))
+        return cls(tuple(columns), (), has_names=names is not None, donors=donors)
 
     @classmethod
     def restore(cls, given: Any, donors: Donors | None = None) -> "Encoding":

@@ -8,7 +8,13 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from mmcnb._machine import return_freed_memory
-from mmcnb.errors import ColumnError, EqualRowsError, GapsError, InputError
+from mmcnb.errors import (
+    ColumnError,
+    EqualRowsError,
+    GapsError,
+    InputError,
+    NotFiniteError,
+)
 
 # Numbers in a block of rows that work on a sample copies.
 WORK_NUMBERS = 2**20
@@ -185,7 +191,7 @@ def check_finite(
     rows: int | np.ndarray,
     names: Callable[[], Sequence[str] | None] | None = None,
 ) -> None:
-    """Raise InputError if a value is NaN or infinite, naming its row and column.
+    """Raise NotFiniteError if a value is NaN or infinite, naming its row and column.
 
     ``rows`` is the number of the block's first row, or the number of each of its rows;
     ``names`` gives the names of the columns, and is called if a value is refused.
@@ -215,13 +221,10 @@ def check_finite(
             )
         if name == "X":
             remedy += ", such as by X[numpy.isfinite(X).all(axis=1)]"
-    error = InputError
+    error = NotFiniteError
     if kind == "NaN" and not isinstance(block, CSRBlock):
         error = GapsError
-    raise error(
-        f"Input X contains {kind} at {place} of {name}: {remedy} (inf and NaN are not "
-        "accepted)."
-    )
+    raise error(f"Input X contains {kind} at {place} of {name}: {remedy}.")
 
 
 def _row_number(rows: int | np.ndarray, k: int) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, NotFiniteError
 from mmcnb.samples.base import ArraySamples, ChunkedSamples, Samples
 from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.formats import file_format, folder_format
@@ -60,6 +60,7 @@ class ArrayTable(BaseTable):
 
     is_text = False
     has_known_marks = False  # as in arrays without gaps, which are not looked through
+    fault_of_empty = "no value in an array"
 
     def __init__(self, rows: Samples) -> None:
         self.name = rows.name
@@ -230,11 +231,12 @@ def _unfilled(samples: Samples) -> Samples:
 
 def _unchecked(source: Any, element: str | None) -> Samples:
     """Open rows without a look at their numbers, if they can be opened so."""
-    is_path = isinstance(source, str | os.PathLike)
-    is_array = type(source) is np.ndarray or isinstance(source, list | tuple)
-    if is_array and not is_path:
-        return ArraySamples(source, "X")
-    return open_samples(source, element)
+    try:
+        return open_samples(source, element)
+    except NotFiniteError as error:
+        if error.samples is None:
+            raise
+        return error.samples
 
 
 def open_stored_gaps(rows: Any, options: TableOptions | None = None) -> Samples:

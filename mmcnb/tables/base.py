@@ -72,6 +72,8 @@ class BaseTable:
         Whether its cells are read from text.
     has_known_marks : bool
         Whether numbers such as -999 may be gaps though no option says so.
+    fault_of_empty : str
+        What is said of a column without values that is asked for.
     index_columns : tuple of int
         Columns that are known to be names of rows.
     paths : sequence of Path
@@ -98,6 +100,7 @@ class BaseTable:
     names: list[str]
     has_names: bool
     has_known_marks: bool = True
+    fault_of_empty: str = "no value"
     index_columns: tuple[int, ...] = ()
     paths: Sequence[Path] = ()
     files: tuple[str, ...] = ()

@@ -53,7 +53,7 @@ FAULTS = {
     ),
     "infinite": (
         "the cell is infinite",
-        "correct it, or leave such rows out with --missing drop",
+        "correct it, or make gaps of such cells with --na-values inf,-inf",
     ),
     "large": ("{cell} is too large for {type}", "write float64 (--dtype float64)"),
     "no class": (
@@ -66,6 +66,10 @@ FAULTS = {
     ),
     "row name": ("the name of the row is missing", f"fill it in, or {_DROP}"),
     "no value": ("no cell has a value", _DROP),
+    "no value in an array": (
+        "no row has a value",
+        "leave the column out, such as by numpy.delete(X, {position}, axis=1)",
+    ),
     "categories": (
         f"there are more than {MOST_DISTINCT} different texts, which are no categories",
         _DROP,

@@ -243,8 +243,8 @@ def read_table(  # noqa: PLR0913
         Treatment of missing cells. "neighbors" takes the median of the five nearest of
         at most 1,000 rows that have a value there, or their most frequent text.
         "median" and "mean" are those of the column, where a missing text is a category
-        of its own. "drop" leaves the rows out, and "refuse" is an error. "auto" is "median",
-        and "neighbors" in a fit. Infinite cells are no gaps.
+        of its own. "drop" leaves the rows out, and "refuse" is an error. "auto" is
+        "median", and "neighbors" in a fit. Infinite cells are no gaps.
     categories : {"auto", "one-hot", "refuse"}, default="auto"
         A column of text becomes one column of 0 and 1 for each text, in sorted order.
         "auto" leaves out texts of more than 30 values, or of more than 10 in fewer than

@@ -325,7 +325,8 @@ def options_of_gaps(estimator: object) -> TableOptions | None:
     donors = getattr(getattr(estimator, "model_", None), "donors", None)
     if donors is None:
         return None
-    encoding = Encoding.of_numbers(donors)
+    names = getattr(estimator, "feature_names_in_", None)
+    encoding = Encoding.of_numbers(donors, None if names is None else list(names))
     return TableOptions(missing="neighbors", encoding=encoding)
 
 

@@ -48,6 +48,7 @@ from mmcnb.tables.faults import FAULTS, Faults
 from mmcnb.tables.look_ahead import Categories, Medians
 from mmcnb.tables.marks import (
     LEAST,
+    mark_as_argument,
     marks_of_numbers,
     marks_of_order,
     marks_of_texts,
@@ -839,7 +840,7 @@ class TableReader:
         if self._fills:
             fill = medians.fill(k, self._missing)
             if np.isnan(fill):
-                self._leave_out(column, "it is empty", "no value")
+                self._leave_out(column, "it is empty", self.table.fault_of_empty)
             else:
                 column.fill = fill
                 column.gaps = int(medians.n_gaps[k])
@@ -871,7 +872,7 @@ class TableReader:
             n_wrong=column.n_wrong,
             n_cells=n_cells,
             order=f"--order {shlex.quote(order)}",
-            mark=shlex.quote(column.wrong[0]),
+            mark=mark_as_argument(column.wrong[0]),
         )
         return False
 
@@ -912,6 +913,7 @@ class TableReader:
         if "cell" in details and kind != "gap":
             details["cell"] = shown(details["cell"])
         details["type"] = self.dtype if kind == "large" else type_name(column.type)
+        details["position"] = column.position
         details["drop"] = f" with --drop {self.table.option(column.position)}"
         fault, remedy = FAULTS[kind]
         remedy = remedy.format(**details)

@@ -1,5 +1,6 @@
 """Options in messages, in the words of the command line and of Python."""
 
+import csv
 import re
 import shlex
 from collections.abc import Iterator
@@ -70,7 +71,9 @@ def _argument(option: re.Match[str]) -> str:
     if name == "orders":
         column, _, texts = value.partition("=")
         return f"orders={ {column: texts.split(',')} }"
-    if name in (*LISTS, "na_values"):
+    if name == "na_values":  # between commas on the command line
+        return f"{name}={next(csv.reader([value]))}"
+    if name in LISTS:
         return f"{name}={[value]}"
     if name == "skip_lines":
         return f"{name}={value}"

@@ -36,6 +36,22 @@ def with_gaps(n=400):
     return np.where(np.random.default_rng(4).random(rows.shape) < 0.1, np.nan, rows)
 
 
+def with_gaps_and_ties(n=400):
+    """Columns of the same numbers, so that many rows are equally near but for rounding."""
+    rng = np.random.default_rng(5)
+    kind = np.arange(n) % 4
+    steps = np.arange(n) // 4 % 7
+    columns = []
+    for _ in range(7):
+        column = 20 * rng.permutation(4)[kind] + steps
+        for k in range(4):
+            column[kind == k] = rng.permutation(column[kind == k])
+        columns.append(column)
+    rows = np.array(columns).T * 0.1
+    rows[rng.random(n) < 0.4, 0] = np.nan
+    return rows
+
+
 def mixed(n=400):
     rng = np.random.default_rng(3)
     frame = pd.DataFrame(
@@ -69,6 +85,7 @@ CASES = {
     "a frame": (mixed(), {}),
     "gaps": (with_gaps(), {}),
     "a frame with gaps": (pd.DataFrame(with_gaps()).add_prefix("a"), {}),
+    "gaps and ties": (with_gaps_and_ties(), {}),
     "a frame, a number": (mixed(), {"n_clusters": 3}),
 }
 

@@ -116,7 +116,10 @@ SITUATIONS = {
         "np.asmatrix(B)", FIT, "is an np.matrix", expressions
     ),
     "masked values": Situation(
-        "np.ma.masked_less(B, 0)", FIT, "masked values", expressions
+        "np.ma.masked_array(B, np.eye(*B.shape))", FIT, "masked values", expressions
+    ),
+    "an empty column": Situation(
+        "np.c_[B, [np.nan] * len(B)]", FIT, "no row has a value", expressions
     ),
     "ragged rows": Situation(
         "[[1, 2], [3]]",

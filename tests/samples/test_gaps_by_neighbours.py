@@ -2,6 +2,7 @@
 
 import warnings
 
+import anndata
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,9 +12,11 @@ from sklearn.metrics.pairwise import nan_euclidean_distances
 
 import mmcnb
 from mmcnb.columns.gap_clusters import gaps_of_clusters
+from mmcnb.engine.checkpoint import is_finished
 from mmcnb.errors import ClusterWarning, DamagedStoreError, InputError
 from mmcnb.stores import convert
 from mmcnb.stores.report import verify_store
+from tests.engine.fakes import after_each_pass
 
 N = 600
 
@@ -206,6 +209,49 @@ def test_an_update_fills_gaps_from_the_rows_of_the_fit():
     with pytest.warns(ClusterWarning, match="filled from the nearest rows"):
         model.update(frame[400:])
     np.testing.assert_array_equal(model.labels_, expected)
+
+
+def test_cells_with_gaps_are_clustered_and_scored(tmp_path):
+    X, y = groups()
+    expected = fitted(X).labels_
+    cells = anndata.AnnData(X)
+    model = fitted(cells)
+    np.testing.assert_array_equal(model.labels_, expected)
+    np.testing.assert_array_equal(predicted(model, cells), expected)
+    with pytest.warns(ClusterWarning, match="filled from the nearest rows"):
+        mmcnb.annotate(cells, 3, random_state=0)
+    np.testing.assert_array_equal(cells.obs["mmcnb"].astype(int), expected)
+    filled = mmcnb.read_table(X, missing="neighbors").block(0, N)
+    np.save(tmp_path / "rows.npy", X)
+    for rows in (X, cells, tmp_path / "rows.npy"):
+        assert mmcnb.partition_score(rows, y) == mmcnb.partition_score(filled, y)
+
+
+def test_a_stopped_fit_of_rows_with_gaps_ends_as_if_it_had_run_on(tmp_path):
+    X, _ = groups()
+    path = tmp_path / "rows.npy"
+    np.save(path, X)
+    expected = fitted(path)
+
+    class Stop(Exception):
+        """Stands for a kill."""
+
+    def stop(number):
+        if number > 1:
+            raise Stop
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ClusterWarning)
+        model = mmcnb.MaximumMarginClustering(
+            3, random_state=0, checkpoint=tmp_path / "run"
+        )
+        with pytest.raises(Stop), after_each_pass(stop):
+            model.fit(path)
+        assert not is_finished(tmp_path / "run")
+        model.fit(path)
+    assert is_finished(tmp_path / "run")
+    np.testing.assert_array_equal(model.labels_, expected.labels_)
+    np.testing.assert_array_equal(predicted(model, path), expected.labels_)
 
 
 def test_the_sentence_counts_gaps_of_numbers_and_texts():

@@ -183,6 +183,10 @@ def test_what_dense_rows_cannot_have_is_refused():
         mmcnb.read_table(rows, na_values=MARK, missing="refuse")
     with pytest.raises(InputError, match="infinite"):
         mmcnb.read_table(np.array([[1.0, np.inf], [2.0, 3.0]]))
+    for one in (np.inf, -np.inf):
+        X = np.where(rows == rows[4, 0], one, rows)
+        with pytest.warns(mmcnb.ClusterWarning, match="1 in '0'"):
+            mmcnb.CPMMC(random_state=0).fit(mmcnb.read_table(X, na_values=[one, MARK]))
 
 
 def test_marks_that_are_no_numbers_are_refused_for_arrays():

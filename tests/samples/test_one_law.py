@@ -534,8 +534,11 @@ def test_all_commands_agree_about_columns(kinds, tmp_path, capsys):
         for column in samples.encoding.columns
         if column.kind == "left out"
     }
+    of_fit = mmcnb.read_table(path, missing="neighbors")
     described = said_by(capsys, "info", path, "--json")
+    assert described["notes"] == of_fit.notes
     converted = said_by(capsys, "convert", path, store, "--json")
+    assert converted["notes"] == samples.notes
     for report in (described, converted):
         assert besides_gaps(report["notes"]) == besides_gaps(samples.notes)
         listed = {}
@@ -551,7 +554,7 @@ def test_all_commands_agree_about_columns(kinds, tmp_path, capsys):
     labels = tmp_path / "labels.csv"
     outputs = ["--model", model_path, "--labels", labels]
     fitted = said_by(capsys, "fit", path, *outputs, "--random-state", "0", "--json")
-    assert set(besides_gaps(samples.notes)) <= set(fitted["warnings"])
+    assert set(of_fit.notes) <= set(fitted["warnings"])
     model = mmcnb.load(model_path)
     assert model.feature_names_in_.tolist() == list(columns)
     assert {

@@ -82,6 +82,17 @@ def test_a_plan_that_is_edited_is_followed(form, tmp_path):
     assert sum(name.startswith("price_") for name in texts.feature_names) > 100
 
 
+@pytest.mark.parametrize(
+    "option", [{"colour": 1}, {"keeps_gaps": True}, {"names": ["a"]}]
+)
+def test_an_option_that_there_is_not_is_refused(option):
+    (name,) = option
+    with pytest.raises(mmcnb.InputError, match=f"{name} is no option of tables"):
+        mmcnb.table_plan(orders(), **option)
+    with pytest.raises(mmcnb.InputError, match=f"{name} is no option of tables"):
+        mmcnb.table_plan(orders()).with_options(**option)
+
+
 def test_frames_have_the_options_of_files():
     frame = orders().assign(weight=np.where(np.arange(N) < 9, -7.5, 3.0))
     plan = mmcnb.table_plan(frame, na_values={"weight": [-7.5]}, missing="drop")

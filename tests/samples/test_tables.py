@@ -401,8 +401,8 @@ FAULTS = [
     (
         "a,b\n1,2\n3,inf\n",
         {},
-        r"line 3, column 1 \('b'\): the cell is infinite: .*--missing drop",
-        [DROP],
+        r"line 3, column 1 \('b'\): the cell is infinite: .*--na-values inf,-inf",
+        [{"na_values": ["inf", "-inf"]}, DROP],
     ),
     (
         "a,b\n1,2\n3,1e99\n",
