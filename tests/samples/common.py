@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 import scipy.sparse
 
@@ -49,6 +50,19 @@ def rows_of(source):
     return scipy.sparse.csr_array(
         block[:3], shape=(samples.n_samples, samples.n_features)
     ).toarray()
+
+
+def as_csv(frame, folder):
+    """Write a frame to a CSV file."""
+    frame.to_csv(folder / "rows.csv", index=False)
+    return folder / "rows.csv"
+
+
+def as_parquet(frame, folder):
+    """Write a frame to a Parquet file of several row groups."""
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    pa.parquet.write_table(table, folder / "rows.parquet", row_group_size=70)
+    return folder / "rows.parquet"
 
 
 def same_bits(a, b):

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet
 import pytest
 
 import mmcnb
@@ -20,7 +19,7 @@ from mmcnb.errors import ClusterWarning
 from mmcnb.stores import convert
 from mmcnb.stores.archive import read_archive, write_archive
 from mmcnb.tables.options import NUMBERS_ALONE, TableOptions
-from tests.samples.common import one_sentence, rows_of
+from tests.samples.common import as_csv, as_parquet, one_sentence, rows_of
 
 N = 300
 
@@ -73,17 +72,6 @@ def expected(frame, *kept):
         seconds = [getattr(row, name).timestamp() for name in kept]
         rows.append([size, row.count, float(row.member), *texts, *seconds])
     return rows
-
-
-def as_csv(frame, folder):
-    frame.to_csv(folder / "rows.csv", index=False)
-    return folder / "rows.csv"
-
-
-def as_parquet(frame, folder):
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    pa.parquet.write_table(table, folder / "rows.parquet", row_group_size=70)
-    return folder / "rows.parquet"
 
 
 def as_store(frame, folder):
@@ -540,7 +528,7 @@ BAD_FRAMES = {
     ),
     "infinite": (
         pd.DataFrame({"a": [1.0, -np.inf, 3], "b": ["x", "x", "y"]}),
-        r"row 1, column 0 \('a'\): the cell is infinite: correct it, or leave such rows out with missing='drop'; mmcnb.read_table",
+        r"row 1, column 0 \('a'\): the cell is infinite: correct it, or make gaps of such cells with na_values=\['inf', '-inf'\]",
     ),
     "objects": (
         mixed(object(), object()),
@@ -585,6 +573,9 @@ def test_a_frame_that_cannot_be_taken_ends_in_a_sentence_whose_remedy_works(kind
             else frame.drop(columns="a")
         )
         assert rows_of(better).shape == (len(frame), 1)
+    if kind == "infinite":
+        filled = mmcnb.read_table(frame, na_values=["inf", "-inf"])
+        assert np.isfinite(rows_of(filled)).all()
     if kind == "all of text":
         assert open_samples(frame, options=TableOptions(columns=["a"])).n_features == N
 

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
 from mmcnb import ClusterWarning, cli, open_samples
+from tests.samples.common import as_csv, as_parquet
 
 N = 400
 FIRST = pd.Timestamp("2024-03-01")
@@ -45,17 +45,6 @@ def with_records(n=N):
     return pd.DataFrame(records | two(n))
 
 
-def csv(frame, folder):
-    frame.to_csv(folder / "rows.csv", index=False)
-    return folder / "rows.csv"
-
-
-def parquet(frame, folder):
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    pa.parquet.write_table(table, folder / "rows.parquet", row_group_size=70)
-    return folder / "rows.parquet"
-
-
 def workbook(frame, folder):
     frame.to_excel(folder / "rows.xlsx", index=False)
     return folder / "rows.xlsx"
@@ -73,8 +62,8 @@ FORMS = {
     "pandas": lambda frame, folder: frame,
     "Polars": lambda frame, folder: pl.from_pandas(frame),
     "Arrow": lambda frame, folder: pa.Table.from_pandas(frame, preserve_index=False),
-    "CSV": csv,
-    "Parquet": parquet,
+    "CSV": as_csv,
+    "Parquet": as_parquet,
     "Excel": workbook,
     "folder": folder_of_files,
 }
@@ -273,7 +262,7 @@ def doubtful(folder):
     day, month = rng.integers(1, 13, (2, N))
     ordered = [f"{d:02}/{m:02}/2024" for d, m in zip(day, month, strict=True)]
     frame = pd.DataFrame({"ordered": ordered, "entered": days()} | two())
-    return csv(frame, folder), day, month
+    return as_csv(frame, folder), day, month
 
 
 @pytest.mark.parametrize(
@@ -396,7 +385,7 @@ def test_records_do_not_disturb_a_fit(tmp_path, form, n_clusters):
 
 def test_a_kept_date_is_a_feature_of_the_model(tmp_path):
     frame, _ = orders()
-    path = csv(frame, tmp_path)
+    path = as_csv(frame, tmp_path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = mmcnb.CPMMC(random_state=0).fit(path, keep="entered")
@@ -408,7 +397,7 @@ def test_a_kept_date_is_a_feature_of_the_model(tmp_path):
 
 
 def test_info_and_convert_give_the_reasons(tmp_path, capsys):
-    path = csv(with_records(), tmp_path)
+    path = as_csv(with_records(), tmp_path)
     for words in (f"info {path}", f"convert {path} {tmp_path / 'rows.zarr'}"):
         assert cli.main(words.split()) == 0
         said = capsys.readouterr().out
@@ -472,7 +461,7 @@ def test_a_time_of_day_lies_on_a_circle(tmp_path, form):
     assert "time towards " in " ".join(model.explain(frame).clusters["sentence"])
     model.save(tmp_path / "model")
     again = mmcnb.load(tmp_path / "model")
-    for source in (frame, csv(frame, tmp_path), parquet(frame, tmp_path)):
+    for source in (frame, as_csv(frame, tmp_path), as_parquet(frame, tmp_path)):
         assert np.array_equal(again.predict(source), model.labels_)
 
 
@@ -495,7 +484,7 @@ def test_gaps_in_times_of_day(tmp_path, capsys):
     times, _ = moments(120)
     frame = pd.DataFrame({"time": times.strftime("%H:%M")} | two(120))
     frame.loc[::10, "time"] = None
-    path = csv(frame, tmp_path)
+    path = as_csv(frame, tmp_path)
     assert cli.main(f"convert {path} {tmp_path / 'rows.zarr'}".split()) == 0
     assert "12 in 'time'" in capsys.readouterr().out
     with pytest.warns(ClusterWarning, match="12 in 'time'"):
