@@ -232,9 +232,9 @@ def test_evolution_finds_the_two_groups_and_its_fitness_is_that_of_the_labels(ma
     for end in ends:
         loss = reference.two_cluster_loss(R if matrix else M @ M.T, end.y)
         assert loss == pytest.approx(end.fitness)
-        assert [row["objective"] for row in rows if row["start"] == end.start][
-            -1
-        ] == end.fitness
+        # Parents whose values agree to ten digits are as good, and the first is taken.
+        objectives = [row["objective"] for row in rows if row["start"] == end.start]
+        assert objectives[-1] == pytest.approx(end.fitness, abs=1e-9)
         assert abs(int(end.y.sum())) <= 4
         assert (np.diff(end.best) <= 0).all()
     fitness = [round(end.fitness, 9) for end in ends]

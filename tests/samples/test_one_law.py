@@ -508,6 +508,11 @@ def besides_gaps(notes):
     return [note for note in notes if not note.partition(": ")[2].startswith("gaps ")]
 
 
+def counted(notes):
+    """Return the ends of sentences, which count the cells: the treatment differs."""
+    return [note.rpartition(": ")[2] for note in notes]
+
+
 def said_by(capsys, *argv):
     """Return what a command writes, as JSON."""
     capsys.readouterr()
@@ -538,7 +543,7 @@ def test_all_commands_agree_about_columns(kinds, tmp_path, capsys):
     described = said_by(capsys, "info", path, "--json")
     assert described["notes"] == of_fit.notes
     converted = said_by(capsys, "convert", path, store, "--json")
-    assert converted["notes"] == samples.notes
+    assert counted(converted["notes"]) == counted(of_fit.notes)
     for report in (described, converted):
         assert besides_gaps(report["notes"]) == besides_gaps(samples.notes)
         listed = {}
