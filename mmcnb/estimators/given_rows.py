@@ -11,7 +11,11 @@ from mmcnb.errors import ClusterWarning, GapsError, InputError
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.open import names_in_frame
-from mmcnb.tables.array_table import open_array, open_as_fitted
+from mmcnb.tables.array_table import (
+    fill_when_read,
+    open_array,
+    open_as_fitted,
+)
 from mmcnb.tables.options import (
     NUMBERS_ALONE,
     OF_FITS,
@@ -106,6 +110,8 @@ def _open_input(
             raise
         samples = open_array(X, element, of_gaps)
         _warn_of_notes(samples)
+    if of_gaps is not None:
+        samples = fill_when_read(samples, of_gaps)
     if chosen is not None and samples.encoding is None:
         name = "columns" if chosen.columns is not None else "keep"
         raise InputError(

@@ -1,7 +1,9 @@
 """Dense arrays with gaps as tables of numbers: in memory, in files and in stores."""
 
 import os
+import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
@@ -10,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mmcnb.errors import InputError, NotFiniteError
+from mmcnb.errors import ClusterWarning, GapsError, InputError, NotFiniteError
 from mmcnb.samples.base import ArraySamples, ChunkedSamples, Samples
 from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.formats import file_format, folder_format
@@ -139,9 +141,18 @@ class StoredTable(ArrayTable):
 
 
 class FilledSamples(ChunkedSamples):
-    """Rows of a file or a store whose gaps are filled as they are read."""
+    """Rows of a file or a store whose gaps are filled as they are read.
+
+    Attributes
+    ----------
+    gaps_are_rare : bool
+        Whether rows are first read as they are stored, and only read again and filled
+        if they have gaps. The first time, a warning says so.
+    """
 
     unfilled: Any = None
+    gaps_are_rare = False
+    _has_told_gaps = False
 
     def __init__(self, base: Any, reader: TableReader, options: TableOptions) -> None:
         lengths = reader.table.lengths or []
@@ -165,6 +176,35 @@ class FilledSamples(ChunkedSamples):
             if hasattr(base, name):
                 setattr(self, name, getattr(base, name))
         self._set_rows(GroupedRows(lengths, reader.group), max(lengths))
+
+    def block(self, start: int, stop: int) -> Any:
+        """Read the rows ``start <= row < stop``."""
+        if self.gaps_are_rare:
+            with self._told_gaps():
+                return self._base.block(start, stop)
+        return super().block(start, stop)
+
+    def gather(self, rows: np.ndarray) -> Any:
+        """Read rows by number."""
+        if self.gaps_are_rare:
+            with self._told_gaps():
+                return self._base.gather(rows)
+        return super().gather(rows)
+
+    @contextmanager
+    def _told_gaps(self) -> Iterator[None]:
+        """Go on behind the block if rows have gaps, and warn of the first."""
+        try:
+            yield
+        except GapsError:
+            if self._has_told_gaps:
+                return
+            self._has_told_gaps = True
+            warnings.warn(
+                f"{self.name}: gaps are filled from the nearest rows of the fit.",
+                ClusterWarning,
+                stacklevel=2,
+            )
 
     def identity(self) -> str:
         """Return a hash of the source of rows."""
@@ -201,6 +241,27 @@ def open_array(
             "rows: leave them out, or give X.toarray()."
         )
     return _open(rows, options or TableOptions())
+
+
+def fill_when_read(rows: Samples, options: TableOptions) -> Samples:
+    """Fill gaps that a pass may find in dense rows that are read when they are needed.
+
+    Parameters
+    ----------
+    rows : Samples
+        Those in memory, sparse rows and tables are returned as they are, and so are
+        rows with other columns than those of the fit, which the estimator refuses.
+    options : TableOptions
+        Have the donors of a fit.
+    """
+    if not isinstance(rows, ChunkedSamples) or rows.is_sparse or rows.encoding:
+        return rows
+    if options.encoding is None or rows.n_features != len(options.encoding.columns):
+        return rows
+    samples = _open(rows, options)
+    if isinstance(samples, FilledSamples):
+        samples.gaps_are_rare = True
+    return samples
 
 
 def open_as_fitted(

@@ -195,6 +195,35 @@ def test_a_fit_without_gaps_fills_those_of_other_rows(tmp_path, form):
         assert adjusted_rand_score(y, labels) > 0.95
 
 
+@pytest.mark.parametrize("form", [".npy", "Zarr", "Dask"])
+def test_a_fit_without_gaps_fills_those_that_a_pass_finds(tmp_path, form):
+    X, _ = groups(share=0.0)
+    with_gaps, _ = groups()
+    with_gaps[:300] = X[:300]
+    rows = tmp_path / "rows.npy"
+    np.save(rows, with_gaps)
+    if form == "Zarr":
+        rows = tmp_path / "rows.zarr"
+        array = zarr.create_array(rows, shape=X.shape, chunks=(101, 6), dtype=X.dtype)
+        array[:] = with_gaps
+    if form == "Dask":
+        dask_array = pytest.importorskip("dask.array")
+        rows = dask_array.from_array(with_gaps, chunks=(101, 6))
+    model = fitted(X)
+    for opened in (rows, mmcnb.open_samples(rows)):
+        with pytest.warns(ClusterWarning, match="gaps are filled from the") as caught:
+            labels = model.predict(opened)
+        assert len(caught) == 1
+        np.testing.assert_array_equal(labels, predicted(model, with_gaps))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ClusterWarning)
+        assert str(model.explain(rows)) == str(model.explain(with_gaps))
+        assert model.score(rows) == model.score(with_gaps)
+        np.testing.assert_array_equal(
+            model.predict_proba(rows), model.predict_proba(with_gaps)
+        )
+
+
 def test_a_batch_changes_nothing_of_how_gaps_are_filled():
     frame = mixed()
     model = fitted(frame)
