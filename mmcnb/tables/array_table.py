@@ -169,8 +169,7 @@ class FilledSamples(ChunkedSamples):
         self.element = base.element
         self.is_reopenable = base.is_reopenable
         self.checksummed = base.checksummed
-        options = replace(options, encoding=self.encoding)
-        self.opening = (_open_again, (base.path, base.element), options)
+        self._options = replace(options, encoding=self.encoding)
         # What stands beside the rows in a store.
         for name in ("storage", "arrays", "node"):
             if hasattr(base, name):
@@ -205,6 +204,9 @@ class FilledSamples(ChunkedSamples):
                 ClusterWarning,
                 stacklevel=2,
             )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _open_filled, (self._base, self._options, self.gaps_are_rare)
 
     def identity(self) -> str:
         """Return a hash of the source of rows."""
@@ -258,10 +260,7 @@ def fill_when_read(rows: Samples, options: TableOptions) -> Samples:
         return rows
     if options.encoding is None or rows.n_features != len(options.encoding.columns):
         return rows
-    samples = _open(rows, options)
-    if isinstance(samples, FilledSamples):
-        samples.gaps_are_rare = True
-    return samples
+    return _open_filled(rows, options, gaps_are_rare=True)
 
 
 def open_as_fitted(
@@ -372,6 +371,9 @@ def _check_marks(table: ArrayTable, options: TableOptions) -> None:
         )
 
 
-def _open_again(place: tuple[str, str | None], options: TableOptions) -> Samples:
-    """Open filled rows in another process."""
-    return _open(_unfilled(open_samples(*place)), options)
+def _open_filled(rows: Samples, options: TableOptions, gaps_are_rare: bool) -> Samples:
+    """Open rows with the encoding of a fit: here, or again in another process."""
+    samples = _open(_unfilled(rows), options)
+    if isinstance(samples, FilledSamples):
+        samples.gaps_are_rare = gaps_are_rare
+    return samples

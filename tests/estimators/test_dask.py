@@ -67,6 +67,24 @@ def test_a_fit_started_by_its_address_ends_its_connection(dask_client, path, exp
     assert set(client.scheduler_info()["workers"]) == workers
 
 
+@pytest.mark.filterwarnings("ignore:.*gaps (were|are) filled")
+def test_gaps_of_dask_arrays_are_filled_on_workers(dask_client):
+    dask_array = pytest.importorskip("dask.array")
+    y = np.arange(1200) % 3
+    X = 9.0 * np.eye(3)[y] + np.random.default_rng(0).normal(size=(1200, 3))
+    with_gaps = X.copy()
+    with_gaps[::7, 1] = np.nan
+    rows = dask_array.from_array(with_gaps, chunks=(500, 3))
+    for fitted_rows in (with_gaps, X):
+        model = mmcnb.CPMMC(random_state=0).fit(fitted_rows)
+        expected = model.predict(with_gaps)
+        with mmcnb.config(engine=dask_client(2)):
+            np.testing.assert_array_equal(model.predict(rows), expected)
+            if fitted_rows is with_gaps:
+                again = mmcnb.CPMMC(random_state=0).fit(rows)
+                np.testing.assert_array_equal(again.labels_, model.labels_)
+
+
 def test_workers_write_labels_and_a_task_of_one_can_fit(
     dask_client, path, expected, tmp_path
 ):
