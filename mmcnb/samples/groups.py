@@ -44,8 +44,11 @@ class GroupedRows(ChunkedRows):
 
     def read(self, start: int, stop: int) -> Matrix:
         """Return the rows ``start <= row < stop``."""
+        stop = min(stop, self.length)
+        if start >= stop:
+            return self.gather(np.empty(0, np.int64))
         parts = []
-        for begin, end, rows in self.pieces(start, min(stop, self.length)):
+        for begin, end, rows in self.pieces(start, stop):
             parts.append(self.load(begin, end) if rows is None else rows)
         return _stack_groups(parts)
 

@@ -76,7 +76,6 @@ def hidden(rows: np.ndarray, where: tuple[int, int]) -> np.ma.MaskedArray:
 
 
 SPOILED: dict[str, Callable[[np.ndarray, tuple[int, int]], Any]] = {
-    "NaN": lambda X, at: with_value(X, at, math.nan).astype(np.float64),
     "infinity": lambda X, at: with_value(X, at, -math.inf).astype(np.float32),
     "masked": hidden,
     "masked rows in a list": lambda X, at: list(hidden(X, at)),

@@ -145,7 +145,14 @@ def table(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
         what = wrong
         must = None  # other encodings are recognised
     path.write_bytes(gzip.compress(whole) if path.suffix == ".gz" else whole)
-    options: dict[str, Any] = {"decimal": decimal, "header": "yes"}
+    # All columns are compared, also those that describe the record.
+    options: dict[str, Any] = {
+        "decimal": decimal,
+        "header": "yes",
+        "keep": names,
+        "dates": "epoch",
+        "missing": "median",
+    }
     if delimiter != "," or d == 1 or rng.random() < 0.5:
         options["delimiter"] = delimiter
     out = folder / "out.zarr"

@@ -405,3 +405,9 @@ def test_gaps_tell_nothing_if_other_columns_tell_the_clusters():
     assert gaps_of_clusters(rows, is_text, "abc", labels).names == ["c"]
     rows[labels == 0, 0] += 9
     assert not gaps_of_clusters(rows, is_text, "abc", labels).names
+
+
+def test_no_rows_of_a_source_with_gaps_can_be_read(tmp_path):
+    for source in array_sources(groups()[0], tmp_path):
+        samples = mmcnb.read_table(source, missing="neighbors")
+        assert samples.block(7, 7).shape == (0, 6)
