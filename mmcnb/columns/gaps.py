@@ -13,7 +13,7 @@ from mmcnb.columns.treatment import treat
 from mmcnb.kernels import unchecked
 from mmcnb.samples.donors import Donors
 from mmcnb.samples.encoding import Encoding
-from mmcnb.samples.one_hot import widen
+from mmcnb.samples.one_hot import narrow, widen
 
 MOST_DONORS = 1000
 MOST_DONATED = 2**19  # numbers, which a model keeps: 4 MiB
@@ -30,10 +30,14 @@ def donor_numbers(n_rows: int, n_columns: int) -> np.ndarray:
     return np.sort(np.random.RandomState(0).permutation(n_rows)[:most])
 
 
-def donors_of_sample(sample: np.ndarray) -> Donors:
-    """Make donors of some rows of a sample of numbers."""
+def donors_of_sample(sample: np.ndarray, encoding: Encoding | None = None) -> Donors:
+    """Make donors of some rows of a sample; None is the encoding of numbers."""
+    n_categories: list[int | None] = [None] * sample.shape[1]
     rows = sample[donor_numbers(*sample.shape)].astype(np.float64)
-    return make_donors(rows, [None] * sample.shape[1])
+    if encoding is not None:
+        n_categories = encoding.n_categories
+        rows = narrow(rows, n_categories)
+    return make_donors(rows, n_categories)
 
 
 def make_donors(rows: np.ndarray, n_categories: Sequence[int | None]) -> Donors:

@@ -893,8 +893,9 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         )
         donors = None
         takes_gaps = not samples.is_sparse and self.metric != "precomputed"
-        if samples.encoding is None and takes_gaps:
-            donors = donors_of_sample(sample)
+        encoding = samples.encoding
+        if takes_gaps and (encoding is None or encoding.drops_gaps):
+            donors = donors_of_sample(sample, encoding)
         n_weighted = samples.n_samples
         sample_weights = None
         if weights is not None:
@@ -932,9 +933,11 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         rule = result.model.rule.ordered(order)
         encoding = session.samples.encoding
         unit = session.weight_unit
-        self.model_ = replace(
-            result.model, rule=rule, encoding=encoding, donors=session.donors
-        )
+        donors = session.donors
+        if encoding is not None and donors is not None:
+            encoding = replace(encoding, donors=donors)
+            donors = None
+        self.model_ = replace(result.model, rule=rule, encoding=encoding, donors=donors)
         for name, value in fits.rescaled(result.attributes, unit).items():
             setattr(self, f"{name}_", value)
         report = {

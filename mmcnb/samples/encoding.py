@@ -227,6 +227,11 @@ class Encoding:
         return [name for column in self.features for name in column.feature_names]
 
     @property
+    def n_categories(self) -> list[int | None]:
+        """Categories of each feature; None if it has numbers."""
+        return [len(column.categories) or None for column in self.features]
+
+    @property
     def sources(self) -> list[str] | None:
         """The table's column of each column of numbers; None if each is its own.
 

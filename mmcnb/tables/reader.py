@@ -125,7 +125,7 @@ class TableReader:
         self._fills = self._missing in ("neighbors", "median", "mean")
         self.sampled_rows: np.ndarray | None = None
         self._donors: Donors | None = None
-        if options.encoding is not None:
+        if options.encoding is not None and options.missing != "drop":
             self._donors = options.encoding.donors
         self._is_wide = False
         self._asked = decisions_asked_for(table, options)

@@ -224,6 +224,21 @@ def test_a_fit_without_gaps_fills_those_that_a_pass_finds(tmp_path, form):
         )
 
 
+@pytest.mark.parametrize("form", ["array", "frame"])
+def test_a_fit_that_left_out_rows_with_gaps_labels_such_rows(tmp_path, form):
+    rows, y = groups()
+    if form == "frame":
+        rows = mixed()
+    model = fitted(mmcnb.read_table(rows, missing="drop"))
+    assert len(model.labels_) < N
+    model.save(tmp_path / "model")
+    for known in (model, mmcnb.load(tmp_path / "model")):
+        with pytest.warns(ClusterWarning, match="filled from the nearest rows"):
+            labels = known.predict(rows)
+        assert adjusted_rand_score(y, labels) > 0.95
+        assert (labels[model.row_index_] == model.labels_).all()
+
+
 def test_a_batch_changes_nothing_of_how_gaps_are_filled():
     frame = mixed()
     model = fitted(frame)
