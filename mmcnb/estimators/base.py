@@ -36,7 +36,7 @@ from mmcnb.engine.run import Engine, Pass, Traffic
 from mmcnb.engine.sample_weights import read_weights
 from mmcnb.errors import AbsentError, ClusterWarning, GapsError, InputError
 from mmcnb.estimators.advice import advice
-from mmcnb.estimators.given_rows import chosen_columns, read_input
+from mmcnb.estimators.given_rows import chosen_columns, filling_gaps, read_input
 from mmcnb.estimators.outputs import columns_of, in_report, rows_output
 from mmcnb.estimators.parameters import check_parameters, open_checkpoint
 from mmcnb.estimators.persistence import save_estimator
@@ -206,6 +206,7 @@ class Estimator(Attributes, BaseEstimator):
         samples = read_input(self, X, reset=False, element=element)
         return self.model_.labelling(samples, **layer)
 
+    @filling_gaps
     def predict(
         self,
         X: object,
@@ -250,6 +251,7 @@ class Estimator(Attributes, BaseEstimator):
             write(self, engine, features, rule)
         return None
 
+    @filling_gaps
     def decision_function(self, X: object, *, element: str | None = None) -> np.ndarray:
         """Decision values of rows, by which `predict` labels them.
 
@@ -268,6 +270,7 @@ class Estimator(Attributes, BaseEstimator):
         features, rule = self._features(X, element)
         return self._run(DecisionPass(rule), features, "labels")
 
+    @filling_gaps
     def to_frame(self, X: object = None, *, element: str | None = None) -> Any:
         """Cluster and margin of rows, as a frame.
 
@@ -536,6 +539,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
             self._fit_samples(samples, sample_weight, write, kept)
         return self
 
+    @filling_gaps
     def explain(
         self, X: object, labels: Any = None, *, element: str | None = None
     ) -> "Explanation":
@@ -628,6 +632,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
                 most,
             )
 
+    @filling_gaps
     def score(
         self, X: object, y: object = None, *, element: str | None = None
     ) -> float:
@@ -677,6 +682,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         )
         return score.J
 
+    @filling_gaps
     def write_report(
         self,
         X: object,

@@ -1,8 +1,11 @@
 """Rows that an estimator is given: opened, and compared with the columns of its fit."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from inspect import signature
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import validate_data
@@ -12,7 +15,6 @@ from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.open import names_in_frame
 from mmcnb.tables.array_table import (
-    fill_when_read,
     open_array,
     open_as_fitted,
 )
@@ -26,6 +28,9 @@ from mmcnb.tables.options import (
 
 if TYPE_CHECKING:
     from mmcnb.estimators.base import Estimator
+
+P = ParamSpec("P")
+Result = TypeVar("Result")
 
 
 def read_input(
@@ -110,14 +115,43 @@ def _open_input(
             raise
         samples = open_array(X, element, of_gaps)
         _warn_of_notes(samples)
-    if of_gaps is not None:
-        samples = fill_when_read(samples, of_gaps)
     if chosen is not None and samples.encoding is None:
         name = "columns" if chosen.columns is not None else "keep"
         raise InputError(
             f"{name} is of frames and tables, and {samples.name} is none; leave it out."
         )
     return samples
+
+
+def filling_gaps(method: Callable[P, Result]) -> Callable[P, Result]:
+    """Answer again with gaps filled as in the fit, if a pass over the rows finds some.
+
+    Parameters
+    ----------
+    method : callable
+        Of a fitted estimator, with rows X and perhaps an element of them.
+    """
+
+    @wraps(method)
+    def answer(*args: P.args, **options: P.kwargs) -> Result:
+        try:
+            return method(*args, **options)
+        except GapsError:
+            call = signature(method).bind(*args, **options)
+            given = call.arguments
+            of_gaps = options_of_gaps(given["self"])
+            if of_gaps is None:
+                raise
+            samples = open_array(given["X"], given.pop("element", None), of_gaps)
+        warnings.warn(
+            f"{samples.name}: gaps are filled from the nearest rows of the fit.",
+            ClusterWarning,
+            stacklevel=2,
+        )
+        given["X"] = samples
+        return method(*call.args, **call.kwargs)
+
+    return answer
 
 
 def open_with_filled_gaps(

@@ -16,6 +16,7 @@ from mmcnb.engine.session import (
     whole_numbers,
 )
 from mmcnb.estimators.base import StreamedClusterer
+from mmcnb.estimators.given_rows import filling_gaps
 from mmcnb.estimators.outputs import RowTransformerMixin
 from mmcnb.estimators.parameters import (
     KernelFunction,
@@ -150,6 +151,7 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
         """The inertia, under the name it has in other methods."""
         return self.inertia_
 
+    @filling_gaps
     def transform(self, X: object, *, element: str | None = None) -> np.ndarray:
         """Distances of rows to the means, in feature space.
 

@@ -24,7 +24,7 @@ from mmcnb.errors import (
     numbered_columns,
 )
 from mmcnb.estimators.base import StreamedClusterer, label_rows
-from mmcnb.estimators.given_rows import chosen_columns, read_input
+from mmcnb.estimators.given_rows import chosen_columns, filling_gaps, read_input
 from mmcnb.estimators.like import number_like, read_like
 from mmcnb.estimators.outputs import RowTransformerMixin, decide_rows, layer_options
 from mmcnb.estimators.parameters import NumberOrRange, estimator
@@ -375,6 +375,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
             warnings.warn(sentence, ClusterWarning, stacklevel=2)
         return self
 
+    @filling_gaps
     def predict_proba(
         self,
         X: object,
@@ -442,6 +443,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
             "float64",
         )
 
+    @filling_gaps
     def transform(self, X: object, *, element: str | None = None) -> Any:
         """Return what `predict_proba` returns, as a transformer does.
 
@@ -470,6 +472,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     def _n_features_out(self) -> int:
         return self.model_.rule.n_clusters
 
+    @filling_gaps
     def score_outliers(
         self,
         X: object,
@@ -512,6 +515,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
             self, OutlierScores(), features, out, 1, "outlier scores", "float32"
         )
 
+    @filling_gaps
     def predict(
         self,
         X: object,
@@ -574,6 +578,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         sweep = ClusterColumnsPass(rule, probabilities)
         return [(sweep, features), (OutlierColumnPass(scores), of_nodes)], names
 
+    @filling_gaps
     def labels_at(
         self, X: object, n_clusters: int, *, element: str | None = None
     ) -> np.ndarray:

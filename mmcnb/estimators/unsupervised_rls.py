@@ -9,6 +9,7 @@ from mmcnb._constraints import Interval
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer
+from mmcnb.estimators.given_rows import filling_gaps
 from mmcnb.estimators.outputs import RowTransformerMixin
 from mmcnb.estimators.parameters import (
     OPTIONAL_SHARE,
@@ -162,6 +163,7 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
     needs_ridge = True
     fitted_names = ("objective", "gamma", "alpha", "converged", "report")
 
+    @filling_gaps
     def transform(self, X: object, *, element: str | None = None) -> np.ndarray:
         """Landmark features of rows, in coordinates in which the ridge is the identity.
 

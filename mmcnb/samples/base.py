@@ -187,6 +187,11 @@ class Samples(ABC):
         return self
 
     @property
+    def with_stored_gaps(self) -> "Samples":
+        """The rows as they are stored, if these have their gaps filled."""
+        return self
+
+    @property
     def cached(self) -> bool:
         """Whether all rows have been computed before, so that a pass does not read."""
         return False

@@ -1,9 +1,7 @@
 """Dense arrays with gaps as tables of numbers: in memory, in files and in stores."""
 
 import os
-import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
@@ -12,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mmcnb.errors import ClusterWarning, GapsError, InputError, NotFiniteError
+from mmcnb.errors import InputError, NotFiniteError
 from mmcnb.samples.base import ArraySamples, ChunkedSamples, Samples
 from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.formats import file_format, folder_format
@@ -141,18 +139,9 @@ class StoredTable(ArrayTable):
 
 
 class FilledSamples(ChunkedSamples):
-    """Rows of a file or a store whose gaps are filled as they are read.
-
-    Attributes
-    ----------
-    gaps_are_rare : bool
-        Whether rows are first read as they are stored, and only read again and filled
-        if they have gaps. The first time, a warning says so.
-    """
+    """Rows of a file or a store whose gaps are filled as they are read."""
 
     unfilled: Any = None
-    gaps_are_rare = False
-    _has_told_gaps = False
 
     def __init__(self, base: Any, reader: TableReader, options: TableOptions) -> None:
         lengths = reader.table.lengths or []
@@ -176,37 +165,13 @@ class FilledSamples(ChunkedSamples):
                 setattr(self, name, getattr(base, name))
         self._set_rows(GroupedRows(lengths, reader.group), max(lengths))
 
-    def block(self, start: int, stop: int) -> Any:
-        """Read the rows ``start <= row < stop``."""
-        if self.gaps_are_rare:
-            with self._told_gaps():
-                return self._base.block(start, stop)
-        return super().block(start, stop)
-
-    def gather(self, rows: np.ndarray) -> Any:
-        """Read rows by number."""
-        if self.gaps_are_rare:
-            with self._told_gaps():
-                return self._base.gather(rows)
-        return super().gather(rows)
-
-    @contextmanager
-    def _told_gaps(self) -> Iterator[None]:
-        """Go on behind the block if rows have gaps, and warn of the first."""
-        try:
-            yield
-        except GapsError:
-            if self._has_told_gaps:
-                return
-            self._has_told_gaps = True
-            warnings.warn(
-                f"{self.name}: gaps are filled from the nearest rows of the fit.",
-                ClusterWarning,
-                stacklevel=2,
-            )
+    @property
+    def with_stored_gaps(self) -> Samples:
+        """The rows as they are stored."""
+        return self._base
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _open_filled, (self._base, self._options, self.gaps_are_rare)
+        return _open_again, (self._base, self._options)
 
     def identity(self) -> str:
         """Return a hash of the source of rows."""
@@ -243,24 +208,6 @@ def open_array(
             "rows: leave them out, or give X.toarray()."
         )
     return _open(rows, options or TableOptions())
-
-
-def fill_when_read(rows: Samples, options: TableOptions) -> Samples:
-    """Fill gaps that a pass may find in dense rows that are read when they are needed.
-
-    Parameters
-    ----------
-    rows : Samples
-        Those in memory, sparse rows and tables are returned as they are, and so are
-        rows with other columns than those of the fit, which the estimator refuses.
-    options : TableOptions
-        Have the donors of a fit.
-    """
-    if not isinstance(rows, ChunkedSamples) or rows.is_sparse or rows.encoding:
-        return rows
-    if options.encoding is None or rows.n_features != len(options.encoding.columns):
-        return rows
-    return _open_filled(rows, options, gaps_are_rare=True)
 
 
 def open_as_fitted(
@@ -371,9 +318,6 @@ def _check_marks(table: ArrayTable, options: TableOptions) -> None:
         )
 
 
-def _open_filled(rows: Samples, options: TableOptions, gaps_are_rare: bool) -> Samples:
-    """Open rows with the encoding of a fit: here, or again in another process."""
-    samples = _open(_unfilled(rows), options)
-    if isinstance(samples, FilledSamples):
-        samples.gaps_are_rare = gaps_are_rare
-    return samples
+def _open_again(rows: Samples, options: TableOptions) -> Samples:
+    """Open filled rows in another process."""
+    return _open(_unfilled(rows), options)

@@ -119,7 +119,7 @@ def test_rows_to_label_have_the_columns_of_the_fit_and_finite_values(tmp_path):
 def test_a_refused_prediction_writes_nothing(tmp_path):
     model = CPMMC(random_state=0).fit(X)
     zarr.create_array(
-        tmp_path / "rows.zarr", data=with_value(np.nan, row=5000), chunks=(500, 3)
+        tmp_path / "rows.zarr", data=with_value(np.inf, row=5000), chunks=(500, 3)
     )
     assert_refused(
         lambda: model.predict(tmp_path / "rows.zarr", out=tmp_path / "labels.zarr"),

@@ -239,6 +239,19 @@ def test_a_fit_that_left_out_rows_with_gaps_labels_such_rows(tmp_path, form):
         assert (labels[model.row_index_] == model.labels_).all()
 
 
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_labels_of_stored_cells_with_gaps_have_their_names(tmp_path, share):
+    X, _ = groups(share)
+    names = [f"cell{k}" for k in range(N)]
+    cells = anndata.AnnData(groups()[0], obs=pd.DataFrame(index=names))
+    model = fitted(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # anndata announces its next format
+        cells.write_zarr(tmp_path / "cells.zarr")
+        model.predict(tmp_path / "cells.zarr", out=tmp_path / "labels.csv")
+    assert pd.read_csv(tmp_path / "labels.csv", index_col=0).index.tolist() == names
+
+
 def test_a_batch_changes_nothing_of_how_gaps_are_filled():
     frame = mixed()
     model = fitted(frame)

@@ -241,8 +241,9 @@ def test_a_model_leaves_out_the_same_rows_of_other_files(tmp_path):
     mmcnb.load(tmp_path / "model").label_table(tmp_path / "b.csv", tmp_path / "o.csv")
     table = pd.read_csv(tmp_path / "o.csv")
     assert np.flatnonzero(table["cluster"].isna()).tolist() == [3]
-    with pytest.raises(InputError, match="row 3"):  # each row of a frame has a label
-        model.predict(later)
+    with pytest.warns(ClusterWarning, match="filled from the nearest rows: 1 in"):
+        labels = model.predict(later)
+    assert len(labels) == len(later)  # each row of a frame has a label
 
 
 def test_parquet_keeps_types_and_text_keeps_codes(tmp_path):
