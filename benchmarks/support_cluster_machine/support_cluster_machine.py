@@ -164,7 +164,8 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
     The class is no part of mmcnb, so `mmcnb.load` reads no model of it. Pickle keeps
     one.
 
-    Differs from the paper: SCM-1, SCM-2, SCM-3, SCM-4; see docs/differences.
+    Differs from the paper: SCM-1, SCM-2, SCM-3, SCM-4, SCM-6, SCM-7; see
+    docs/differences.
 
     References
     ----------

@@ -68,7 +68,7 @@ class CPMMC(CuttingPlanes, StreamedClusterer):
     Notes
     -----
     Differs from the paper: SKMMC-1, SKMMC-2, SKMMC-3, SKMMC-5, SKMMC-16, SKMMC-17,
-    SKMMC-18, SKMMC-19; see docs/differences.
+    SKMMC-18, SKMMC-19, SKMMC-24, SKMMC-25, SKMMC-26, SKMMC-29; see docs/differences.
 
     References
     ----------

@@ -96,7 +96,8 @@ class CrammerSingerMMC(KernelFunction, StreamedClusterer):
 
     Notes
     -----
-    Differs from the paper: MCPMMC-1, MCPMMC-2; see docs/differences.
+    Differs from the paper: SKMMC-24, SKMMC-25, SKMMC-26, MCPMMC-1, MCPMMC-2; see
+    docs/differences.
 
     References
     ----------

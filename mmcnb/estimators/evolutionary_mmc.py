@@ -126,7 +126,7 @@ class EvolutionaryMMC(KernelFunction, StreamedClusterer):
 
     Notes
     -----
-    Differs from the paper: EVO-1, EVO-2, EVO-3, EVO-4; see docs/differences.
+    Differs from the paper: EVO-1, EVO-2, EVO-3, EVO-4, EVO-6; see docs/differences.
 
     References
     ----------

@@ -80,7 +80,8 @@ class KernelCPMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
     Notes
     -----
     Differs from the paper: SKMMC-1, SKMMC-2, SKMMC-3, SKMMC-4, SKMMC-5, SKMMC-9,
-    SKMMC-10, SKMMC-11, SKMMC-16, SKMMC-17, SKMMC-18, SKMMC-19; see docs/differences.
+    SKMMC-10, SKMMC-11, SKMMC-16, SKMMC-17, SKMMC-18, SKMMC-19, SKMMC-24, SKMMC-25,
+    SKMMC-26, SKMMC-28, SKMMC-29; see docs/differences.
 
     References
     ----------

@@ -4,11 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.methods import CPMMC, estimator
 from benchmarks.protocol import PAPER
 from benchmarks.published import RLS, figure
 from benchmarks.studies import rls
 from benchmarks.studies._tasks import TASKS
 from mmcnb.datasets import make_block
+from mmcnb.hinge.sample_search import SearchConfig
 
 pytestmark = pytest.mark.slow
 
@@ -64,3 +66,26 @@ def test_defaults_are_judged_by_ari_and_with_a_bandwidth_by_the_error():
         100 * TASKS[names[-1]].most,
     ]
     assert [goal.reached for goal in goals] == [True, False]
+
+
+def test_more_than_two_clusters_start_from_least_squares_with_nearly_equal_sizes(
+    monkeypatch,
+):
+    random = np.random.default_rng(0)
+    classes = random.choice(3, 150, p=[0.6, 0.2, 0.2])
+    X = random.standard_normal((150, 2)) + 4.0 * np.eye(3, 2)[classes]
+    starts = []
+    warm_start = SearchConfig.warm_start
+
+    def recorded(config, number, labels, *rest):
+        starts.append(labels)
+        return warm_start(config, number, labels, *rest)
+
+    # Internal: the history has no labels.
+    monkeypatch.setattr(SearchConfig, "warm_start", recorded)
+    parameters = rls._margin_at(0.1, 0.1, 150, 3)
+    name = rls.ESTIMATORS[CPMMC]
+    estimator(name, 3, random_state=0, **parameters).fit(X)
+    assert len(starts) == 1
+    sizes = np.bincount(starts[0], minlength=3)
+    assert (np.abs(sizes - 50) <= 5).all()

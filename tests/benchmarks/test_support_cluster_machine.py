@@ -123,6 +123,32 @@ def test_dropped_rows_go_on_through_rows_of_theirs(data, representative):
         assert (first[numbers] > threshold).sum() == last["settled"]
 
 
+def decision_values_of_the_first_round(X, y):
+    model = make(max_rounds=1, n_clusters=80).fit(X, y)
+    return np.abs(model.decision_function(X))
+
+
+def test_only_rows_of_the_majority_are_dropped(data):
+    X, y = data
+    distances = decision_values_of_the_first_round(X, y)
+    threshold = np.median(distances)
+    assert (distances[y == 1] > threshold).any()
+    model = make(max_rounds=2, n_clusters=80, shrink_threshold=threshold).fit(X, y)
+    assert model.history_["positives"].tolist() == [60, 60]
+    left = (distances[y == 0] <= threshold).sum()
+    assert model.history_["negatives"].tolist() == [2940, left]
+
+
+def test_a_round_that_drops_less_than_a_fifth_is_the_last(data):
+    X, y = data
+    distances = decision_values_of_the_first_round(X, y)[y == 0]
+    for share, rounds in ((0.19, 1), (0.21, 2)):
+        threshold = np.quantile(distances, 1 - share)
+        model = make(max_rounds=2, n_clusters=80, shrink_threshold=threshold)
+        assert len(model.fit(X, y).history_) == rounds
+        assert (model.report_["ends"] == ["nothing to drop"]) == (rounds == 1)
+
+
 def test_members_are_drawn_by_weight():
     """Each cluster gives one of its rows, with chances as the weights are: sums are kept on average."""
     random = np.random.RandomState(0)

@@ -42,6 +42,24 @@ def test_vectors_are_those_of_the_plain_form(n_basis, form):
     assert found.mse == pytest.approx(coefficients @ K @ coefficients, rel=1e-5)
 
 
+@pytest.mark.parametrize(("seed", "is_last"), [(0, False), (3, True), (5, True)])
+def test_the_vector_is_the_visited_point_with_the_largest_denominator(seed, is_last):
+    X, z = problem()
+    found = estimate(X, z, random_state=seed)
+    rows = np.unique(np.random.RandomState(seed).randint(300, size=5))
+    b = X[rows].mean(axis=0)
+    visited = []
+    denominators = []
+    for _ in range(found.n_iter):
+        terms = z * np.exp(-GAMMA * ((X - b) ** 2).sum(axis=1))
+        visited.append(b)
+        denominators.append(abs(terms.sum()))
+        b = terms @ X / terms.sum()
+    best = int(np.argmax(denominators))
+    assert (best == len(visited) - 1) == is_last
+    np.testing.assert_allclose(found.basis[0], visited[best], rtol=1e-9)
+
+
 def test_each_vector_leaves_a_smaller_rest_and_a_tolerance_ends_early():
     X, z = problem()
     errors = [estimate(X, z, n_basis=m, tol=0.0).mse for m in (1, 2, 4, 8)]

@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
+from mmcnb.features.kernel import Kernel
 from mmcnb.hinge.cutting_plane import Objective, SweepBudget
+from mmcnb.hinge.own_basis import OwnBasisWorkingSet
+from mmcnb.samples import open_samples
 from tests import reference
 from tests.hinge.problems import given, ignore, make_planes, two_groups
 
@@ -127,3 +130,66 @@ def test_loop_ends_where_the_sweeps_are_spent_or_no_more_planes_may_be_added(eng
         rows = []
         assert solve(planes, y, 4.3, 1e-6, record=rows.append).status == "stalled"
         assert len(rows) == 4  # three planes are added to that of all rows
+
+
+def test_a_plane_without_weight_in_three_solutions_is_dropped_but_the_first(
+    engine, monkeypatch
+):
+    X, y = two_groups(60)
+    planes, _ = make_planes("exact", engine, X)
+    rows = []
+    multipliers = []
+    solve_planes = planes.solve
+
+    def recorded(*arguments):
+        solution = solve_planes(*arguments)
+        multipliers.append(solution.multipliers)
+        return solution
+
+    # Internal: the history has the number of planes, but not their multipliers.
+    monkeypatch.setattr(planes, "solve", recorded)
+    assert solve(planes, y, 4.3, 1e-3, record=rows.append).status == "converged"
+    idle = [0]
+    for row, weights in zip(rows, multipliers, strict=True):
+        assert row["planes"] == len(idle) == len(weights)
+        idle = [
+            0 if weight > 1e-9 * 4.3 else count + 1
+            for count, weight in zip(idle, weights, strict=True)
+        ]
+        idle = [count for k, count in enumerate(idle) if k == 0 or count < 3]
+        idle.append(0)
+    assert rows[-1]["planes"] < len(rows)
+    assert np.isinf(planes.generators[0].rho)
+
+
+def test_the_loop_stalls_when_thirty_planes_do_not_raise_the_bound(engine):
+    X, y = two_groups(60)
+    # Estimated basis vectors express the planes only roughly.
+    kernel = Kernel("rbf", 0.2)
+    planes = OwnBasisWorkingSet(engine, open_samples(X), kernel, None, 0)
+    rows = []
+    assert solve(planes, y, 4.3, 1e-3, record=rows.append).status == "stalled"
+    lower = np.array([row["objective"] for row in rows])
+    gains = [lower[k] - lower[: k - 29].max() for k in range(30, len(lower))]
+    is_small = np.array(gains) <= 1e-6 * np.abs(lower[30:])
+    assert is_small[-1]
+    assert not is_small[:-1].any()
+
+
+@pytest.mark.parametrize("kind", ["exact", "sample"])
+@pytest.mark.parametrize("threshold", ["adaptive", "fixed"])
+def test_a_margin_is_none_below_a_millionth_of_the_variance(engine, kind, threshold):
+    X, y = two_groups(60, gap=4.0)
+    planes, _ = make_planes(kind, engine, X)
+    norm2 = solve(planes, y, 4.3, 1e-3, threshold).quadratic.norm2
+    ends = []
+    for share in (0.99e-6, 1.01e-6):
+        planes, _ = make_planes(kind, engine, X)
+        form = Objective(threshold, 0.0, norm2 / share)
+        end = planes.cutting_plane(given(y), form, 4.3, 1e-3, ignore, SweepBudget())
+        ends.append(end.status)
+    # The smallest |w| of a loop is that of its end.
+    if threshold == "adaptive":
+        assert ends == ["degenerate", "converged"]
+    else:
+        assert ends == ["converged", "converged"]
