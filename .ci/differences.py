@@ -61,9 +61,9 @@ def faults_of_evidence(
 def faults_of_methods(rows: list[dict[str, str]]) -> Iterator[str]:
     """Methods whose notes do not name their rows, and methods without a row."""
     import mmcnb
-    from benchmarks import baselines, support_cluster_machine
+    from benchmarks import baselines
 
-    homes = (mmcnb, baselines, support_cluster_machine)
+    homes = (mmcnb, baselines)
     methods = sorted(
         {name for row in rows for name in row["concerns"].split()} - {NO_METHOD}
     )

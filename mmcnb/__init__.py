@@ -17,6 +17,7 @@ _MODULES = {
     "MaximumMarginClustering": "mmcnb.estimators.maximum_margin_clustering",
     "MultipleKernelClustering": "mmcnb.estimators.multiple_kernel_clustering",
     "SparseKernelMMC": "mmcnb.estimators.sparse_kernel_mmc",
+    "SupportClusterMachine": "mmcnb.estimators.support_cluster_machine",
     "UnsupervisedRLS": "mmcnb.estimators.unsupervised_rls",
     "annotate": "mmcnb.estimators.annotate",
     "estimate_basis": "mmcnb.features.basis",

@@ -17,6 +17,9 @@ from mmcnb.estimators.multiple_kernel_clustering import (
 from mmcnb.estimators.partition_score import partition_score as partition_score
 from mmcnb.estimators.persistence import load as load
 from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC as SparseKernelMMC
+from mmcnb.estimators.support_cluster_machine import (
+    SupportClusterMachine as SupportClusterMachine,
+)
 from mmcnb.estimators.unsupervised_rls import UnsupervisedRLS as UnsupervisedRLS
 from mmcnb.estimators.warmup import warmup as warmup
 from mmcnb.features.basis import estimate_basis as estimate_basis
@@ -36,6 +39,7 @@ __all__ = [
     "MaximumMarginClustering",
     "MultipleKernelClustering",
     "SparseKernelMMC",
+    "SupportClusterMachine",
     "UnsupervisedRLS",
     "__version__",
     "annotate",

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from benchmarks.support_cluster_machine import SupportClusterMachine
+from mmcnb import SupportClusterMachine
 from mmcnb.samples import open_samples
 from mmcnb.stores import open_class_labels
 

@@ -61,9 +61,9 @@ from benchmarks.studies._scm_machines import (
     WEIGHTED,
     Fit,
 )
-from benchmarks.support_cluster_machine import SupportClusterMachine
-from benchmarks.support_cluster_machine.pseudo_centres import pseudo_centres
 from benchmarks.tables import Goal, Result
+from mmcnb import SupportClusterMachine
+from mmcnb.support_clusters.pseudo_centres import pseudo_centres
 
 RARE = "a9a, 1:50"
 DIGITS = "MNIST, a digit and the rest"

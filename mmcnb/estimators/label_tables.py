@@ -12,9 +12,11 @@ from mmcnb.engine.run import Engine
 from mmcnb.errors import ClusterWarning, InputError, worded
 from mmcnb.estimators.outputs import columns_of
 from mmcnb.features.labelling import (
+    CLASS,
     CLUSTER,
     OUTLIER_SCORE,
     PROBABILITY,
+    ClassColumnPass,
     ColumnPasses,
 )
 from mmcnb.samples import Samples
@@ -48,6 +50,10 @@ def new_columns(engine: Engine, passes: ColumnPasses, names: list[str]) -> NewCo
         PROBABILITY: pa.float64(),
         OUTLIER_SCORE: pa.float32(),
     }
+
+    for sweep, _ in passes:
+        if isinstance(sweep, ClassColumnPass):
+            types[CLASS] = pa.array(sweep.classes).type
 
     def groups() -> Iterator[dict[str, np.ndarray]]:
         streams = []

@@ -62,6 +62,9 @@ KINDS: dict[str, Any] = {
     "layers": [LAYER],
     "changes": [CHANGE],
     "dropped": [DROPPED],
+    "classes": [(*NUMBER, str, bool)],
+    "ends": [(str,)],
+    "keyed": {},
 }
 
 
@@ -83,6 +86,13 @@ def save_estimator(estimator: "Estimator", path: ModelPath) -> None:
         "n_features_in": estimator.n_features_in_,
         "feature_names_in": _plain(getattr(estimator, "feature_names_in_", None)),
     }
+    keyed = {
+        name: [[key, part] for key, part in parameters[name].items()]
+        for name in header["parameters"]
+        if _has_numbers_as_keys(parameters[name])
+    }
+    if keyed:
+        header["keyed"] = keyed
     for name in estimator.fitted_names:
         header[name] = getattr(estimator, f"{name}_")
     header["history"] = estimator.history_.to_dict("list")
@@ -98,6 +108,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return list(map(_plain, value))
     return value
+
+
+def _has_numbers_as_keys(value: object) -> bool:
+    """Return whether a value is a dictionary with keys that JSON makes texts."""
+    return isinstance(value, dict) and not all(isinstance(key, str) for key in value)
 
 
 def _is_plain(value: object) -> bool:
@@ -146,6 +161,8 @@ def load(path: ModelPath) -> Any:
         _check_kinds(path, header)
         _check_kinds(path, header.get("report", {}))
         parameters = header["parameters"]
+        for name, pairs in header.get("keyed", {}).items():
+            parameters[name] = dict(pairs)
         # Files of 0.2: the fit chose alpha among a few, and k-means had two algorithms.
         if parameters.get("alpha") == "auto":
             parameters["alpha"] = header["alpha"]
@@ -247,15 +264,32 @@ def _check_counts(path: ModelPath, estimator: Any) -> None:
     n_clusters = model.rule.n_clusters
     report = estimator.report_
     if not estimator.needed_in_report <= report.keys():
-        raise _impossible(path, "no layers or no sizes")
+        raise _impossible(
+            path, f"no {' or no '.join(sorted(estimator.needed_in_report))}"
+        )
     if estimator.needs_ridge and model.ridge is None:
         raise _impossible(path, "no ridge_matrix")
+    classes = report.get("classes")
+    if classes is not None and len(set(classes)) != n_clusters:
+        raise _impossible(path, f"{len(classes)} classes for {n_clusters} sides")
     sizes = np.array(report.get("sizes") or np.ones(n_clusters), np.float64)
     is_possible = len(sizes) == n_clusters and sizes.min() >= 0
     if not is_possible or not 0 < sum(sizes.tolist()) < np.inf:
         raise _impossible(path, f"{len(sizes)} sizes for {n_clusters} clusters")
+    if classes is None:  # n_clusters of a classifier represent its rows
+        _check_numbers(path, estimator, sizes)
+    if "kernel_names" in estimator.fitted_names:
+        names = estimator.kernel_names_
+        n_kernels = len(getattr(model.kernel, "kernels", [model.kernel]))
+        if len(names) != n_kernels:
+            raise _impossible(path, f"kernel_names={shown(names)}")
+
+
+def _check_numbers(path: ModelPath, estimator: Any, sizes: np.ndarray) -> None:
+    """Refuse a number of clusters that a rule cannot have."""
+    n_clusters = len(sizes)
     n_used = np.count_nonzero(sizes)  # a number of an earlier model may be free
-    n_dropped = len(report.get("dropped") or ())
+    n_dropped = len(estimator.report_.get("dropped") or ())
     for name, most in (
         ("n_clusters_", n_clusters),
         ("n_clusters", n_clusters + n_dropped),
@@ -265,11 +299,6 @@ def _check_counts(path: ModelPath, estimator: Any) -> None:
             raise _impossible(
                 path, f"{name}={number} for a rule of {n_clusters} clusters"
             )
-    if "kernel_names" in estimator.fitted_names:
-        names = estimator.kernel_names_
-        n_kernels = len(getattr(model.kernel, "kernels", [model.kernel]))
-        if len(names) != n_kernels:
-            raise _impossible(path, f"kernel_names={shown(names)}")
 
 
 def _impossible(path: ModelPath, field: str) -> InputError:

@@ -15,6 +15,7 @@ from mmcnb.stores.labels import LabelsSink
 
 # Columns beside those of a table.
 CLUSTER = "cluster"
+CLASS = "class"
 PROBABILITY = "probability"
 OUTLIER_SCORE = "outlier_score"
 
@@ -88,8 +89,30 @@ class OutlierColumnPass(CollectingPass):
         return [{OUTLIER_SCORE: self.scores.decide(rows)}]
 
 
+@dataclass(frozen=True)
+class ClassColumnPass(CollectingPass):
+    """Class of each row, as a classifier names it.
+
+    Parameters
+    ----------
+    rule : Rule
+        Gives the number of the class.
+    classes : ndarray of shape (n_classes,)
+        The names.
+    """
+
+    rule: Rule
+    classes: np.ndarray
+
+    def block(self, rows: Block, start: int, stop: int) -> list[dict[str, np.ndarray]]:
+        """Return the column of one block."""
+        return [{CLASS: self.classes[self.rule.label(rows)]}]
+
+
 # Passes over rows that give columns together, each with the rows in its features.
-ColumnPasses: TypeAlias = list[tuple[ClusterColumnsPass | OutlierColumnPass, Samples]]
+ColumnPasses: TypeAlias = list[
+    tuple[ClusterColumnsPass | OutlierColumnPass | ClassColumnPass, Samples]
+]
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,7 @@ class NewColumns:
             if group is None:
                 raise InputError("the table has more rows than were labelled.")
             self._ready.append(group)
-            self._n_ready += len(group["cluster"])
+            self._n_ready += len(next(iter(group.values())))
         columns = {}
         for name in self.types:
             parts = [group[name] for group in self._ready]
@@ -296,7 +296,7 @@ class ParquetFolder(TableFile):
         path.mkdir()
         self._column = column
         self._schema = schema.remove(schema.get_field_index(column))
-        self._files: dict[int, ParquetFile] = {}
+        self._files: dict[int | str, ParquetFile] = {}
 
     def write(self, rows: "pa.RecordBatch") -> None:
         """Write each row to the file of its cluster."""
@@ -313,9 +313,10 @@ class ParquetFolder(TableFile):
         if sum(file.waiting_bytes for file in files) >= GROUP_BYTES:
             max(files, key=lambda file: file.waiting_bytes).flush()
 
-    def _file_of(self, cluster: int) -> ParquetFile:
+    def _file_of(self, cluster: int | str) -> ParquetFile:
         if cluster not in self._files:
-            folder = self._path / f"{quote(self._column)}={cluster}"
+            value = quote(str(cluster), safe="")
+            folder = self._path / f"{quote(self._column)}={value}"
             folder.mkdir()
             file = ParquetFile(folder / "part-0.parquet", self._schema)
             self._files[cluster] = file

@@ -1,8 +1,15 @@
-"""Every estimator of the public namespace, so that laws of all hold for one that comes."""
+"""Every clusterer of the public namespace, so that laws of all hold for one that comes."""
+
+from sklearn.base import ClusterMixin
 
 import mmcnb
 
-NAMES = [name for name in mmcnb.__all__ if hasattr(getattr(mmcnb, name), "fit")]
+NAMES = [
+    name
+    for name in mmcnb.__all__
+    if hasattr(getattr(mmcnb, name), "fit")
+    and issubclass(getattr(mmcnb, name), ClusterMixin)
+]
 
 
 def make_any(name, **parameters):

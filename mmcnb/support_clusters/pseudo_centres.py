@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb import KernelKMeans
 from mmcnb.engine.passes import WeightedPass
 from mmcnb.engine.sample_weights import read_weights
 from mmcnb.engine.session import open_engine
-from mmcnb.estimators.given_rows import read_input
+from mmcnb.errors import InputError
 from mmcnb.features.nystroem import RidgeMap
 from mmcnb.features.rules import Scores
 from mmcnb.least_squares.all_rows import LabelSumsPass
+from mmcnb.samples import open_samples
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class PseudoCentrePass(WeightedPass):
         ]
 
 
-def pseudo_centres(model: KernelKMeans, X: Any, weights: Any = None) -> np.ndarray:
+def pseudo_centres(model: Any, X: Any, weights: Any = None) -> np.ndarray:
     """Return the pseudo-centre of each cluster of a fit, in two passes over its rows.
 
     The first pass sums the features of each cluster, the second compares its rows with
@@ -80,7 +80,7 @@ def pseudo_centres(model: KernelKMeans, X: Any, weights: Any = None) -> np.ndarr
     Parameters
     ----------
     model : KernelKMeans
-        A fitted model; its engine and threads run the passes.
+        A fitted estimator; its engine and threads run the passes.
     X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
         The rows of the fit.
     weights : ndarray or Zarr array of shape (n_samples,), path or None, default=None
@@ -100,12 +100,17 @@ def pseudo_centres(model: KernelKMeans, X: Any, weights: Any = None) -> np.ndarr
     Examples
     --------
     >>> import mmcnb
-    >>> from benchmarks.support_cluster_machine.pseudo_centres import pseudo_centres
+    >>> from mmcnb.support_clusters.pseudo_centres import pseudo_centres
     >>> X = [[0.0], [1.0], [2.0], [90.0], [91.0], [92.0]]
     >>> pseudo_centres(mmcnb.KernelKMeans(2, kernel="linear", random_state=0).fit(X), X)
     array([1, 4])
     """
-    samples = read_input(model, X, reset=False)
+    samples = open_samples(X)
+    if samples.n_features != model.n_features_in_:
+        raise InputError(
+            f"{samples.name} has {samples.n_features} features, and the fit had "
+            f"{model.n_features_in_}; give the rows of the fit."
+        )
     fitted = model.model_
     rows = fitted.features(samples)
     rule = fitted.rule

@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from benchmarks.support_cluster_machine.expansions import expanded
-from benchmarks.support_cluster_machine.pseudo_centres import pseudo_centres
 from mmcnb.engine.passes import draw_sample
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import Record
@@ -22,6 +20,8 @@ from mmcnb.features.rules import Hyperplane, Scores
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.derived import Scaling
 from mmcnb.samples.matrix import stack, to_dense, with_short_indices
+from mmcnb.support_clusters.expansions import expanded
+from mmcnb.support_clusters.pseudo_centres import pseudo_centres
 
 # active rows are cached in memory up to the larger of these
 CACHED_ROWS = 65_536
@@ -52,6 +52,10 @@ class SVM(NamedTuple):
     vectors: np.ndarray
     coef: np.ndarray
     offset: float
+
+    def turned(self, sign: int) -> "SVM":
+        """Return the SVM, or with -1 that of the other side."""
+        return self._replace(coef=sign * self.coef, offset=sign * self.offset)
 
 
 def train(kernel: Kernel, C: float, parts: list[Part]) -> SVM:

@@ -13,10 +13,13 @@ import zarr
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from benchmarks.support_cluster_machine import SupportClusterMachine, shrinking
-from benchmarks.support_cluster_machine.shrinking import drawn_members
+import mmcnb
+from mmcnb import SupportClusterMachine
 from mmcnb.errors import DamagedStoreError, InputError
+from mmcnb.features.model import read_model, write_model
 from mmcnb.stores import create_csr_store, create_dense_store
+from mmcnb.support_clusters import shrinking
+from mmcnb.support_clusters.shrinking import drawn_members
 
 pytestmark = pytest.mark.slow
 REPRESENTATIVES = ["member", "pseudo-centre"]
@@ -307,11 +310,68 @@ def test_labels_go_to_stores_and_tables_and_models_to_a_pickle(tmp_path, three):
     again = pickle.loads(pickle.dumps(model))
     assert again.score(X, names) == model.score(X, names) > 0.95
     assert json.dumps(again.report_) == json.dumps(model.report_)
-    with pytest.raises(
-        InputError, match=r"^SupportClusterMachine is not written [^\n]*with pickle\.$"
-    ):
-        model.save(tmp_path / "model")
-    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("named", [np.array(["a", "b", "c"]), np.arange(3) - 1])
+def test_a_saved_model_is_what_it_was(tmp_path, three, named):
+    X, y = three
+    weights = {named[0].item(): 2.0}
+    parameters = {"n_clusters": 50, "class_weight": weights, "scale": "standard"}
+    model = make(**parameters).fit(X, named[y])
+    model.save(tmp_path / "model")
+    again = mmcnb.load(tmp_path / "model")
+    assert bits(again, X) == bits(model, X)
+    assert again.predict(X).tolist() == model.predict(X).tolist()
+    assert again.classes_.tolist() == named.tolist()
+    assert again.report_ == model.report_
+    assert again.gamma_ == model.gamma_
+    pd.testing.assert_frame_equal(again.history_, model.history_)
+    assert again.class_weight == weights
+    assert bits(again.fit(X, named[y]), X) == bits(model, X)
+
+
+def test_a_model_of_other_classes_than_its_rule_has_is_refused(tmp_path, data):
+    make(n_clusters=50).fit(*data).save(tmp_path / "model")
+    header, arrays = read_model(tmp_path / "model")
+    for classes in ([0], [0, 0], [0, 1, 2], "ab", [0, [1]]):
+        header["report"]["classes"] = classes
+        write_model(tmp_path / "other", header, arrays)
+        with pytest.raises(InputError, match=r"^[^\n]*other has [^\n]*classes"):
+            mmcnb.load(tmp_path / "other")
+    del header["report"]["classes"]
+    write_model(tmp_path / "other", header, arrays)
+    with pytest.raises(InputError, match="no classes"):
+        mmcnb.load(tmp_path / "other")
+
+
+def test_tables_have_the_class_of_each_row(tmp_path, three):
+    X, y = three
+    frame = pd.DataFrame(X, columns=["length", "width"])
+    model = make(n_clusters=50).fit(frame, np.array(["a", "b", "../c"])[y])
+    table = model.label_table(frame)
+    assert table.columns.tolist() == ["length", "width", "class"]
+    assert table["class"].tolist() == model.predict(frame).tolist()
+    model.label_table(frame, tmp_path / "rows.csv")
+    written = pd.read_csv(tmp_path / "rows.csv")
+    assert written["class"].tolist() == model.predict(frame).tolist()
+    model.label_table(frame, f"{tmp_path}/rows/")
+    whole = pd.read_parquet(tmp_path / "rows")
+    found = whole.sort_values(["length", "width"])["class"]
+    assert found.tolist() == table.sort_values(["length", "width"])["class"].tolist()
+    assert len([*(tmp_path / "rows").iterdir()]) == 3
+
+
+@pytest.mark.parametrize("place", ["memory", "store"])
+def test_gaps_are_filled_in_fits_and_predictions(tmp_path, place):
+    X, y = rare(70_000, 700)
+    X[69_000, 1] = np.nan
+    rows = X
+    if place == "store":
+        rows = zarr.create_array(tmp_path / "rows.zarr", data=X, chunks=(30_000, 3))
+    model = make(n_clusters=100, max_rounds=1).fit(rows, y)
+    expected = make(n_clusters=100, max_rounds=1).fit(X, y)
+    assert bits(model, X[:1000]) == bits(expected, X[:1000])
+    assert np.isfinite(model.decision_function(X[68_999:])).all()
 
 
 def test_units_do_not_matter_to_scaled_columns_and_scores_take_weights(data):

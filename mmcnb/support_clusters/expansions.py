@@ -30,7 +30,7 @@ class ExpansionMap:
     Examples
     --------
     >>> import numpy as np
-    >>> from benchmarks.support_cluster_machine.expansions import ExpansionMap
+    >>> from mmcnb.support_clusters.expansions import ExpansionMap
     >>> from mmcnb.features.kernel import Kernel
     >>> expansion = ExpansionMap(Kernel("linear"), np.eye(2), np.array([1.0, -1.0]))
     >>> expansion.block(np.array([[3.0, 1.0], [2.0, 2.0]]), np.float64)

@@ -1,8 +1,9 @@
 """Support cluster machine: a classifier for large data in which one class is rare."""
 
 import os
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,37 +11,42 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from benchmarks.support_cluster_machine.classes import (
+from mmcnb._constraints import Choice, Interval
+from mmcnb.columns.gaps import donors_of_sample
+from mmcnb.columns.treatment import Treatment, treat
+from mmcnb.engine.passes import SAMPLE_ROWS, draw_sample, sample_rows
+from mmcnb.engine.run import Engine
+from mmcnb.engine.sample_weights import read_weights
+from mmcnb.engine.session import Record, Report, connected, tag
+from mmcnb.errors import ClusterWarning, GapsError, InputError, one_line
+from mmcnb.estimators.base import Estimator
+from mmcnb.estimators.given_rows import read_input
+from mmcnb.estimators.kernel_kmeans import KernelKMeans
+from mmcnb.estimators.parameters import POSITIVE, default_kernel, estimator, values_of
+from mmcnb.features.kernel import Kernel
+from mmcnb.features.labelling import CLASS, ClassColumnPass, ColumnPasses
+from mmcnb.features.model import Model
+from mmcnb.features.rules import Hyperplane, Scores, clusters_of, margins_of
+from mmcnb.samples import Samples
+from mmcnb.samples.derived import scaled_matrix
+from mmcnb.samples.matrix import with_short_indices
+from mmcnb.support_clusters.classes import (
     check_class_weight,
     check_counts,
     read_classes,
+    sides_of,
     weight_of_rows,
 )
-from benchmarks.support_cluster_machine.expansions import expanded
-from benchmarks.support_cluster_machine.shrinking import (
+from mmcnb.support_clusters.expansions import expanded
+from mmcnb.support_clusters.shrinking import (
     LANDMARKS,
     PASSES,
     ROWS_A_CLUSTER,
     Shrinking,
     model_of,
 )
-from mmcnb import KernelKMeans
-from mmcnb._constraints import Choice, Interval
-from mmcnb.columns.treatment import treat
-from mmcnb.engine.passes import SAMPLE_ROWS, draw_sample, sample_rows
-from mmcnb.engine.run import Engine
-from mmcnb.engine.sample_weights import read_weights
-from mmcnb.engine.session import Record, connected, tag
-from mmcnb.errors import InputError, one_line
-from mmcnb.estimators.base import Estimator
-from mmcnb.estimators.given_rows import read_input
-from mmcnb.estimators.parameters import POSITIVE, default_kernel, estimator, values_of
-from mmcnb.features.kernel import Kernel
-from mmcnb.features.model import Model
-from mmcnb.features.rules import Hyperplane, Scores, clusters_of, margins_of
-from mmcnb.samples import Samples
-from mmcnb.samples.derived import scaled_matrix
-from mmcnb.samples.matrix import with_short_indices
+from mmcnb.tables.array_table import open_array
+from mmcnb.tables.options import OF_FITS
 
 LEVELS = {"balance": 1.0, "miss-rate": 0.1}  # `python -m benchmarks scm`
 
@@ -72,7 +78,7 @@ class NamedRule:
         """Return class and margin of each row."""
         values = self.decide(rows)
         return {
-            "class": self.classes[clusters_of(values)],
+            CLASS: self.classes[clusters_of(values)],
             "margin": margins_of(values),
         }
 
@@ -161,9 +167,6 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
     wins; the side with fewer rows is the minority. Rows that are not dropped are kept
     in memory once they are 65,536 or fewer, or have 2^25 values or fewer.
 
-    The class is no part of mmcnb, so `mmcnb.load` reads no model of it. Pickle keeps
-    one.
-
     Differs from the paper: SCM-1, SCM-2, SCM-3, SCM-4, SCM-6, SCM-7; see
     docs/differences.
 
@@ -175,10 +178,10 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
 
     Examples
     --------
-    >>> from benchmarks.support_cluster_machine import SupportClusterMachine
+    >>> import mmcnb
     >>> from sklearn.datasets import make_blobs
     >>> X, y = make_blobs([20, 2000], centers=[[0, 0], [4, 4]], random_state=0)
-    >>> model = SupportClusterMachine(random_state=0).fit(X, y)
+    >>> model = mmcnb.SupportClusterMachine(random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.99
     True
     >>> model.history_["negatives"].is_monotonic_decreasing
@@ -208,6 +211,10 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         "representative": Choice(("member", "pseudo-centre")),
         "clustered": Choice(("negatives", "both")),
     }
+    fitted_names = ("gamma", "report")
+    needed_in_report = frozenset({"classes"})
+
+    gamma_: float = field(init=False, repr=False)
 
     @property
     def classes_(self) -> np.ndarray:
@@ -241,61 +248,16 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         """
         self._check_parameters()
         samples = read_input(self, X, reset=True, least_rows=2, element=element)
-        classes, codes = np.unique(read_classes(y, X, samples), return_inverse=True)
-        counts = np.bincount(codes)
-        check_class_weight(self.class_weight, classes)
-        check_counts(classes, counts, self.n_clusters, self.clustered == "both")
+        labels = read_classes(y, X, samples)
         random_state = check_random_state(self.random_state)
-        svms = []
-        ends = []
-        names = classes.tolist()
-        history = list[dict[str, Any]]()
-        with connected(self.engine), self._open_engine(self.n_jobs) as engine:
-            chosen = sample_rows(samples.n_samples, SAMPLE_ROWS, None, random_state)
-            drawn, moments = draw_sample(
-                engine, samples, chosen, moments=self.scale == "standard"
-            )
-            treatment = treat(
-                self.scale,
-                drawn,
-                moments,
-                sources=samples.sources,
-                is_part=chosen.size < samples.n_samples,
-            )
-            scaling = treatment.scaling
-            sample = scaled_matrix(drawn, scaling).astype(np.float64)
-            kernel = default_kernel(self, with_short_indices(sample), None)
-            rows = Model(Hyperplane(np.empty(0), 0.0), scaling=scaling).scaled(samples)
-            clusterer = self._clusterer(kernel, random_state)
-            has_two_classes = classes.size == 2
-            for c in [1] if has_two_classes else range(classes.size):
-                # The smaller side is the positive one.
-                sign = 1 if 2 * counts[c] <= codes.size else -1
-                positive = (codes == c) == (sign > 0)
-                name = names[0] if has_two_classes and sign < 0 else names[c]
-                record = tag(history.append, **{"class": name})
-                weights = weight_of_rows(self.class_weight, classes, codes, positive)
-                shrinking = self._shrinking(
-                    positive, engine, kernel, clusterer, random_state, record
-                )
-                y_of_class = np.where(positive, 1, -1).astype(np.int8)
-                svm, end = shrinking.run(rows, y_of_class, weights)
-                signed = svm._replace(coef=sign * svm.coef, offset=sign * svm.offset)
-                svms.append(signed)
-                ends.append(end)
-        import pandas as pd
-
-        model = model_of(svms, kernel, scaling)
-        self.model_ = replace(model, encoding=samples.encoding)
-        self.gamma_ = kernel.gamma
-        self.history_ = pd.DataFrame(history)
-        self.report_ = {
-            "classes": names,
-            "counts": counts.tolist(),
-            "gamma": kernel.gamma,
-            "support_vectors": self.model_.basis.shape[0],
-            "ends": ends,
-        }
+        before = random_state.get_state()
+        with connected(self.engine):
+            try:
+                self._fit_rows(samples, labels, random_state)
+            except GapsError:
+                random_state.set_state(before)
+                filled = open_array(samples, options=OF_FITS)
+                self._fit_rows(filled, labels, random_state)
         return self
 
     def predict(
@@ -370,24 +332,6 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
                 f"y has values beside classes_ ({one_line(error)}); give classes."
             ) from error
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Refuse to write a model file, as `mmcnb.load` reads none of this class.
-
-        Parameters
-        ----------
-        path : path
-            Nothing is written there.
-
-        Raises
-        ------
-        InputError
-            Always.
-        """
-        raise InputError(
-            f"{type(self).__name__} is not written to {path}; "
-            "keep the model with pickle."
-        )
-
     def _features(
         self, X: Any, element: str | None = None, **_: Any
     ) -> tuple[Samples, Any]:
@@ -397,10 +341,83 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         rows, rule = expanded(self.model_, samples)
         return rows, NamedRule(rule, self.classes_)
 
+    def _column_passes(self, samples: Samples) -> tuple[ColumnPasses, list[str]]:
+        """Return the pass that gives the classes of a table, and their column."""
+        rows, rule = expanded(self.model_, samples)
+        return [(ClassColumnPass(rule, self.classes_), rows)], [CLASS]
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         highest = np.inf if self.stop == "balance" else 1.0
         Interval(0.0, highest, optional=True).check("level", self.level)
+
+    def _fit_rows(
+        self, samples: Samples, labels: np.ndarray, random_state: np.random.RandomState
+    ) -> None:
+        """Train an SVM for each class, and set the fitted attributes."""
+        classes, codes = np.unique(labels, return_inverse=True)
+        counts = np.bincount(codes)
+        check_class_weight(self.class_weight, classes)
+        check_counts(classes, counts, self.n_clusters, self.clustered == "both")
+        svms = []
+        ends = []
+        names = classes.tolist()
+        history = list[dict[str, Any]]()
+        with self._open_engine(self.n_jobs) as engine:
+            drawn, treatment = self._sample(engine, samples, random_state)
+            scaling = treatment.scaling
+            sample = scaled_matrix(drawn, scaling).astype(np.float64)
+            kernel = default_kernel(self, with_short_indices(sample), None)
+            rows = Model(Hyperplane(np.empty(0), 0.0), scaling=scaling).scaled(samples)
+            clusterer = self._clusterer(kernel, random_state)
+            for side in sides_of(names, counts):
+                positive = (codes == side.number) == (side.sign > 0)
+                weights = weight_of_rows(self.class_weight, classes, codes, positive)
+                record = tag(history.append, **{"class": side.name})
+                shrinking = self._shrinking(
+                    positive, engine, kernel, clusterer, random_state, record
+                )
+                y_of_class = np.where(positive, 1, -1).astype(np.int8)
+                svm, end = shrinking.run(rows, y_of_class, weights)
+                svms.append(svm.turned(side.sign))
+                ends.append(end)
+        import pandas as pd
+
+        donors = None
+        if samples.encoding is None and not samples.is_sparse:
+            donors = donors_of_sample(drawn)
+        model = model_of(svms, kernel, scaling)
+        self.model_ = replace(model, encoding=samples.encoding, donors=donors)
+        self.gamma_ = kernel.gamma
+        self.history_ = pd.DataFrame(history)
+        sentences = [*treatment.sentinels, *samples.notes]
+        self.report_ = Report(
+            classes=names,
+            counts=counts.tolist(),
+            gamma=kernel.gamma,
+            support_vectors=self.model_.basis.shape[0],
+            ends=ends,
+            warnings=sentences,
+        )
+        for sentence in sentences:
+            warnings.warn(sentence, ClusterWarning, stacklevel=3)
+
+    def _sample(
+        self, engine: Engine, samples: Samples, random_state: np.random.RandomState
+    ) -> tuple[Any, Treatment]:
+        """Draw rows for the kernel, and return them with the treatment of columns."""
+        chosen = sample_rows(samples.n_samples, SAMPLE_ROWS, None, random_state)
+        drawn, moments = draw_sample(
+            engine, samples, chosen, moments=self.scale == "standard"
+        )
+        treatment = treat(
+            self.scale,
+            drawn,
+            moments,
+            sources=samples.sources,
+            is_part=chosen.size < samples.n_samples,
+        )
+        return drawn, treatment
 
     def _shrinking(
         self,

@@ -8,9 +8,9 @@ import zarr
 from sklearn.metrics.pairwise import pairwise_kernels
 
 import mmcnb
-from benchmarks.support_cluster_machine.pseudo_centres import pseudo_centres
 from mmcnb import InputError
 from mmcnb.stores import create_csr_store, create_dense_store
+from mmcnb.support_clusters.pseudo_centres import pseudo_centres
 
 pytestmark = pytest.mark.slow
 GAUSSIAN = {"kernel": "rbf", "gamma": 0.3}

@@ -2,7 +2,7 @@
 
 import numbers
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import zarr
@@ -15,6 +15,39 @@ from mmcnb.samples import Samples
 from mmcnb.samples.arrays import plain_values
 from mmcnb.samples.zarr import describe, open_node
 from mmcnb.stores.labels import open_class_labels, read_array
+
+
+class Side(NamedTuple):
+    """The rows of a class against the others: the smaller side is the positive one.
+
+    Attributes
+    ----------
+    number : int
+        Number of the class whose decision value is wanted.
+    sign : int
+        +1 where the class itself is the positive side, -1 where the others are.
+    name : object
+        The class that the history names.
+    """
+
+    number: int
+    sign: int
+    name: Any
+
+
+def sides_of(names: list[Any], counts: np.ndarray) -> list[Side]:
+    """Return the sides of each SVM: one for two classes, otherwise one a class."""
+    numbers = range(len(names))
+    if len(names) == 2:
+        numbers = range(1, 2)
+    sides = []
+    for number in numbers:
+        is_minority = 2 * counts[number] <= counts.sum()
+        name = names[number]
+        if len(names) == 2 and not is_minority:
+            name = names[0]
+        sides.append(Side(number, 1 if is_minority else -1, name))
+    return sides
 
 
 def read_classes(y: Any, X: Any, samples: Samples) -> np.ndarray:

@@ -1,0 +1,1 @@
+"""Support cluster machines: classes, rounds, representatives and expansions."""
