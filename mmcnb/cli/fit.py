@@ -32,6 +32,7 @@ OF_ALL = (
     "n_clusters",
     "objective",
     "converged",
+    "n_changed",
     "candidate",
     "kernel",
     "kernel_names",

@@ -32,6 +32,7 @@ WEIGHTED_FIGURES = (
     "sizes",
     "noise",
     "changed",
+    "n_changed",
     "inertia",
     "sample_inertia",
     "one_against_all_objective",
@@ -330,7 +331,7 @@ def rescaled(figures: Mapping[str, Any], unit: float) -> dict[str, Any]:
     if unit == 1:
         return scaled
     for name in WEIGHTED_FIGURES:
-        if name in figures:
+        if figures.get(name) is not None:
             value = np.asarray(figures[name]) * unit
             if value.ndim > 0:
                 scaled[name] = whole_numbers(value.tolist())

@@ -135,6 +135,7 @@ class Estimator(Attributes, BaseEstimator):
         "rho",
         "gamma",
         "converged",
+        "n_changed",
         "report",
     )
     # What a model file must have, beside `fitted_names`.
@@ -966,7 +967,9 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         categories: dict[str, type[Warning]] = {}
         if not result.attributes.get("converged", True):
             limit = f"{self.limit}={getattr(self, self.limit)}"
-            categories[f"{self.unsettled} {limit}; raise it."] = ConvergenceWarning
+            remedy = "raise it or tol" if hasattr(self, "tol") else "raise it"
+            sentence = f"{self.unsettled} {limit}; {remedy}."
+            categories[sentence] = ConvergenceWarning
         for sentence in (
             *result.warnings,
             *session.treatment.sentinels,

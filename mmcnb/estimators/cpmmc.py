@@ -44,6 +44,9 @@ class CPMMC(CuttingPlanes, StreamedClusterer):
         Tolerance of the cutting-plane loop.
     max_rounds : int, default=30
         Most rounds over labels at one C.
+    tol : float, default=5e-4
+        Share of the labels that may change in the last round over all rows, if these
+        are more than the sample; see `SparseKernelMMC`.
     {runtime}
 
     Attributes
@@ -57,7 +60,8 @@ class CPMMC(CuttingPlanes, StreamedClusterer):
         Normal vector of the boundary, on the scaled columns.
     intercept_ : float
         Its offset.
-    objective_, rho_, converged_, history_, report_, n_features_in_, feature_names_in_
+    objective_, rho_, converged_, n_changed_, history_, report_, n_features_in_,
+    feature_names_in_
         As in `SparseKernelMMC`.
 
     See Also

@@ -85,7 +85,13 @@ class CrammerSingerMMC(KernelFunction, StreamedClusterer):
         1/2|W|² - rho + C mean(max(0, rho - m)), where |W|² is the sum over the
         clusters. The margin m is the largest column of `decision_function` minus the
         second.
-    rho_, gamma_, converged_, history_, report_, n_features_in_, feature_names_in_
+    converged_ : bool
+        Whether the last pass of least squares over all rows changed at most 1 % of the
+        labels, and the cutting-plane loop that follows reached eta.
+    n_changed_ : int, float or None
+        Number (or weight) of labels that this pass changed; None in models of 0.3. The
+        widest margin between the clusters, found last, may move some more.
+    rho_, gamma_, history_, report_, n_features_in_, feature_names_in_
         As in `SparseKernelMMC`. Rows of the history for least squares have its
         objective, J. The report has no leave-one-out score.
 

@@ -65,6 +65,9 @@ class KernelCPMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
         Tolerance of the cutting-plane loop.
     max_rounds : int, default=30
         Most rounds over labels at one C.
+    tol : float, default=5e-4
+        Share of the labels that may change in the last round over all rows, if these
+        are more than the 2,000 of the sample; see `SparseKernelMMC`.
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
@@ -73,8 +76,8 @@ class KernelCPMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
 
     Attributes
     ----------
-    labels_, objective_, rho_, gamma_, converged_, history_, report_, n_features_in_,
-    feature_names_in_
+    labels_, objective_, rho_, gamma_, converged_, n_changed_, history_, report_,
+    n_features_in_, feature_names_in_
         As in `SparseKernelMMC`.
 
     Notes

@@ -94,7 +94,10 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         Tolerance of the cutting-plane loop: no constraint is violated by more than xi +
         eta rho.
     max_rounds : int, default=30
-        Most rounds over labels at one C.
+        Most rounds over labels at one C; with more than two clusters at most 5.
+    tol : float, default=5e-4
+        Share of the labels that may change in the last round over all rows, if these
+        are more than the sample; see `SparseKernelMMC`.
     {runtime}
 
     Attributes
@@ -118,8 +121,12 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
     rho_ : float
         Threshold of the margin.
     converged_ : bool
-        Whether the labels no longer changed at the end, and the last cutting-plane loop
+        Whether the last round over all rows changed at most a share ``tol`` of the
+        labels, or none if all rows are in the sample, and its cutting-plane loop
         reached eta.
+    n_changed_ : int, float or None
+        Number of labels that the last round over all rows changed, as in
+        `SparseKernelMMC`.
     history_ : DataFrame
         One row per sweep, as in `SparseKernelMMC`, with the weights of the kernels:
         weight_0, weight_1 ...
@@ -164,7 +171,14 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
     scale: str | None = None
 
     constraints: ClassVar = {"basis": Choice(("landmarks", "exact"))}
-    fitted_names = ("objective", "rho", "kernel_names", "converged", "report")
+    fitted_names = (
+        "objective",
+        "rho",
+        "kernel_names",
+        "converged",
+        "n_changed",
+        "report",
+    )
 
     _depends_on_origin = True  # a kernel of the user may
 

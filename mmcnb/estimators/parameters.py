@@ -134,6 +134,7 @@ class CuttingPlanes:
     min_share: float = 0.1
     eta: float = 0.01
     max_rounds: int = 30
+    tol: float = 0.0005
 
 
 # Parameters that `mmcnb.hinge.sample_search.search_config` takes.

@@ -53,6 +53,7 @@ KINDS: dict[str, Any] = {
     "rho": NUMBER,
     "gamma": (*NUMBER, NOTHING),
     "converged": (bool,),
+    "n_changed": (*NUMBER, NOTHING),
     "number": (dict, NOTHING),
     "trust": (dict, NOTHING),
     "kernel_names": [(str,)],
@@ -233,6 +234,7 @@ def _restore(
     if names is not None:
         names = check_feature_names(names, n_features, f"{path}")
         estimator.feature_names_in_ = np.array(names, dtype=object)
+    header = {"n_changed": None} | header  # files of 0.3 do not have it
     for name in estimator.fitted_names:
         setattr(estimator, f"{name}_", header[name])
     estimator.report_ = Report(estimator.report_)

@@ -80,7 +80,14 @@ class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
         Tolerance of the cutting-plane loop: no constraint is violated by more than xi +
         eta rho.
     max_rounds : int, default=30
-        Most rounds over labels at one C.
+        Most rounds over labels at one C. Over more than 131,072 rows, whose labels a
+        larger sample has refined, there are at most 5, unless ``tol`` is below its
+        default.
+    tol : float, default=5e-4
+        Share of the labels (or of their weight) that may change in the last round over
+        all rows, if these are more than the sample. At 0 the rounds go on until no
+        label changes, as they always do if all rows are in the sample, and with
+        ``basis="paper"``.
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
@@ -101,8 +108,15 @@ class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
     rho_, gamma_ : float
         Threshold of the margin, and the chosen gamma.
     converged_ : bool
-        Whether the labels no longer changed at the end, and the last cutting-plane loop
-        reached eta.
+        Whether the last round over all rows changed at most a share ``tol`` of the
+        labels, and its cutting-plane loop reached eta. If all rows are in the sample,
+        and with ``basis="paper"``, no label may have changed. If labels of more rows
+        were shifted to hold ``min_share``, changes are not counted, and the second such
+        round is the last.
+    n_changed_ : int, float or None
+        Number of labels that the last round over all rows changed; their weight if
+        there are sample weights. If all rows are in the sample, its last round counts.
+        None if changes were not counted, and in models of 0.3.
     history_ : DataFrame
         One row per sweep: stage, start, gamma, C, round, objective, primal, norm, rho,
         violation, planes and changed labels. Further columns count so far: reads of the

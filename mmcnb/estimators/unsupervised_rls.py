@@ -108,7 +108,12 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
     alpha_ : float
         Ridge a row.
     converged_ : bool
-        Whether at most 1 % of the labels changed in the last pass.
+        Whether the last pass changed at most 1 % of the labels. If labels of a larger
+        sample settled, so that there is one pass over all rows, whether the last step
+        on that sample did.
+    n_changed_ : int, float or None
+        Number (or weight) of labels that the last pass over all rows changed. None if
+        there was one pass, which has no labels to compare with, and in models of 0.3.
     history_ : DataFrame
         One row a start on the sample and one a pass: stage, start, round, objective,
         changed labels, and so far: reads, sweeps, bytes, resumed, seconds.
@@ -161,7 +166,7 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
     sizes_of_search = ("sample_size", "n_landmarks")
     limit = "max_passes"
     needs_ridge = True
-    fitted_names = ("objective", "gamma", "alpha", "converged", "report")
+    fitted_names = ("objective", "gamma", "alpha", "converged", "n_changed", "report")
 
     @filling_gaps
     def transform(self, X: object, *, element: str | None = None) -> np.ndarray:

@@ -84,12 +84,15 @@ class CCCPResult:
         cluster would have held too few rows. With more clusters, what is subtracted
         from each score.
     status : {"converged", "stalled", "sweeps", "rounds"}
-        "converged" where the labels no longer changed and the last cutting-plane loop
-        reached its tolerance; otherwise what ended the rounds.
+        "converged" where the last round changed few enough labels and its cutting-plane
+        loop reached its tolerance; otherwise what ended the rounds.
     training_set : TrainingSet
         The features in which the hyperplane is written.
     quantile_steps : int, default=0
         How often the labels had to be shifted into their bounds, on the whole path.
+    changed : float or None, default=None
+        Weight of the rows whose label the last round changed; None if it was not
+        counted, because labels of a stream were shifted.
     """
 
     labels: Labels
@@ -99,6 +102,7 @@ class CCCPResult:
     status: str
     training_set: TrainingSet
     quantile_steps: int = 0
+    changed: float | None = None
 
 
 def path_to(C: float) -> tuple[float, ...]:
@@ -229,6 +233,7 @@ def _rounds(
             status=solution.status if is_last else "rounds",
             training_set=training_set,
             quantile_steps=quantile_steps,
+            changed=step.changed if step.counted else None,
         )
         if is_last:
             break

@@ -482,7 +482,8 @@ def fit_multiclass(
     converged = labelled.settled and solution.status == "converged"
     return replace(
         result,
-        attributes=result.attributes | {"gamma": gamma, "converged": converged},
+        attributes=result.attributes
+        | {"gamma": gamma, "converged": converged, "n_changed": labelled.n_changed},
         report=result.report
         | {"gamma": gamma, "sample_objective": float(best.objective)},
     )

@@ -30,7 +30,7 @@ from mmcnb.hinge.multiclass import ROUNDS, MulticlassTrainingSet, multiclass_res
 from mmcnb.hinge.qp import PlaneSolution, Threshold, solve_kernel_planes
 from mmcnb.hinge.sample_search import TIE, KernelFeatures, RestartResult, SearchConfig
 from mmcnb.hinge.training_set import TrainingSet
-from mmcnb.hinge.two_clusters import refined
+from mmcnb.hinge.two_clusters import changed_labels, refined
 from mmcnb.least_squares.all_rows import relative_weights
 from mmcnb.least_squares.objective import Bounds
 from mmcnb.least_squares.partition import (
@@ -319,6 +319,7 @@ def fit_clusters(
     random = restart.random_solution(GivenLabels(labels))
     fitted = {
         "converged": state.status == "converged",
+        "n_changed": changed_labels(session, state),
         "kernel_names": kernel_names(sample.kernels),
     }
     result = multiclass_result(

@@ -41,8 +41,8 @@ COLD_STARTS = 2  # of mixed starts, before two partitions by least squares
 WARM_LEAD = 0.025  # of the score, by which a partition by least squares has to lead
 WARM_C = 2.0  # where a start by least squares enters the path; coin flips need C near 1
 CLEAN_SCORE = 0.06  # leave-one-out score up to which a partition counts as real
-# Share of the labels that may change in the last round after the sample: `python -m
-# benchmarks engine`.
+# Share of the labels that may change in the last round after the sample, by default:
+# `python -m benchmarks engine`.
 STILL_SHARE = 5e-4
 FINAL_ROUNDS = 5  # on all rows after a larger sample, whose labels change little
 
@@ -169,6 +169,9 @@ class SearchConfig:
         Number of starts.
     separable : bool, default=True
         Whether to reject fits whose margin is 0.
+    tol : float, default=5e-4
+        Share of the labels that may change in the last round on more rows than the
+        sample.
     """
 
     path: tuple[float, ...]
@@ -180,6 +183,7 @@ class SearchConfig:
     init: str = "mixed"
     n_init: int = 6
     separable: bool = True
+    tol: float = STILL_SHARE
 
     def objective(self, candidate: KernelFeatures) -> Objective:
         """Return what is minimised under a kernel."""
@@ -370,9 +374,10 @@ class RestartResult:
         training_set = working_set.training_set
         limits = self.config.limits
         max_rounds = limits.max_rounds
-        if larger_sample(training_set.n_samples):
+        # After a larger sample labels change little; a lower tol asks for more rounds.
+        if larger_sample(training_set.n_samples) and self.config.tol >= STILL_SHARE:
             max_rounds = min(FINAL_ROUNDS, max_rounds)
-        still = STILL_SHARE * training_set.total_weight
+        still = self.config.tol * training_set.total_weight
         limits = replace(limits, changed=still, max_rounds=max_rounds)
         record = tag(record, stage=stage, gamma=self.gamma)
         budget = SweepBudget(max_sweeps)

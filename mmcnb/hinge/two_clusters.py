@@ -225,6 +225,7 @@ def result_of(
             "rho": solution.quadratic.rho,
             "objective": solution.value(statistics.hinge),
             "converged": state.status == "converged",
+            "n_changed": changed_labels(session, state),
             **attributes,
         },
         report=report,
@@ -232,6 +233,21 @@ def result_of(
         warnings=small,
         quiet=small,
     )
+
+
+def changed_labels(session: FitSession, state: CCCPResult) -> float | None:
+    """Return how many labels the last round changed, or their weight.
+
+    None if they were not counted.
+    """
+    if state.changed is None:
+        return None
+    total: float = session.samples.n_samples
+    if session.weights is not None:
+        total = float(session.weights.sum())
+    # Weights of several kernels are relative.
+    share = state.changed / state.training_set.total_weight
+    return whole_numbers([round(share * total, 6)])[0]
 
 
 def separation(

@@ -14,7 +14,7 @@ import numpy as np
 
 from mmcnb.engine.passes import SAMPLE_ROWS, Block, Sums
 from mmcnb.engine.run import Engine
-from mmcnb.engine.session import Record
+from mmcnb.engine.session import Record, whole_numbers
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.labelling import (
     ClustersPass,
@@ -151,6 +151,9 @@ class LabelledRows:
     kept : list or None, default=None
         What the last pass has kept of the labels; None where it kept none, or its
         clusters were in another order.
+    changed : float or None, default=None
+        Weight of the rows whose label the last pass changed; None where it compared
+        none.
     """
 
     rule: Any
@@ -160,6 +163,14 @@ class LabelledRows:
     multipliers: np.ndarray
     settled: bool = False
     kept: Sums | None = None
+    changed: float | None = None
+
+    @property
+    def n_changed(self) -> float | None:
+        """How many labels the last pass changed, or their weight; None if unknown."""
+        if self.changed is None:
+            return None
+        return whole_numbers([round(self.changed, 6)])[0]
 
     @property
     def mean_objective(self) -> float:
@@ -290,6 +301,7 @@ class LabelSteps:
             multipliers=multipliers[order],
             settled=settled,
             kept=labels_in_order(self.engine, labels, order),
+            changed=None if compared is None else changed,
         )
         self.record(
             {

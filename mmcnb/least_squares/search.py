@@ -281,6 +281,7 @@ def _result(
             "gamma": gamma,
             "alpha": config.alpha,
             "converged": labelled.settled,
+            "n_changed": labelled.n_changed,
         },
         report={
             "sizes": whole_numbers(labelled.sizes.tolist()),

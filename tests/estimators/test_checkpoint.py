@@ -217,6 +217,7 @@ OTHER = {
     "scale": "standard",
     "eta": 0.3,
     "max_rounds": 1,
+    "tol": 0.25,
     "degree": 2,
     "coef0": 0.2,
     "random_state": 5,
