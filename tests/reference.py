@@ -52,6 +52,57 @@ def polynomial_kernel_block(X, B, gamma, coef0, degree):
     return K
 
 
+def basis_fixed_point_sums(X, z, b, gamma):
+    """Wu & Zhang, eq. (47): numerator and denominator."""
+    weights = z * rbf_kernel_block(X, b[None], gamma)[:, 0]
+    total = np.zeros(X.shape[1])
+    for x, weight in zip(X, weights, strict=True):
+        total = total + weight * x.astype(float)
+    return total, sum(weights)
+
+
+def centred_kernel_block(K, row_means, column_means, mean):
+    return K - np.add.outer(row_means, column_means) + mean
+
+
+def cone_step(grams, multipliers, weights):
+    """Return weights as the lengths of the normal vectors to the power 2/3."""
+    q = np.array([multipliers @ gram @ multipliers for gram in grams])
+    lengths = weights * np.sqrt(q)
+    better = lengths ** (2 / 3)
+    gap = 1 - weights @ q / np.linalg.norm(q)
+    return better / np.linalg.norm(better), gap
+
+
+def hinge_loss_sums(f, y, weights, rho):
+    losses = [max(0, rho - sign * value) for sign, value in zip(y, f, strict=True)]
+    return np.dot(weights, losses), sum(weights)
+
+
+def ramp_loss_sums(f, y, weights, rho, most):
+    """Return the difference of two hinge losses: Collobert et al. (2006)."""
+    loss, weight = hinge_loss_sums(f, y, weights, rho)
+    return loss - hinge_loss_sums(f, y, weights, rho - most)[0], weight
+
+
+def kmeans_plusplus_rows(X, weights, uniforms):
+    """Draw rows by weight, then by weight times the squared distance to the nearest."""
+    X = X.astype(float)
+    masses = weights
+    drawn = []
+    for uniform in uniforms:
+        if not masses.sum() > 0:
+            break
+        shares = np.cumsum(masses) / masses.sum()
+        drawn.append(int(np.searchsorted(shares, uniform, side="right")))
+        masses = [
+            weight * min(((x - X[i]) ** 2).sum() for i in drawn)
+            for x, weight in zip(X, weights, strict=True)
+        ]
+        masses = np.array(masses)
+    return np.array(drawn)
+
+
 def decision_values(F, coef, offset):
     return np.array(
         [sum(float(row[j]) * coef[j] for j in range(len(row))) + offset for row in F]
@@ -453,6 +504,14 @@ def two_cluster_loss(R, y):
     return 1 - sum(
         y[i] * y[j] * R[i, j] for i in range(len(y)) for j in range(len(y))
     ) / len(y)
+
+
+def flip_labels(M, matrix, y, product, flips):
+    """Return the change of y'Ry from scratch, the new labels, their product with M."""
+    R = M if matrix else M @ M.T
+    turned = y.astype(float)
+    turned[flips] *= -1
+    return turned @ R @ turned - y @ R @ y, turned, turned @ M
 
 
 def evolve_labels(R, population, limit, n_offspring, generations, patience, seed):

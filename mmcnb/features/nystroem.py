@@ -48,9 +48,8 @@ def normalization_of(
             "kernel values overflow or underflow; "
             "scale the columns, as scale='standard' does."
         )
-    values, vectors = np.linalg.eigh(gram)
-    keep = values > tolerance * values[-1]
-    return np.ascontiguousarray(vectors[:, keep] / np.sqrt(values[keep]))
+    # Its code as plain Python: NumPy's eigh needs no compilation.
+    return kernels.nystroem_map.py_func(gram, tolerance)
 
 
 @dataclass(frozen=True)

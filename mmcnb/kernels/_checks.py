@@ -22,8 +22,8 @@ from mmcnb.errors import InputError, shown
 
 FLOATS = "float32 or float64"
 INTEGERS = "int32 or int64"
-MAY_BE_EMPTY = {"rows", "stored"}
-AXES = {1: ("values",), 2: ("rows", "columns")}
+MAY_BE_EMPTY = {"flips", "rows", "stored"}
+AXES = {1: ("values",), 2: ("rows", "columns"), 3: ("matrices", "rows", "columns")}
 LARGEST = 2**63 - 1
 RAISES = """Raises
 ------

@@ -15,7 +15,7 @@ import numpy as np
 
 from mmcnb._numba import VECTORISED, njit
 from mmcnb.errors import InputError
-from mmcnb.kernels._checks import Array, Flag, Signs, Whole, takes
+from mmcnb.kernels._checks import INTEGERS, Array, Flag, FromZero, Signs, Whole, takes
 
 DIGITS = 10  # to which a fitness must differ to be better
 # SplitMix64: the step of the state, the multipliers and the shifts.
@@ -28,12 +28,16 @@ SHIFT_31 = np.uint64(31)
 SHIFT_11 = np.uint64(11)
 
 
-def _check_population(arguments):
+def _check_form(arguments):
     rows, columns = arguments["M"].shape
     if arguments["matrix"] and rows != columns:
         raise InputError(
             f"M has {columns} columns; a matrix R needs as many as it has rows, {rows}."
         )
+
+
+def _check_population(arguments):
+    _check_form(arguments)
     excess = np.abs(arguments["population"].sum(axis=1, dtype=np.int64)).max()
     limit = arguments["limit"]
     if excess > limit:
@@ -41,6 +45,14 @@ def _check_population(arguments):
             f"limit={limit} is below {excess}, the sum of a parent's labels; "
             "give at least that."
         )
+
+
+def _check_flips(arguments):
+    _check_form(arguments)
+    rows, counts = np.unique(arguments["flips"], return_counts=True)
+    if (counts > 1).any():
+        row = rows[counts > 1][0]
+        raise InputError(f"flips has {row} more than once; give different rows.")
 
 
 @njit()
@@ -96,6 +108,64 @@ def _flip(M, matrix, y, product, flips, step, scratch):
         _add_scaled(scratch, M[i], -2.0 * sign)
     y[i] = -y[i]
     return change
+
+
+@njit()
+@takes(
+    _check_flips,
+    M=Array("(n, r)", "float64"),
+    matrix=Flag(),
+    y=Signs("(n,)", "int8"),
+    product=Array("(r,)", "float64"),
+    flips=FromZero("(flips,)", INTEGERS, below="n"),
+)
+def flip_labels(M, matrix, y, product, flips):
+    """Flip some labels and update y'Ry, by Gieseke et al., Theorems 1 and 2.
+
+    Flipping s labels costs O(s²) with R (Theorem 1) or O(s r) with features
+    (Theorem 2), and O(s r) more for the new product. The fitness 1 - y'Ry/n falls by
+    ``change / n``.
+
+    Parameters
+    ----------
+    M : ndarray of shape (n, r), float64
+        R, symmetric, of r = n columns, or features Z with R = ZZ'.
+    matrix : bool
+        Whether M is R itself.
+    y : ndarray of shape (n,), int8, -1 or +1
+        Labels -1 or +1.
+    product : ndarray of shape (r,), float64
+        ``y @ M``.
+    flips : ndarray of shape (flips,), int32 or int64, in [0, n)
+        The rows whose labels are flipped, all different.
+
+    Returns
+    -------
+    change : float
+        What y'Ry gains.
+    y : ndarray of shape (n,), int8
+        The new labels.
+    product : ndarray of shape (r,), float64
+        Their product with M.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import flip_labels
+    >>> Z, y = np.array([[1.0], [2.0]]), np.array([1, -1], np.int8)
+    >>> change, y, product = flip_labels(Z, False, y, y @ Z, np.array([1]))
+    >>> change, y.tolist(), product.tolist()
+    (8.0, [1, 1], [3.0])
+    """
+    y = y.copy()
+    product = product.copy()
+    scratch = product.copy()
+    change = 0.0
+    for step in range(flips.shape[0]):
+        change += _flip(M, matrix, y, product, flips, step, scratch)
+    for i in flips:
+        _add_scaled(product, M[i], 2.0 * y[i])
+    return change, y, product
 
 
 @njit()

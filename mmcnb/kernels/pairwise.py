@@ -132,6 +132,7 @@ def _exp_distances(products, scale, x_norms, b_norms, out):
 
 
 @njit(fastmath=VECTORISED)
+@takes(X=Array("(rows, d)", FLOATS))
 def squared_norms(X):
     """Compute the squared Euclidean norm of each row.
 
@@ -276,6 +277,8 @@ def _csr_products(data, indices, start, stop, B_T, products):
             products[j] += x0 * b0[j]
 
 
+@njit()
+@takes(B=Array("(p, d)", FLOATS))
 def column_tiles(B):
     """Arrange the basis as `rbf_kernel_block_csr_into` reads it.
 
@@ -303,17 +306,16 @@ def column_tiles(B):
            [0., 0., 1., 0.]], dtype=float32)
     """
     p, d = B.shape
-    n_tiles = math.ceil(p / SIMD_WIDTH)
+    n_tiles = (p + SIMD_WIDTH - 1) // SIMD_WIDTH
     size = n_tiles * d * SIMD_WIDTH
     memory = np.zeros(size + CACHE_LINE, np.float32)
     # No register crosses a line of the cache.
     first = -(memory.ctypes.data // memory.itemsize) % CACHE_LINE
     tiles = memory[first : first + size].reshape(n_tiles, d, SIMD_WIDTH)
-    for t, tile in enumerate(tiles):
-        start = t * SIMD_WIDTH
-        part = B[start : start + SIMD_WIDTH]
-        with np.errstate(over="ignore"):
-            tile[:, : len(part)] = part.T
+    for k in range(p):
+        tile = tiles[k // SIMD_WIDTH]
+        for j in range(d):
+            tile[j, k % SIMD_WIDTH] = np.float32(B[k, j])
     return tiles
 
 
@@ -514,3 +516,112 @@ def polynomial_kernel_block_csr_into(
     for i in range(indptr.size - 1):
         _csr_products(data, indices, indptr[i], indptr[i + 1], B_T, products[0])
         _power(products, gamma, coef0, degree, out[i : i + 1])
+
+
+# -- sums for a basis vector -----------------------------------------------------------
+
+
+@njit()
+@takes(
+    X=Rows("(rows, d)", FLOATS),
+    z=Array("(rows,)", "float64"),
+    b=Array("(d,)", "float64"),
+    gamma=Number(least=0),
+)
+def basis_fixed_point_sums(X, z, b, gamma):
+    """Sum numerator and denominator of the fixed point for a basis vector.
+
+    A basis vector b of the mean Ψ = 1/n Σ z_i φ(x_i) moves to numerator / denominator:
+    Wu & Zhang, eq. (47). For eq. (46), which fits what earlier vectors b_j with
+    coefficients β_j leave of the mean, call the routine once more with the vectors as
+    rows and -n β as z, and add what it returns. Signs in z are mixed, so that the
+    denominator can vanish.
+
+    Parameters
+    ----------
+    X : ndarray of shape (rows, d), float32 or float64, or rows in CSR form
+        A block of rows.
+    z : ndarray of shape (rows,), float64
+        Their coefficients in Ψ, of either sign.
+    b : ndarray of shape (d,), float64
+        The basis vector now.
+    gamma : float, at least 0
+        1/(2 sigma²), at least 0.
+
+    Returns
+    -------
+    numerator : ndarray of shape (d,), float64
+        Sum of z_i K(x_i, b) x_i.
+    denominator : float
+        Sum of z_i K(x_i, b), which is n <Ψ, φ(b)>: the right side of eq. (49).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import basis_fixed_point_sums
+    >>> X, b = np.array([[1.0, 0.0], [3.0, 0.0]]), np.array([2.0, 0.0])
+    >>> numerator, denominator = basis_fixed_point_sums(X, np.ones(2), b, 0.5)
+    >>> numerator / denominator
+    array([2., 0.])
+    """
+    basis = b.reshape(1, -1)
+    value = np.empty(1)
+    numerator = np.zeros(b.shape[0])
+    denominator = 0.0
+    for i in range(X.shape[0]):
+        _rbf_by_differences(X[i], basis, gamma, value)
+        weight = z[i] * value[0]
+        denominator += weight
+        for j in range(b.shape[0]):
+            numerator[j] += weight * X[i, j]
+    return numerator, denominator
+
+
+@njit()
+def basis_fixed_point_sums_csr(data, indices, indptr, z, b, gamma):
+    """Sum both parts of the fixed point on CSR rows: twin of `basis_fixed_point_sums`.
+
+    Parameters
+    ----------
+    data : ndarray of shape (stored,), float32 or float64
+        Values of the rows in CSR form, row after row.
+    indices : ndarray of shape (stored,), int32 or int64, in [0, d)
+        Their columns, in any order, none twice in a row.
+    indptr : ndarray of shape (rows + 1,), int32 or int64, rising
+        Where each row starts in ``data``, and where the last one ends.
+    z : ndarray of shape (rows,), float64
+    b : ndarray of shape (d,), float64
+    gamma : float, at least 0
+        As in `basis_fixed_point_sums`.
+
+    Returns
+    -------
+    numerator, denominator
+        As in `basis_fixed_point_sums`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels.unchecked import basis_fixed_point_sums_csr
+    >>> rows = np.array([1.0, 3.0]), np.array([0, 0]), np.array([0, 1, 2])
+    >>> b = np.array([2.0, 0.0])
+    >>> numerator, denominator = basis_fixed_point_sums_csr(*rows, np.ones(2), b, 0.5)
+    >>> numerator / denominator
+    array([2., 0.])
+    """
+    b_norm = squared_norms(b.reshape(1, -1))[0]
+    numerator = np.zeros(b.shape[0])
+    denominator = 0.0
+    for i in range(indptr.shape[0] - 1):
+        distance = b_norm
+        for s in range(indptr[i], indptr[i + 1]):
+            value = np.float64(data[s])
+            distance += value * (value - 2.0 * b[indices[s]])
+        # Written so that NaN stays NaN.
+        if distance < 0.0:
+            distance = 0.0
+        weight = z[i] * math.exp(-gamma * distance)
+        denominator += weight
+        for s in range(indptr[i], indptr[i + 1]):
+            numerator[indices[s]] += weight * data[s]
+    return numerator, denominator

@@ -11,26 +11,36 @@ from typing import Any
 
 # The module of each routine that `mmcnb.kernels` has.
 PUBLIC = {
+    "basis_fixed_point_sums": "pairwise",
+    "centre_kernel_block_into": "landmarks",
     "cluster_row_sums": "moves",
     "cluster_scores": "runner_up",
+    "column_tiles": "pairwise",
+    "cone_step": "cone",
     "decision_values": "cutting_plane",
     "evolve_labels": "evolution",
+    "flip_labels": "evolution",
+    "hinge_loss_sums": "losses",
+    "kmeans_plusplus_rows": "landmarks",
     "most_violated_constraint": "cutting_plane",
     "most_violated_runner_ups": "runner_up",
     "nearest_nodes_into": "neighbours",
     "node_shares_into": "neighbours",
+    "nystroem_map": "landmarks",
     "plane_qp": "cutting_plane",
     "plane_sums": "planes",
     "polynomial_kernel_block_into": "pairwise",
+    "ramp_loss_sums": "losses",
     "rbf_kernel_block_into": "pairwise",
     "shake": "moves",
     "size_multipliers": "sizes",
+    "squared_norms": "pairwise",
     "steepest_moves": "moves",
     "stochastic_moves": "moves",
 }
 ROUTINES = PUBLIC | {
+    "basis_fixed_point_sums_csr": "pairwise",
     "calibrated_weights": "neighbours",
-    "column_tiles": "pairwise",
     "count_idle": "cutting_plane",
     "decision_values_csr": "cutting_plane",
     "fill_gaps": "gaps",
@@ -40,7 +50,6 @@ ROUTINES = PUBLIC | {
     "polynomial_kernel_block_csr_into": "pairwise",
     "rbf_kernel_block_csr_into": "pairwise",
     "sample_subproblem": "cutting_plane",
-    "squared_norms": "pairwise",
     "stalls": "cutting_plane",
 }
 # Named tuples that routines take and return.

@@ -65,6 +65,14 @@ def rows_with_gaps(rng, n_rows, n_columns, n_donors):
     }
 
 
+def flipped(features, matrix, rng):
+    """Return arguments of `flip_labels`: half of the labels are flipped."""
+    n = len(features)
+    M = features @ features.T if matrix else features
+    y = rng.permutation(np.tile([-1, 1], n // 2)).astype(np.int8)
+    return {"M": M, "y": y, "product": y @ M, "flips": rng.permutation(n)[: n // 2]}
+
+
 def good_arguments(name, seed=0, dtype="float64", sparse=False):
     """Arguments by name, of random sizes; the rows in CSR form on demand."""
     rng = np.random.default_rng(seed)
@@ -139,11 +147,32 @@ def good_arguments(name, seed=0, dtype="float64", sparse=False):
         "lowers": (1 - 2 * flag)
         * np.r_[rng.random(3), np.ones(26 + r)],  # around the 30 that are compared
     }
+    rng_of_own = np.random.default_rng(seed)
     own = {
+        "basis_fixed_point_sums": {
+            "z": signs * weights,
+            "b": B[0].astype(float),
+        },
+        "centre_kernel_block_into": {
+            "K": rng_of_own.standard_normal((rows, p)).astype(dtype),
+            "row_means": rng_of_own.random(rows),
+            "column_means": rng_of_own.random(p),
+            "mean": 0.3,
+        },
         "cluster_scores": {
             "coef": rng.standard_normal((k, d)),
             "offset": rng.standard_normal(k),
         },
+        "cone_step": {
+            "grams": np.stack([P @ P.T, np.eye(planes), 2 * P @ P.T]),
+            "multipliers": rng_of_own.random(planes),
+            "weights": np.array([0.6, 0.0, 0.8]),
+        },
+        "flip_labels": flipped(features, flag, rng_of_own),
+        "hinge_loss_sums": {"f": 2 * rng_of_own.standard_normal(rows)},
+        "kmeans_plusplus_rows": {"uniforms": rng_of_own.random(r)},
+        "nystroem_map": {"tolerance": 1e-6},
+        "ramp_loss_sums": {"f": 2 * rng_of_own.standard_normal(rows), "most": 1.3},
         "fill_gaps": rows_with_gaps(rng, rows, d, 3 * p),
         "nearest_centres_into": {"numbers": np.zeros(rows, np.int64)},
         "node_shares_into": {
@@ -190,6 +219,7 @@ TWINS = {
     if hasattr(reference, name)
 } | {
     "calibrated_weights": reference_graph.calibrated_weights,
+    "centre_kernel_block_into": lambda *a: reference.centred_kernel_block(*a[:-1]),
     "column_tiles": lambda B: reference.column_tiles(B).astype(np.float32),
     "count_idle": lambda *a: reference.count_idle(*a)[::-1],
     "evolve_labels": lambda M, matrix, *a: reference.evolve_labels(
@@ -202,6 +232,9 @@ TWINS = {
         reference_graph.nearest_nodes(X, nodes, starts, probes, numbers.shape[1])
     ),
     "node_shares_into": lambda *a: reference_graph.node_shares(*a[:3], a[3].shape[1]),
+    "nystroem_map": lambda gram, tolerance: np.linalg.pinv(
+        gram, rcond=tolerance, hermitian=True
+    ),
     "polynomial_kernel_block_into": lambda *a: reference.polynomial_kernel_block(
         *a[:-1]
     ),

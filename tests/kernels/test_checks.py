@@ -19,6 +19,7 @@ from mmcnb.samples import CSRBlock
 from tests.kernels.arguments import BY_ROWS, good_arguments, written
 
 NINES = np.full(4, 9)
+ONES = np.ones(4, np.int8)
 CSR_TYPES = {
     "data": "of shape (stored,)",
     "indices": "of shape (stored,), in [0, columns)",
@@ -285,6 +286,21 @@ def test_rows_may_be_a_sparse_array_of_scipys():
             "evolve_labels",
             "^limit=2 is below 3",
             (np.eye(3), True, np.ones((1, 3), np.int8), 2, 1, 1, 1, 0),
+        ),
+        (
+            "flip_labels",
+            r"^M has 2 columns; .* 4\.$",
+            (np.ones((4, 2)), True, ONES, np.ones(2), np.array([0])),
+        ),
+        (
+            "flip_labels",
+            "^flips has 1 more than once",
+            (np.eye(4), True, ONES, np.ones(4), np.array([1, 1])),
+        ),
+        (
+            "nystroem_map",
+            "^gram has values that are not finite",
+            (np.full((2, 2), np.inf), 0.0),
         ),
         (
             "size_multipliers",

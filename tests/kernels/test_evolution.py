@@ -26,6 +26,23 @@ def make_population(mu, n):
 
 
 @pytest.mark.parametrize("form", [0, 1])
+@pytest.mark.parametrize("flips", [[], [3], [5, 0, 7], list(range(12))])
+def test_flips_change_the_fitness_as_from_scratch(form, flips):
+    M, matrix = make_forms(12)[form]
+    R = make_smoother(12)
+    y = make_population(1, 12)[0]
+    change, turned, product = kernels.flip_labels(
+        M, matrix, y, y @ M, np.array(flips, np.int64)
+    )
+    expected = y.copy()
+    expected[flips] *= -1
+    np.testing.assert_array_equal(turned, expected)
+    np.testing.assert_allclose(product, expected @ M, atol=1e-12)
+    fitness = reference.two_cluster_loss(R, y) - change / 12
+    assert reference.two_cluster_loss(R, expected) == pytest.approx(fitness, abs=1e-12)
+
+
+@pytest.mark.parametrize("form", [0, 1])
 @pytest.mark.parametrize(
     ("n", "mu", "nu", "limit"), [(4, 1, 1, 0), (14, 3, 2, 2), (14, 2, 5, 14)]
 )

@@ -41,6 +41,9 @@ CHECKPOINT = "tests/engine/test_checkpoint.py tests/estimators/test_checkpoint.p
 WRITING = "tests/samples/test_write.py tests/samples/test_metadata.py tests/samples/test_chunk_files.py"
 TESTS = {
     "mmcnb.kernels._checks": "tests/kernels/test_checks.py",
+    "mmcnb.kernels.cone": f"tests/kernels/test_own_code.py {TWINS}",
+    "mmcnb.kernels.landmarks": f"tests/kernels/test_landmarks.py {TWINS}",
+    "mmcnb.kernels.losses": TWINS,
     "mmcnb.kernels.evolution": f"tests/kernels/test_evolution.py {TWINS}",
     "mmcnb.kernels.pairwise": f"tests/kernels/test_pairwise.py {TWINS}",
     "mmcnb.kernels.moves": f"tests/kernels/test_moves.py {TWINS}",

@@ -1,0 +1,96 @@
+"""Sums of losses over the rows of a block, for given decision values and labels."""
+
+from mmcnb._numba import njit
+from mmcnb.kernels._checks import Array, FromZero, Number, Signs, takes
+
+DECISIONS = {
+    "f": Array("(rows,)", "float64"),
+    "y": Signs("(rows,)", "int8"),
+    "weights": FromZero("(rows,)", "float64"),
+    "rho": Number(),
+}
+
+
+@njit()
+@takes(**DECISIONS)
+def hinge_loss_sums(f, y, weights, rho):
+    """Sum the hinge loss max(0, rho - y f) of a block of rows.
+
+    It is the slack of a row in the margin problem with fixed labels. With y the signs
+    of f it is the loss of unlabelled rows, max(0, rho - abs(f)).
+
+    Parameters
+    ----------
+    f : ndarray of shape (rows,), float64
+        Decision values.
+    y : ndarray of shape (rows,), int8, -1 or +1
+        Labels.
+    weights : ndarray of shape (rows,), float64, at least 0
+        Sample weights.
+    rho : float
+        The threshold of the margin: 1, or that of the adaptive form.
+
+    Returns
+    -------
+    loss : float
+        Weighted sum of the losses.
+    weight : float
+        Sum of the weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import hinge_loss_sums
+    >>> f, y = np.array([0.5, -2.0, -3.0]), np.array([1, -1, 1], np.int8)
+    >>> hinge_loss_sums(f, y, np.ones(3), 1.0)
+    (4.5, 3.0)
+    """
+    loss = 0.0
+    weight = 0.0
+    for i in range(f.shape[0]):
+        loss += weights[i] * max(0.0, rho - y[i] * f[i])
+        weight += weights[i]
+    return loss, weight
+
+
+@njit()
+@takes(**DECISIONS, most=Number(least=0))
+def ramp_loss_sums(f, y, weights, rho, most):
+    """Sum the ramp loss min(most, max(0, rho - y f)) of a block of rows.
+
+    The hinge loss with a bound: a row far on the wrong side costs no more than others.
+
+    Parameters
+    ----------
+    f : ndarray of shape (rows,), float64
+        Decision values.
+    y : ndarray of shape (rows,), int8, -1 or +1
+        Labels.
+    weights : ndarray of shape (rows,), float64, at least 0
+        Sample weights.
+    rho : float
+        The threshold of the margin.
+    most : float, at least 0
+        Largest loss of a row; 2 rho makes it symmetric about f = 0.
+
+    Returns
+    -------
+    loss : float
+        Weighted sum of the losses.
+    weight : float
+        Sum of the weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import ramp_loss_sums
+    >>> f, y = np.array([0.5, -2.0, -3.0]), np.array([1, -1, 1], np.int8)
+    >>> ramp_loss_sums(f, y, np.ones(3), 1.0, 2.0)
+    (2.5, 3.0)
+    """
+    loss = 0.0
+    weight = 0.0
+    for i in range(f.shape[0]):
+        loss += weights[i] * min(most, max(0.0, rho - y[i] * f[i]))
+        weight += weights[i]
+    return loss, weight
