@@ -12,6 +12,7 @@ from tests.hinge.test_socp import CASES, kernel_planes
 from tests.kernels.arguments import good_arguments
 from tests.kernels.test_twins import copied
 
+pytestmark = pytest.mark.slow
 STEPS = 200
 GAP = 1e-13
 
