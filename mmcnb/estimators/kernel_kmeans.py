@@ -184,7 +184,8 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
         needs = landmark_needs(rows, p, size)
         landmark_values = 2 * size * p
         # Scores of the sample or of blocks, and sums that wait.
-        cluster_values = k * (max(size, BLOCKS * BLOCK_ROWS) + BLOCKS * p)
+        scored_rows = max(size, min(rows.n_samples, BLOCKS * BLOCK_ROWS))
+        cluster_values = k * (scored_rows + BLOCKS * p)
         own_bytes = 8.0 * (landmark_values + cluster_values)
         return replace(
             needs,

@@ -4,20 +4,22 @@ import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mmcnb._config import resolve_memory_limit
 from mmcnb._constraints import Choice, Interval
 from mmcnb.columns.gaps import donors_of_sample
 from mmcnb.columns.treatment import Treatment, treat
 from mmcnb.engine.passes import SAMPLE_ROWS, draw_sample, sample_rows
+from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, threads_of_pass
 from mmcnb.engine.run import Engine
 from mmcnb.engine.sample_weights import read_weights
-from mmcnb.engine.session import Record, Report, connected, tag
+from mmcnb.engine.session import Report, connected, tag
 from mmcnb.errors import ClusterWarning, GapsError, InputError, one_line
 from mmcnb.estimators.base import Estimator
 from mmcnb.estimators.given_rows import read_input
@@ -30,25 +32,49 @@ from mmcnb.features.rules import Hyperplane, Scores, clusters_of, margins_of
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import scaled_matrix
 from mmcnb.samples.matrix import with_short_indices
+from mmcnb.support_clusters.active import ActiveSet
 from mmcnb.support_clusters.classes import (
+    Classes,
     check_class_weight,
     check_counts,
     read_classes,
     sides_of,
-    weight_of_rows,
+    weights_of_classes,
 )
-from mmcnb.support_clusters.expansions import expanded
+from mmcnb.support_clusters.expansions import TILE, expanded
 from mmcnb.support_clusters.shrinking import (
     LANDMARKS,
     PASSES,
     ROWS_A_CLUSTER,
+    STATE_BYTES,
+    Caches,
     Shrinking,
+    caches_within,
     model_of,
 )
 from mmcnb.tables.array_table import open_array
 from mmcnb.tables.options import OF_FITS
 
+# More minority rows are clustered by default, as the time of an SVM grows faster than
+# its rows.
+MOST_MINORITY = 2000
+TRAINING_BYTES = 16 * 2**20  # rows of an SVM, their copies, and its support vectors
 LEVELS = {"balance": 1.0, "miss-rate": 0.1}  # `python -m benchmarks scm`
+
+
+class Memory(NamedTuple):
+    """How a memory limit is used.
+
+    Attributes
+    ----------
+    threads : int
+        Threads of the passes.
+    caches : Caches
+        What the rounds cache.
+    """
+
+    threads: int
+    caches: Caches
 
 
 @dataclass(frozen=True)
@@ -127,10 +153,11 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         mean in feature space, eq. (10). Rows near means lie closer together than all
         rows, so that if classes overlap the boundary of an SVM on them is too narrow.
         Drawn rows keep the variance.
-    clustered : {"negatives", "both"}, default="negatives"
+    clustered : {"auto", "negatives", "both"}, default="auto"
         "both" also clusters the minority rows, if they are more than ``n_clusters``;
         for two large classes. They are not dropped, and the last SVM is trained on
-        clusters of both.
+        clusters of both. "auto" does so if there are more than 2,000 minority rows:
+        so the time of a fit is proportional to the number of rows.
     scale : {None, "standard"}, default=None
         "standard" divides columns by their deviation (and centres dense ones).
     degree : int, default=3
@@ -165,7 +192,10 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
     -----
     Of several classes each is set against all others, and the largest decision value
     wins; the side with fewer rows is the minority. Rows that are not dropped are kept
-    in memory once they are 65,536 or fewer, or have 2^25 values or fewer.
+    in memory once they are 65,536 or fewer, or have 2^25 values or fewer, if the memory
+    limit allows. A fit takes about 8 bytes of memory a row beside blocks of rows, and a
+    few reads of all rows a round; kernel values are computed for the rows that are
+    left.
 
     Differs from the paper: SCM-1, SCM-2, SCM-3, SCM-4, SCM-6, SCM-7; see
     docs/differences.
@@ -198,7 +228,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
     level: float | None = None
     max_rounds: int = 10
     representative: str = "member"
-    clustered: str = "negatives"
+    clustered: str = "auto"
     scale: str | None = None
     degree: int = 3
     coef0: float = 1.0
@@ -209,7 +239,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         "shrink_threshold": Interval(0.0),
         "stop": Choice(("balance", "miss-rate")),
         "representative": Choice(("member", "pseudo-centre")),
-        "clustered": Choice(("negatives", "both")),
+        "clustered": Choice(("auto", "negatives", "both")),
     }
     fitted_names = ("gamma", "report")
     needed_in_report = frozenset({"classes"})
@@ -248,16 +278,18 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         """
         self._check_parameters()
         samples = read_input(self, X, reset=True, least_rows=2, element=element)
-        labels = read_classes(y, X, samples)
+        classes = read_classes(y, X, samples)
+        check_class_weight(self.class_weight, classes.names)
+        check_counts(classes, self.n_clusters, self.clustered == "both")
         random_state = check_random_state(self.random_state)
         before = random_state.get_state()
         with connected(self.engine):
             try:
-                self._fit_rows(samples, labels, random_state)
+                self._fit_rows(samples, classes, random_state)
             except GapsError:
                 random_state.set_state(before)
                 filled = open_array(samples, options=OF_FITS)
-                self._fit_rows(filled, labels, random_state)
+                self._fit_rows(filled, classes, random_state)
         return self
 
     def predict(
@@ -320,7 +352,8 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         from sklearn.metrics import accuracy_score
 
         samples = read_input(self, X, reset=False, element=element)
-        labels = read_classes(y, X, samples)
+        classes = read_classes(y, X, samples)
+        labels = classes.names[classes.codes]
         weights = None
         if sample_weight is not None:
             weights, _ = read_weights(sample_weight, samples.n_samples)
@@ -352,33 +385,42 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         Interval(0.0, highest, optional=True).check("level", self.level)
 
     def _fit_rows(
-        self, samples: Samples, labels: np.ndarray, random_state: np.random.RandomState
+        self, samples: Samples, classes: Classes, random_state: np.random.RandomState
     ) -> None:
         """Train an SVM for each class, and set the fitted attributes."""
-        classes, codes = np.unique(labels, return_inverse=True)
-        counts = np.bincount(codes)
-        check_class_weight(self.class_weight, classes)
-        check_counts(classes, counts, self.n_clusters, self.clustered == "both")
         svms = []
         ends = []
-        names = classes.tolist()
+        names = classes.names.tolist()
         history = list[dict[str, Any]]()
-        with self._open_engine(self.n_jobs) as engine:
+        memory = self._memory(samples)
+        with self._open_engine(memory.threads) as engine:
             drawn, treatment = self._sample(engine, samples, random_state)
             scaling = treatment.scaling
             sample = scaled_matrix(drawn, scaling).astype(np.float64)
             kernel = default_kernel(self, with_short_indices(sample), None)
             rows = Model(Hyperplane(np.empty(0), 0.0), scaling=scaling).scaled(samples)
             clusterer = self._clusterer(kernel, random_state)
-            for side in sides_of(names, counts):
-                positive = (codes == side.number) == (side.sign > 0)
-                weights = weight_of_rows(self.class_weight, classes, codes, positive)
-                record = tag(history.append, **{"class": side.name})
-                shrinking = self._shrinking(
-                    positive, engine, kernel, clusterer, random_state, record
+            for side in sides_of(names, classes.counts):
+                is_positive = (np.arange(len(names)) == side.number) == (side.sign > 0)
+                shrinking = Shrinking(
+                    engine=engine,
+                    kernel=kernel,
+                    clusterer=clusterer,
+                    random_state=random_state,
+                    record=tag(history.append, **{"class": side.name}),
+                    caches=memory.caches,
+                    **self._settings(classes.counts[is_positive].sum()),
                 )
-                y_of_class = np.where(positive, 1, -1).astype(np.int8)
-                svm, end = shrinking.run(rows, y_of_class, weights)
+                active = ActiveSet(
+                    samples=rows,
+                    numbers=None,
+                    y=np.where(is_positive, 1, -1).astype(np.int8)[classes.codes],
+                    codes=classes.codes,
+                    class_weights=weights_of_classes(
+                        self.class_weight, classes, is_positive
+                    ),
+                )
+                svm, end = shrinking.run(active)
                 svms.append(svm.turned(side.sign))
                 ends.append(end)
         import pandas as pd
@@ -393,7 +435,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         sentences = [*treatment.sentinels, *samples.notes]
         self.report_ = Report(
             classes=names,
-            counts=counts.tolist(),
+            counts=classes.counts.tolist(),
             gamma=kernel.gamma,
             support_vectors=self.model_.basis.shape[0],
             ends=ends,
@@ -419,34 +461,28 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         )
         return drawn, treatment
 
-    def _shrinking(
-        self,
-        positive: np.ndarray,
-        engine: Engine,
-        kernel: Kernel,
-        clusterer: Callable[[int], KernelKMeans],
-        random_state: np.random.RandomState,
-        record: Record,
-    ) -> Shrinking:
-        """Return the rounds of the SVM of some positive rows."""
+    def _memory(self, samples: Samples) -> Memory:
+        """Return the threads and the caches that the memory limit allows."""
+        rows = RowShape.of(samples, self.n_jobs)
+        state = STATE_BYTES * rows.n_samples
+        needs = FitNeeds(TILE, SAMPLE_ROWS, sample_bytes=state + TRAINING_BYTES)
+        threads = threads_of_pass(rows, needs, self.memory_limit, self.n_jobs)
+        limit = resolve_memory_limit(self.memory_limit)
+        plan = FitPlan(rows, needs, limit, threads=threads)
+        return Memory(threads, caches_within(limit - plan.peak, rows))
+
+    def _settings(self, n_positive: int) -> dict[str, Any]:
+        """Return the parameters of the rounds of the SVM of some positive rows."""
         level = LEVELS[self.stop] if self.level is None else self.level
         # Measured by `python -m benchmarks scm`.
-        n_clusters = int(self.n_clusters or np.clip(2 * positive.sum(), 100, 1000))
-        return Shrinking(
-            engine=engine,
-            kernel=kernel,
-            clusterer=clusterer,
-            random_state=random_state,
-            record=record,
-            n_clusters=n_clusters,
-            level=float(level),
-            both=self.clustered == "both",
-            C=self.C,
-            shrink_threshold=self.shrink_threshold,
-            stop=self.stop,
-            max_rounds=self.max_rounds,
-            representative=self.representative,
-        )
+        n_clusters = int(self.n_clusters or np.clip(2 * n_positive, 100, 1000))
+        names = ("C", "shrink_threshold", "stop", "max_rounds", "representative")
+        return values_of(self, *names) | {
+            "n_clusters": n_clusters,
+            "level": float(level),
+            "both": self.clustered == "both"
+            or (self.clustered == "auto" and n_positive > MOST_MINORITY),
+        }
 
     def _clusterer(
         self, kernel: Kernel, random_state: Any

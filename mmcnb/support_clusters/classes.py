@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import zarr
 from sklearn.utils import assert_all_finite, column_or_1d
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from mmcnb.errors import InputError, shown, worded
-from mmcnb.samples import Samples
+from mmcnb.samples import GROUP_ROWS, Samples
 from mmcnb.samples.arrays import plain_values
 from mmcnb.samples.zarr import describe, open_node
 from mmcnb.stores.labels import open_class_labels, read_array
@@ -50,8 +49,44 @@ def sides_of(names: list[Any], counts: np.ndarray) -> list[Side]:
     return sides
 
 
-def read_classes(y: Any, X: Any, samples: Samples) -> np.ndarray:
-    """Read the class of each row.
+class Classes(NamedTuple):
+    """The classes of rows.
+
+    Attributes
+    ----------
+    names : ndarray of shape (n_classes,)
+        The classes, in sorted order.
+    codes : ndarray of shape (n_samples,), uint8, uint16 or int32
+        Number of the class of each row.
+    counts : ndarray of shape (n_classes,), int64
+        Rows of each class.
+    """
+
+    names: np.ndarray
+    codes: np.ndarray
+    counts: np.ndarray
+
+
+def number_classes(labels: np.ndarray) -> Classes:
+    """Number the classes of rows, some rows at a time, in a byte or two a row."""
+    starts = range(0, labels.size, GROUP_ROWS)
+    groups = [np.unique(labels[start : start + GROUP_ROWS]) for start in starts]
+    names = np.unique(np.concatenate(groups))
+    dtype: Any = np.int32
+    if names.size <= 2**16:
+        dtype = np.min_scalar_type(names.size - 1)
+    codes = np.empty(labels.size, dtype)
+    counts = np.zeros(names.size, np.int64)
+    for start in starts:
+        rows = slice(start, start + GROUP_ROWS)
+        found = np.searchsorted(names, labels[rows])
+        codes[rows] = found
+        counts += np.bincount(found, minlength=names.size)
+    return Classes(names, codes, counts)
+
+
+def read_classes(y: Any, X: Any, samples: Samples) -> Classes:
+    """Read the class of each row, and number the classes.
 
     Parameters
     ----------
@@ -64,8 +99,8 @@ def read_classes(y: Any, X: Any, samples: Samples) -> np.ndarray:
 
     Returns
     -------
-    ndarray of shape (n_samples,)
-        Numbers or text.
+    Classes
+        Their names, numbers and counts.
 
     Raises
     ------
@@ -90,8 +125,10 @@ def read_classes(y: Any, X: Any, samples: Samples) -> np.ndarray:
             )
         if labels.dtype.kind in "fO":
             assert_all_finite(labels, input_name="y")
-        check_classification_targets(labels)
-    return labels
+        classes = number_classes(labels)
+        # More than one row a class, as scikit-learn warns of too many classes.
+        check_classification_targets(np.repeat(classes.names, 3))
+    return classes
 
 
 def _read_labels(y: Any) -> np.ndarray:
@@ -105,9 +142,7 @@ def _read_labels(y: Any) -> np.ndarray:
     return read_array(array)
 
 
-def check_counts(
-    classes: np.ndarray, counts: np.ndarray, n_clusters: int | None, both: bool
-) -> None:
+def check_counts(classes: Classes, n_clusters: int | None, both: bool) -> None:
     """Check that there are classes, and rows enough to cluster.
 
     Raises
@@ -115,8 +150,9 @@ def check_counts(
     InputError
         If there is one class, or one that is clustered has fewer rows than clusters.
     """
-    if classes.size < 2:
-        only = classes.tolist()[0]
+    counts = classes.counts
+    if counts.size < 2:
+        only = classes.names.tolist()[0]
         raise InputError(
             f"all rows are of the class {only!r}; give rows of at least 2 classes."
         )
@@ -163,18 +199,19 @@ def check_class_weight(class_weight: Any, classes: np.ndarray) -> None:
             )
 
 
-def weight_of_rows(
+def weights_of_classes(
     class_weight: dict[Any, float] | str | None,
-    classes: np.ndarray,
-    codes: np.ndarray,
-    positive: np.ndarray,
+    classes: Classes,
+    is_positive: np.ndarray,
 ) -> np.ndarray:
-    """Return the weight of each row in the SVM of some rows against the rest.
+    """Return the weight of a row of each class in the SVM of some against the rest.
 
     "balanced" gives both sides the same weight in all, n/2.
     """
     if class_weight == "balanced":
-        return np.asarray(compute_sample_weight("balanced", positive))
+        n_positive = classes.counts[is_positive].sum()
+        n_samples = classes.counts.sum()
+        of_sides = n_samples / (2 * np.array([n_samples - n_positive, n_positive]))
+        return np.asarray(of_sides[is_positive.astype(np.int64)])
     weights = class_weight if isinstance(class_weight, dict) else {}
-    of_classes = [float(weights.get(name, 1.0)) for name in classes.tolist()]
-    return np.array(of_classes)[codes]
+    return np.array([float(weights.get(name, 1.0)) for name in classes.names.tolist()])

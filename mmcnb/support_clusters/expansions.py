@@ -8,9 +8,12 @@ import numpy as np
 from mmcnb.features.kernel import Kernel, KernelSamples
 from mmcnb.features.model import Model
 from mmcnb.features.rules import Hyperplane, Scores
-from mmcnb.samples import Samples
+from mmcnb.samples import Samples, slice_rows
+from mmcnb.samples.matrix import n_rows_of
 
-TILE = 1024  # basis vectors whose kernel values are in memory at once
+# Basis vectors and rows whose kernel values are in memory at once, 8 MiB.
+TILE = 1024
+TILE_ROWS = 1024
 
 
 class ExpansionMap:
@@ -53,10 +56,16 @@ class ExpansionMap:
 
     def block(self, rows: Any, dtype: Any) -> np.ndarray:
         """Return the expansions, of shape (rows, k)."""
-        total: Any = 0
-        for kernel_map, coef in self._tiles:
-            total = total + kernel_map.block(rows, np.float64) @ coef
-        return total.astype(dtype, copy=False)
+        n_rows = n_rows_of(rows)
+        out = np.empty((n_rows, self.n_features), dtype)
+        for start in range(0, n_rows, TILE_ROWS):
+            stop = min(start + TILE_ROWS, n_rows)
+            some = slice_rows(rows, start, stop)
+            total: Any = 0
+            for kernel_map, coef in self._tiles:
+                total = total + kernel_map.block(some, np.float64) @ coef
+            out[start:stop] = total
+        return out
 
 
 def expanded(model: Model, samples: Samples) -> tuple[Samples, Hyperplane | Scores]:

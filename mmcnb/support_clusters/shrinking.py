@@ -3,30 +3,42 @@
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from mmcnb.engine.passes import draw_sample
+from mmcnb.engine.plan import RowShape
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import Record
 from mmcnb.errors import ClusterWarning, InputError, MemoryLimitError
 from mmcnb.features.kernel import Kernel
-from mmcnb.features.labelling import DecisionPass
 from mmcnb.features.model import Model
-from mmcnb.features.rules import Hyperplane, Scores
+from mmcnb.features.rules import Hyperplane, Rule, Scores
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.derived import Scaling
 from mmcnb.samples.matrix import stack, to_dense, with_short_indices
-from mmcnb.support_clusters.expansions import expanded
+from mmcnb.support_clusters.active import (
+    ActiveSet,
+    Part,
+    decide_masked,
+    drawn_members,
+    drawn_rows,
+    rows_by_group,
+)
+from mmcnb.support_clusters.expansions import TILE_ROWS, expanded
 from mmcnb.support_clusters.pseudo_centres import pseudo_centres
 
-# active rows are cached in memory up to the larger of these
+# Active rows are cached in memory up to the larger of these, within the memory limit.
 CACHED_ROWS = 65_536
 CACHED_VALUES = 2**25
-CACHE_MIB = 200  # of kernel columns in scikit-learn's solver
+CACHE_MIB = 200  # of kernel columns in scikit-learn's solver, at most
+LEAST_CACHE_MIB = 8
+# Bytes of a row in a round: class, side, cluster, what is dropped, and masks, or the
+# order in which rows are drawn.
+STATE_BYTES = 8
 STALLED = 0.2  # share of the negatives; a round that drops less is the last
 # Clusters, measured by `python -m benchmarks scm`, section "effects".
 LANDMARKS = 50
@@ -34,15 +46,6 @@ LANDMARKS = 50
 # members
 ROWS_A_CLUSTER = 2
 PASSES = 1  # in which the means of the clusters move
-
-
-class Part(NamedTuple):
-    """Rows to train on: numbers, the rows, their side (-1 or +1), their weights."""
-
-    numbers: np.ndarray
-    rows: Any
-    y: np.ndarray
-    weights: np.ndarray
 
 
 class SVM(NamedTuple):
@@ -58,7 +61,7 @@ class SVM(NamedTuple):
         return self._replace(coef=sign * self.coef, offset=sign * self.offset)
 
 
-def train(kernel: Kernel, C: float, parts: list[Part]) -> SVM:
+def train(kernel: Kernel, C: float, parts: list[Part], cache_mib: float) -> SVM:
     """Train the SVM of eq. (6), in which 0 <= alpha_c <= weight_c C."""
     from sklearn.svm import SVC
 
@@ -71,7 +74,7 @@ def train(kernel: Kernel, C: float, parts: list[Part]) -> SVM:
         gamma=kernel.gamma,
         degree=kernel.degree,
         coef0=kernel.coef0,
-        cache_size=CACHE_MIB,
+        cache_size=cache_mib,
     )
     svc.fit(with_short_indices(rows), y, sample_weight=weights)
     return SVM(
@@ -80,6 +83,32 @@ def train(kernel: Kernel, C: float, parts: list[Part]) -> SVM:
         coef=to_dense(svc.dual_coef_, np.float64).ravel(),
         offset=float(svc.intercept_[0]),
     )
+
+
+class Caches(NamedTuple):
+    """What the rounds cache in memory.
+
+    Attributes
+    ----------
+    rows : int
+        Active rows, at most.
+    solver_mib : float
+        Kernel columns in scikit-learn's solver, in MiB.
+    """
+
+    rows: int
+    solver_mib: float
+
+
+def caches_within(free_bytes: float, rows: RowShape) -> Caches:
+    """Divide free memory between active rows and the columns of the solver.
+
+    Rows take twice their size while they are put together.
+    """
+    most_rows = max(CACHED_ROWS, CACHED_VALUES // rows.n_features)
+    fitting = int(free_bytes / 2 / (2 * rows.row_bytes))
+    mib = np.clip(free_bytes / 2 / 2**20, LEAST_CACHE_MIB, CACHE_MIB)
+    return Caches(min(most_rows, fitting), float(mib))
 
 
 @dataclass(frozen=True)
@@ -97,51 +126,20 @@ class Sides:
         return is_far + 2 * is_negative
 
 
-@dataclass
-class ActiveSet:
-    """The rows that have not been dropped.
+@dataclass(frozen=True)
+class ClusterNumbers:
+    """Cluster of each row, in fewer bytes than a rule gives."""
 
-    Parameters
-    ----------
-    samples : Samples
-        Rows that include all active ones; only the active rows once these are few.
-    numbers : ndarray of shape (n,), int64
-        Their numbers among all rows of the fit.
-    y : ndarray of shape (n,), int8
-        +1, -1, or 0 for rows that were dropped.
-    weights : ndarray of shape (n,)
-        Weights of the rows.
-    """
+    rule: Rule
+    dtype: Any
 
-    samples: Samples
-    numbers: np.ndarray
-    y: np.ndarray
-    weights: np.ndarray
-
-    def part(self, engine: Engine, rows: np.ndarray, weights: np.ndarray) -> Part:
-        """Return a part of the training set: some active rows, given in any order."""
-        order = np.argsort(rows)
-        rising = rows[order]
-        gathered, _ = draw_sample(engine, self.samples, rising)
-        return Part(
-            numbers=self.numbers[rising],
-            rows=gathered,
-            y=self.y[rising],
-            weights=weights[order],
-        )
-
-    def cached(self, engine: Engine) -> "ActiveSet":
-        """Return the active rows alone, cached in memory, where they are few."""
-        rows = np.flatnonzero(self.y)
-        if rows.size > max(CACHED_ROWS, CACHED_VALUES // self.samples.n_features):
-            return self
-        sample, _ = draw_sample(engine, self.samples, rows)
-        return ActiveSet(
-            samples=open_samples(sample),
-            numbers=self.numbers[rows],
-            y=self.y[rows],
-            weights=self.weights[rows],
-        )
+    def decide(self, rows: Any) -> np.ndarray:
+        """Return the clusters of a block, whose scores are in memory tile by tile."""
+        labels = np.empty(len(rows), self.dtype)
+        for start in range(0, len(rows), TILE_ROWS):
+            tile = slice(start, start + TILE_ROWS)
+            labels[tile] = self.rule.label(rows[tile])
+        return labels
 
 
 @dataclass(frozen=True)
@@ -162,6 +160,8 @@ class Shrinking:
         Takes one dict per round.
     both : bool
         Whether the minority rows are clustered, too.
+    caches : Caches
+        What is cached in memory.
     n_clusters, level, C, shrink_threshold, stop, max_rounds, representative
         As of `SupportClusterMachine`.
     """
@@ -174,43 +174,49 @@ class Shrinking:
     n_clusters: int
     level: float
     both: bool
+    caches: Caches
     C: float
     shrink_threshold: float
     stop: str
     max_rounds: int
     representative: str
 
-    def run(
-        self, samples: Samples, y: np.ndarray, weights: np.ndarray
-    ) -> tuple[SVM, str]:
+    @property
+    def cluster_type(self) -> Any:
+        """Type of the numbers of clusters, of which there is one a row."""
+        return np.uint16 if self.n_clusters <= 2**16 else np.int32
+
+    def run(self, active: ActiveSet) -> tuple[SVM, str]:
         """Return the last SVM, and the reason why it is the last."""
         dropped = list[Part]()
         svm = None
-        active = ActiveSet(samples, np.arange(y.shape[0]), y, weights)
         for number in range(self.max_rounds):
             started = time.perf_counter()
             svm_before = svm
-            active = active.cached(self.engine)
-            positive = np.flatnonzero(active.y > 0)
-            negative = np.flatnonzero(active.y < 0)
-            balanced = (
-                self.stop == "balance" and negative.size <= self.level * positive.size
-            )
-            whole = balanced or negative.size <= self.n_clusters
-            labels, majority = self._represent(
+            active = active.cached(self.engine, self.caches.rows)
+            n_positive = int(np.count_nonzero(active.y > 0))
+            n_negative = int(np.count_nonzero(active.y < 0))
+            balanced = self.stop == "balance" and n_negative <= self.level * n_positive
+            whole = balanced or n_negative <= self.n_clusters
+            majority, labels = self._represent(
                 active, -1, own=whole and not (balanced and self.both)
             )
-            _, minority = self._represent(active, 1, own=not self.both)
-            svm = train(self.kernel, self.C, [minority, majority, *dropped])
-            sides = self._sides(active.samples, svm)
-            missed = float((sides[positive] >= 2).mean())
+            minority, _ = self._represent(active, 1, own=not self.both)
+            svm = train(
+                self.kernel,
+                self.C,
+                [minority, majority, *dropped],
+                self.caches.solver_mib,
+            )
+            sides = self._sides(active, svm)
+            missed = float((sides[active.y > 0] >= 2).mean())
             self.record(
                 {
                     "round": number,
                     "representatives": majority.y.size,
                     "settled": sum(part.y.size for part in dropped),
-                    "negatives": negative.size,
-                    "positives": positive.size,
+                    "negatives": n_negative,
+                    "positives": n_positive,
                     "support_vectors": svm.coef.size,
                     "miss_rate": missed,
                     "seconds": time.perf_counter() - started,
@@ -220,65 +226,90 @@ class Shrinking:
                 return svm_before or svm, "miss-rate"
             if whole:
                 return svm, "balance" if balanced else "all negatives"
-            outside = sides[negative] % 2 == 1
-            if outside.all() or outside.sum() < STALLED * negative.size:
+            outside = (active.y < 0) & (sides % 2 == 1)
+            n_outside = np.count_nonzero(outside)
+            if n_outside == n_negative or n_outside < STALLED * n_negative:
                 return svm, "nothing to drop"
+            assert labels is not None
             dropped.append(self._drop(active, majority, labels, outside))
-            active.y = active.y.copy()
-            active.y[negative[outside]] = 0
+            left = np.where(outside, 0, active.y).astype(np.int8)
+            active = replace(active, y=left)
         assert svm is not None
         return svm, "max_rounds"
 
-    def _sides(self, samples: Samples, svm: SVM) -> np.ndarray:
-        expansions, rule = expanded(model_of([svm], self.kernel, None), samples)
-        sides_pass = DecisionPass(Sides(rule, self.shrink_threshold))
-        blocks = self.engine.run(sides_pass, expansions, "rows near the boundary")
-        return np.concatenate(blocks)
+    def _sides(self, active: ActiveSet, svm: SVM) -> np.ndarray:
+        model = model_of([svm], self.kernel, None)
+        rows, rule = expanded(model, active.samples)
+        sides = Sides(rule, self.shrink_threshold)
+        return decide_masked(self.engine, sides, rows, active.y != 0, np.int8)
 
     def _represent(
         self, active: ActiveSet, side: int, own: bool
-    ) -> tuple[np.ndarray, Part]:
+    ) -> tuple[Part, np.ndarray | None]:
         """Represent the rows of a side by a part, or each by itself if ``own``.
 
-        The representative of each row is its position in the part.
+        Returns
+        -------
+        part : Part
+            The representatives.
+        labels : ndarray of shape (n,) or None
+            For each row of the side, the position of its representative in the part;
+            None if each row represents itself.
         """
-        rows = np.flatnonzero(active.y == side)
-        weights = active.weights[rows]
-        if own or rows.size <= self.n_clusters:
-            return np.arange(rows.size), active.part(self.engine, rows, weights)
-        clusters, chosen = self._clusters(active, rows)
-        # Rows of a part are in rising order.
-        ranks = np.argsort(np.argsort(chosen))
-        labels = ranks[clusters]
-        sizes = np.bincount(labels, weights, chosen.size)
-        return labels, active.part(self.engine, np.sort(chosen), sizes)
-
-    def _clusters(
-        self, active: ActiveSet, rows: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the cluster of each of some rows, and the row that represents each."""
-        weights = np.zeros(active.y.size)
-        weights[rows] = active.weights[rows]
+        mask = active.y == side
+        if own or np.count_nonzero(mask) <= self.n_clusters:
+            rows = np.flatnonzero(mask)
+            return active.part(self.engine, rows, active.weights_of(rows)), None
         if self.representative == "pseudo-centre":
-            clusterer = self._fitted(active.samples, weights)
-            if clusterer is None:
-                return np.zeros(rows.size, np.int64), rows[:1]
-            centres = pseudo_centres(clusterer, active.samples, weights)
-            has_rows = centres >= 0
-            numbers = np.cumsum(has_rows) - 1
-            return numbers[clusterer.labels_[rows]], centres[has_rows]
-        # Approximate clusters suffice for drawn members: means of a sample, and one
-        # pass that labels.
-        n_drawn = min(rows.size, ROWS_A_CLUSTER * self.n_clusters)
-        drawn = rows[np.sort(self.random_state.permutation(rows.size)[:n_drawn])]
-        sample, _ = draw_sample(self.engine, active.samples, drawn)
-        clusterer = self._fitted(open_samples(sample), weights[drawn])
-        if clusterer is None:
-            labels = np.zeros(rows.size, np.int64)
+            chosen, labels = self._centres(active, mask)
+            sizes = np.zeros(chosen.size)
+            for rows in rows_by_group(mask):
+                np.add.at(sizes, labels[rows], active.weights_of(rows))
         else:
-            predicted = clusterer.predict(active.samples)[rows]
-            _, labels = np.unique(predicted, return_inverse=True)
-        return labels, rows[drawn_members(labels, weights[rows], self.random_state)]
+            labels = self._labels(active, mask)
+            chosen, sizes = drawn_members(
+                active, mask, labels, self.n_clusters, self.random_state
+            )
+        # Rows of a part are in rising order.
+        ranks = np.argsort(np.argsort(chosen)).astype(labels.dtype)
+        part = active.part(self.engine, chosen, sizes)
+        return part, ranks[labels]
+
+    def _centres(
+        self, active: ActiveSet, mask: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the pseudo-centre of each cluster, and the cluster of each row."""
+        weights = np.where(mask, active.weights_of(slice(None)), 0.0)
+        clusterer = self._fitted(active.samples, weights)
+        if clusterer is None:
+            labels = np.zeros(mask.size, self.cluster_type)
+            return np.flatnonzero(mask)[:1], labels
+        centres = pseudo_centres(clusterer, active.samples, weights)
+        has_rows = centres >= 0
+        last = np.maximum(np.cumsum(has_rows) - 1, 0)
+        numbers = last.astype(self.cluster_type)
+        return centres[has_rows], numbers[clusterer.labels_]
+
+    def _labels(self, active: ActiveSet, mask: np.ndarray) -> np.ndarray:
+        """Return the cluster of each row of a mask; no cluster is empty.
+
+        Approximate clusters suffice for drawn members: means of a sample, and one pass
+        that labels.
+        """
+        n_drawn = min(int(np.count_nonzero(mask)), ROWS_A_CLUSTER * self.n_clusters)
+        drawn = drawn_rows(mask, n_drawn, self.random_state)
+        sample, _ = draw_sample(self.engine, active.samples, drawn)
+        clusterer = self._fitted(open_samples(sample), active.weights_of(drawn))
+        if clusterer is None:
+            return np.zeros(mask.size, self.cluster_type)
+        rows = clusterer.model_.features(active.samples)
+        rule = ClusterNumbers(clusterer.model_.rule, self.cluster_type)
+        labels = decide_masked(self.engine, rule, rows, mask, self.cluster_type)
+        counts = np.zeros(self.n_clusters, np.int64)
+        for rows_of_group in rows_by_group(mask):
+            counts += np.bincount(labels[rows_of_group], minlength=self.n_clusters)
+        numbers = np.maximum(np.cumsum(counts > 0) - 1, 0)
+        return numbers.astype(self.cluster_type)[labels]
 
     def _fitted(self, samples: Samples, weights: np.ndarray) -> Any:
         """Fit a clusterer with at most ``n_clusters``; None if all rows are equal."""
@@ -301,47 +332,20 @@ class Shrinking:
         self, active: ActiveSet, majority: Part, labels: np.ndarray, outside: np.ndarray
     ) -> Part:
         """Return representatives of the dropped rows, with their weight alone."""
-        rows = np.flatnonzero(active.y < 0)[outside]
-        weights = active.weights[rows]
-        represented, clusters = np.unique(labels[outside], return_inverse=True)
-        sizes = np.bincount(clusters, weights)
+        n_clusters = majority.y.size
         if self.representative == "pseudo-centre":
+            sizes = np.zeros(n_clusters)
+            for rows in rows_by_group(outside):
+                np.add.at(sizes, labels[rows], active.weights_of(rows))
+            represented = np.flatnonzero(sizes)
             return Part(
                 numbers=majority.numbers[represented],
                 rows=majority.rows[represented],
                 y=majority.y[represented],
-                weights=sizes,
+                weights=sizes[represented],
             )
-        members = drawn_members(clusters, weights, self.random_state)
-        return active.part(self.engine, rows[members], sizes)
-
-
-def drawn_members(
-    labels: np.ndarray, weights: np.ndarray, random_state: Any
-) -> np.ndarray:
-    """Draw a member of each cluster with a probability proportional to its weight.
-
-    So a sum over the representatives, each with the weight of its cluster, has the sum
-    over all rows as its expected value.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n,), int64
-        Cluster of each row, 0 to k - 1; no cluster is empty.
-    weights : ndarray of shape (n,)
-        Positive weights.
-    random_state : RandomState
-        Draws one number a row.
-
-    Returns
-    -------
-    ndarray of shape (k,), int64
-        Row numbers.
-    """
-    # Row i arrives first in its cluster with a probability proportional to its weight.
-    arrivals = random_state.exponential(size=labels.shape[0]) / weights
-    order = np.lexsort((arrivals, labels))
-    return order[np.flatnonzero(np.diff(labels[order], prepend=-1))]
+        members = drawn_members(active, outside, labels, n_clusters, self.random_state)
+        return active.part(self.engine, members.rows, members.sizes)
 
 
 def model_of(svms: list[SVM], kernel: Kernel, scaling: Scaling | None) -> Model:

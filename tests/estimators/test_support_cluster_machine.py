@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 import shutil
 
 import dask.array
@@ -15,11 +16,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mmcnb
 from mmcnb import SupportClusterMachine
-from mmcnb.errors import DamagedStoreError, InputError
+from mmcnb.errors import DamagedStoreError, InputError, MemoryLimitError
 from mmcnb.features.model import read_model, write_model
 from mmcnb.stores import create_csr_store, create_dense_store
 from mmcnb.support_clusters import shrinking
-from mmcnb.support_clusters.shrinking import drawn_members
+from mmcnb.support_clusters.active import ActiveSet, drawn_members, drawn_rows
 
 pytestmark = pytest.mark.slow
 REPRESENTATIVES = ["member", "pseudo-centre"]
@@ -152,17 +153,75 @@ def test_a_round_that_drops_less_than_a_fifth_is_the_last(data):
         assert (model.report_["ends"] == ["nothing to drop"]) == (rounds == 1)
 
 
+def members_of(labels, weights, mask, random):
+    """`drawn_members` of rows that all have a weight of their own."""
+    active = ActiveSet(
+        None, None, np.ones(labels.size), np.arange(labels.size), weights
+    )
+    return drawn_members(active, mask, labels, labels.max() + 1, random)
+
+
 def test_members_are_drawn_by_weight():
     """Each cluster gives one of its rows, with chances as the weights are: sums are kept on average."""
     random = np.random.RandomState(0)
     labels = np.array([1, 0, 1, 1, 0, 2])
     weights = np.array([1.0, 2.0, 3.0, 4.0, 2.0, 0.5])
-    drawn = np.array([drawn_members(labels, weights, random) for _ in range(4000)])
+    mask = np.ones(6, bool)
+    found = [members_of(labels, weights, mask, random) for _ in range(4000)]
+    drawn = np.array([members.rows for members in found])
     np.testing.assert_array_equal(labels[drawn], np.tile([0, 1, 2], (4000, 1)))
+    np.testing.assert_array_equal(found[0].sizes, [4.0, 8.0, 0.5])
     chances = np.bincount(drawn.ravel(), minlength=6) / 4000
     np.testing.assert_allclose(
         chances, weights / np.bincount(labels, weights)[labels], atol=0.03
     )
+
+
+def test_members_of_many_rows_are_those_of_one_sort_of_all():
+    rng = np.random.default_rng(0)
+    n = 150_000
+    labels = rng.choice([0, 1, 3, 4], n)
+    weights = rng.choice([0.5, 0.3, 7.0], n)
+    mask = rng.random(n) < 0.7
+    members = members_of(labels, weights, mask, np.random.RandomState(1))
+    rows = np.flatnonzero(mask)
+    order = np.random.RandomState(1).exponential(size=rows.size) / weights[rows]
+    expected = [
+        rows[labels[rows] == k][order[labels[rows] == k].argmin()] for k in (0, 1, 3, 4)
+    ]
+    np.testing.assert_array_equal(members.rows, expected)
+    sizes = np.bincount(labels[rows], weights[rows])
+    np.testing.assert_array_equal(members.sizes, sizes[[0, 1, 3, 4]])
+
+
+def test_rows_are_drawn_as_by_a_permutation_of_all():
+    mask = np.random.default_rng(0).random(150_000) < 0.7
+    rows = np.flatnonzero(mask)
+    order = np.random.RandomState(1).permutation(rows.size)
+    expected = rows[np.sort(order[:500])]
+    drawn = drawn_rows(mask, 500, np.random.RandomState(1))
+    np.testing.assert_array_equal(drawn, expected)
+
+
+def test_a_large_minority_is_clustered_by_default():
+    for n_positive, clustered in ((2000, "negatives"), (2001, "both")):
+        X, y = rare(6000, n_positive)
+        model = make(n_clusters=100).fit(X, y)
+        expected = make(n_clusters=100, clustered=clustered).fit(X, y)
+        assert bits(model, X) == bits(expected, X)
+
+
+def test_the_memory_limit_changes_no_bit_and_is_refused_if_it_is_too_small(tmp_path):
+    X, y = rare(100_000, 900)
+    rows = zarr.create_array(tmp_path / "rows.zarr", data=X, chunks=(10_000, 3))
+    fit = {"n_clusters": 40, "max_rounds": 3}
+    model = make(**fit, memory_limit="4GiB").fit(rows, y)
+    with pytest.raises(MemoryLimitError, match="least that works is") as refused:
+        make(memory_limit="100MiB").fit(rows, y)
+    least = re.search(r"works is (\d+ MiB)", str(refused.value))[1]
+    limited = make(**fit, memory_limit=least, n_jobs=2).fit(rows, y)
+    assert len(model.history_) > 1
+    assert bits(limited, X) == bits(model, X)
 
 
 def test_the_rarer_class_is_the_positive_one_whatever_its_name(data):

@@ -1,0 +1,254 @@
+"""The active rows of a support cluster machine, in a few bytes a row."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mmcnb.engine.passes import CollectingPass, draw_sample
+from mmcnb.engine.run import Engine
+from mmcnb.features.kernel import FeatureMap, KernelSamples
+from mmcnb.features.labelling import Decides
+from mmcnb.samples import GROUP_ROWS, Samples, open_samples
+from mmcnb.samples.matrix import Block, CSRBlock, as_csr_block, as_matrix
+
+
+class Part(NamedTuple):
+    """Rows to train on: numbers, the rows, their side (-1 or +1), their weights."""
+
+    numbers: np.ndarray
+    rows: Any
+    y: np.ndarray
+    weights: np.ndarray
+
+
+@dataclass
+class ActiveSet:
+    """The rows that have not been dropped.
+
+    Parameters
+    ----------
+    samples : Samples
+        Rows that include all active ones; only the active rows once these are few.
+    numbers : ndarray of shape (n,), int64, or None
+        Their numbers among all rows of the fit; None if these are all.
+    y : ndarray of shape (n,), int8
+        +1, -1, or 0 for rows that were dropped.
+    codes : ndarray of shape (n,), of integers
+        Class of each row.
+    class_weights : ndarray of shape (n_classes,)
+        Weight of the rows of each class.
+    """
+
+    samples: Samples
+    numbers: np.ndarray | None
+    y: np.ndarray
+    codes: np.ndarray
+    class_weights: np.ndarray
+
+    def weights_of(self, rows: Any) -> np.ndarray:
+        """Return the weights of some rows."""
+        return np.asarray(self.class_weights[self.codes[rows]])
+
+    def part(self, engine: Engine, rows: np.ndarray, weights: np.ndarray) -> Part:
+        """Return a part of the training set: some active rows, given in any order."""
+        order = np.argsort(rows)
+        rising = rows[order]
+        gathered, _ = draw_sample(engine, self.samples, rising)
+        return Part(
+            numbers=rising if self.numbers is None else self.numbers[rising],
+            rows=gathered,
+            y=self.y[rising],
+            weights=weights[order],
+        )
+
+    def cached(self, engine: Engine, most_rows: int) -> "ActiveSet":
+        """Return the active rows alone, cached in memory, if there are few."""
+        if np.count_nonzero(self.y) > most_rows:
+            return self
+        rows = np.flatnonzero(self.y)
+        sample, _ = draw_sample(engine, self.samples, rows)
+        return ActiveSet(
+            samples=open_samples(sample),
+            numbers=rows if self.numbers is None else self.numbers[rows],
+            y=self.y[rows],
+            codes=self.codes[rows],
+            class_weights=self.class_weights,
+        )
+
+
+@dataclass(frozen=True)
+class MaskedPass(CollectingPass):
+    """The values of a rule for the rows of a mask; features of others are left out.
+
+    Parameters
+    ----------
+    mask : ndarray of shape (n,), bool
+        The rows.
+    features : FeatureMap
+        Maps rows to the features of the rule.
+    feature_dtype : numpy type
+        Their precision.
+    rule : Decides
+        Gives the values.
+    dtype : numpy type
+        Type of the values.
+    """
+
+    mask: np.ndarray
+    features: FeatureMap
+    feature_dtype: Any
+    rule: Decides
+    dtype: Any
+
+    def block(self, rows: Block, start: int, stop: int) -> list[np.ndarray]:
+        """Return the values of one block, 0 for rows that are not of the mask."""
+        values = np.zeros(stop - start, self.dtype)
+        chosen = np.flatnonzero(self.mask[start:stop])
+        if chosen.size == 0:
+            return [values]
+        some = rows
+        if chosen.size < values.size:
+            some = as_matrix(rows)[chosen]
+            if isinstance(rows, CSRBlock):
+                some = as_csr_block(some)
+        features = self.features.block(some, self.feature_dtype)
+        values[chosen] = self.rule.decide(features)
+        return [values]
+
+
+def decide_masked(
+    engine: Engine, rule: Decides, rows: Samples, mask: np.ndarray, dtype: Any
+) -> np.ndarray:
+    """Return the value of a rule for each row of a mask, and 0 for others.
+
+    Parameters
+    ----------
+    engine : Engine
+        Runs the pass.
+    rule : Decides
+        Gives the values.
+    rows : KernelSamples
+        All rows in the features of the rule.
+    mask : ndarray of shape (n,), bool
+        The rows whose values are wanted.
+    dtype : numpy type
+        Type of the values.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        The values.
+    """
+    assert isinstance(rows, KernelSamples)
+    masked = MaskedPass(mask, rows.basis_map, rows.dtype, rule, dtype)
+    values = np.empty(rows.n_samples, dtype)
+    start = 0
+    for blocks in engine.stream(masked, rows.base, "rows in features"):
+        for block in blocks:
+            values[start : start + len(block)] = block
+            start += len(block)
+    return values
+
+
+def rows_by_group(mask: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield the numbers of the rows of a mask, those of one group at a time.
+
+    The numbers of all rows would take eight bytes each.
+    """
+    for start in range(0, mask.size, GROUP_ROWS):
+        yield start + np.flatnonzero(mask[start : start + GROUP_ROWS])
+
+
+def nth_rows(mask: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+    """Return the rows of a mask that have some rising ranks among them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.support_clusters.active import nth_rows
+    >>> nth_rows(np.array([True, False, True, True]), np.array([0, 2]))
+    array([0, 3])
+    """
+    chosen = []
+    n_before = 0
+    for rows in rows_by_group(mask):
+        first, last = np.searchsorted(ranks, (n_before, n_before + rows.size))
+        chosen.append(rows[ranks[first:last] - n_before])
+        n_before += rows.size
+    return np.concatenate(chosen)
+
+
+def drawn_rows(mask: np.ndarray, n_drawn: int, random_state: Any) -> np.ndarray:
+    """Draw some rows of a mask without replacement, in rising order."""
+    n_rows = np.count_nonzero(mask)
+    # The order of `permutation`, in half of its bytes.
+    dtype = np.int32 if n_rows <= np.iinfo(np.int32).max else np.int64
+    order = np.arange(n_rows, dtype=dtype)
+    random_state.shuffle(order)
+    return nth_rows(mask, np.sort(order[:n_drawn]))
+
+
+class Members(NamedTuple):
+    """A row drawn from each cluster, and the weights of the clusters.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (k,), int64
+        Row numbers.
+    sizes : ndarray of shape (k,)
+        Sums of weights.
+    """
+
+    rows: np.ndarray
+    sizes: np.ndarray
+
+
+def drawn_members(
+    active: ActiveSet,
+    mask: np.ndarray,
+    labels: np.ndarray,
+    n_clusters: int,
+    random_state: Any,
+) -> Members:
+    """Draw a member of each cluster with a probability proportional to its weight.
+
+    So a sum over the representatives, each with the weight of its cluster, has the sum
+    over all rows as its expected value.
+
+    Parameters
+    ----------
+    active : ActiveSet
+        Has the weights.
+    mask : ndarray of shape (n,), bool
+        The rows of the clusters.
+    labels : ndarray of shape (n,), of integers
+        Cluster of each of these rows.
+    n_clusters : int
+        Number of clusters, some of which may be empty.
+    random_state : RandomState
+        Draws one number a row.
+
+    Returns
+    -------
+    Members
+        Those of the clusters that are not empty, in their order.
+    """
+    best = np.full(n_clusters, np.inf)
+    members = np.full(n_clusters, -1)
+    sizes = np.zeros(n_clusters)
+    for rows in rows_by_group(mask):
+        weights = active.weights_of(rows)
+        clusters = labels[rows]
+        np.add.at(sizes, clusters, weights)
+        # A row arrives first in its cluster with a chance proportional to its weight.
+        arrivals = random_state.exponential(size=rows.size) / weights
+        order = np.lexsort((arrivals, clusters))
+        first = order[np.flatnonzero(np.diff(clusters[order], prepend=-1))]
+        is_earlier = arrivals[first] < best[clusters[first]]
+        first = first[is_earlier]
+        best[clusters[first]] = arrivals[first]
+        members[clusters[first]] = rows[first]
+    is_used = members >= 0
+    return Members(members[is_used], sizes[is_used])
