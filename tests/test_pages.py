@@ -160,7 +160,8 @@ def test_the_pages_find_what_they_say(tmp_path, monkeypatch):
 SAVE = """
 import own
 own.np.savez("result.npz", K=own.K, rows=own.rows.toarray(), basis=own.B_sparse, labels=own.labels,
-    landmarks=own.landmarks, gamma=own.gamma)
+    landmarks=own.landmarks, gamma=own.gamma, X=own.X, drawn=own.drawn, nystroem=own.nystroem,
+    y=own.y, coef=own.coef, plane=own.plane, violation=own.violation, vectors=own.basis, beta=own.beta)
 """
 
 
@@ -179,6 +180,35 @@ def test_compiled_routines_of_a_reader_do_what_their_page_says(tmp_path):
     rows = zarr.open_array(tmp_path / "rows.zarr")[:]
     values = np.exp(-own["gamma"] * cdist(rows, own["landmarks"], "sqeuclidean"))
     np.testing.assert_array_equal(own["labels"], values.argmax(axis=1))
+
+    def kernel(one, other):
+        return np.exp(-own["gamma"] * cdist(one, other, "sqeuclidean"))
+
+    # The most violated constraint, eq. (12).
+    X = own["X"]
+    features = kernel(X, X[own["drawn"]]) @ own["nystroem"]
+    margins = own["y"] * (features @ own["coef"])
+    signs = np.where(margins <= 1, own["y"], 0)
+    np.testing.assert_allclose(own["plane"], signs @ features / len(X), atol=1e-9)
+    assert own["violation"] == pytest.approx(np.maximum(1 - margins, 0).mean())
+
+    # Steps of eq. (46) lead from the starts to the vectors; eq. (49) has their weights.
+    vectors = own["vectors"]
+    gram = kernel(vectors, vectors)
+    mean = kernel(X, vectors).mean(axis=0)
+    np.testing.assert_allclose(gram @ own["beta"], mean, atol=1e-9)
+    for p in range(len(vectors)):
+        points = np.vstack([X, vectors[:p]])
+        before = np.linalg.pinv(gram[:p, :p]) @ mean[:p]
+        z = np.concatenate([np.full(len(X), 1 / len(X)), -before])
+        b = X[p]
+        for _ in range(50):
+            old = b
+            weights = z * kernel(points, b[None])[:, 0]
+            b = weights @ points / weights.sum()
+            if ((b - old) ** 2).sum() <= 1e-8 / own["gamma"]:
+                break
+        np.testing.assert_allclose(vectors[p], b, atol=1e-8)
 
 
 # -- commands --------------------------------------------------------------------------

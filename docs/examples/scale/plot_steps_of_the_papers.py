@@ -9,7 +9,6 @@ after another.
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.cluster import kmeans_plusplus
 from sklearn.metrics import adjusted_rand_score
 
 from mmcnb import kernels
@@ -19,8 +18,8 @@ X, truth = make_shape("two-moons", 2000, random_state=0)
 X, n, GAMMA, ETA = np.ascontiguousarray(X, np.float64), len(X), 2.0, 0.01
 ones = np.ones(n)
 
-# %% k-means++ draws landmarks: scikit-learn has it. The Nyström map gives each row
-# features, whose inner products are nearly those of the kernel.
+# %% k-means++ draws landmarks. The Nyström map gives each row features, whose inner
+# products are nearly those of the kernel.
 
 
 def kernel(rows, basis):
@@ -29,9 +28,10 @@ def kernel(rows, basis):
     return values
 
 
-landmarks = kmeans_plusplus(X, 60, random_state=0)[0]
-values, vectors = np.linalg.eigh(kernel(landmarks, landmarks))
-F = kernel(X, landmarks) @ (vectors / np.sqrt(np.maximum(values, 1e-9)))
+uniforms = np.random.default_rng(0).random(60)
+landmarks = X[kernels.kmeans_plusplus_rows(X, ones, uniforms)]
+gram = kernel(landmarks, landmarks)
+F = kernel(X, landmarks) @ kernels.nystroem_map(gram, 1e-9)
 print("largest error of the map:", abs(F @ F.T - kernel(X, X)).max().round(4))
 
 # %% A round of CCCP holds the labels fixed. It adds the most violated constraint, and
@@ -86,8 +86,7 @@ print(
     "in the constraint:",
     kernels.most_violated_runner_ups(F, scores, labels, ones, 1.0)[2][0],
 )
-weights = y * kernel(X, X[:1])[:, 0]
-(total,), (weight,) = kernels.cluster_row_sums(X, np.zeros(n, np.int64), 1, weights)
+total, weight = kernels.basis_fixed_point_sums(X, y.astype(float), X[0], GAMMA)
 plt.scatter(*X.T, c=f, s=4, cmap="coolwarm")
 plt.scatter(*landmarks.T, c="black", marker="x", s=15)
 plt.scatter(*(total / weight), c="black", marker="*", s=90)
