@@ -17,6 +17,8 @@ csr      kernel values of a9a against 200 of its rows, beside scikit-learn's
 checks   kernel values of a block of 4,096 rows (50 columns, 200 basis vectors) by
          ``mmcnb.kernels``, which checks its arguments, beside
          ``mmcnb.kernels.unchecked``
+inside   each public routine inside a function that a reader compiles, with the
+         arguments of its example: as many as there are
 search   the nearest ten of 20,000 nodes (ten groups, 60 columns) for each of them, in
          15 of 141 cells, beside a bare single-precision product of as many inner
          products; and by two threads
@@ -66,7 +68,7 @@ from benchmarks.protocol import (
     written_once,
 )
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
-from benchmarks.studies import _foreign, _table_labels
+from benchmarks.studies import _foreign, _inside, _table_labels
 from benchmarks.studies import tables as of_tables
 from benchmarks.tables import Goal, Result, measures_of
 from mmcnb import kernels
@@ -561,6 +563,7 @@ SECTIONS = {
     "checks": Section(
         grids["checks"], checks, partial(tables, "checks", "checks", CHEAP)
     ),
+    "inside": Section(_inside.grid, _inside.compute, _inside.tables),
     "chunks": Section(
         chunk_grid, chunks, partial(tables, "chunks", "predict_check", FREE)
     ),
