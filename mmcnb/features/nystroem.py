@@ -48,8 +48,10 @@ def normalization_of(
             "kernel values overflow or underflow; "
             "scale the columns, as scale='standard' does."
         )
-    # Its code as plain Python: NumPy's eigh needs no compilation.
-    return kernels.nystroem_map.py_func(gram, tolerance)
+    # NumPy's eigh needs no compilation: the code of the routine as plain Python, which
+    # is all there is where NUMBA_DISABLE_JIT is set.
+    plain = getattr(kernels.nystroem_map, "py_func", kernels.nystroem_map)
+    return plain(gram, tolerance)
 
 
 @dataclass(frozen=True)
