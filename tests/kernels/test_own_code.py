@@ -95,3 +95,10 @@ def test_kernels_without_normal_vectors_get_equal_weights():
     weights, gap = kernels.cone_step(np.zeros((4, 2, 2)), np.ones(2), np.full(4, 0.5))
     assert weights.tolist() == [0.5] * 4
     assert gap == 0
+
+
+@pytest.mark.parametrize("columns", [1, 2, 7, 100])
+def test_tiles_made_inside_compiled_code_begin_at_a_line_of_the_cache(columns):
+    tiles = inside("column_tiles")(np.ones((70, columns)))
+    assert tiles.shape == (2, columns, 64)
+    assert tiles.ctypes.data % 64 == 0
