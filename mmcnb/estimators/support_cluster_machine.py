@@ -32,7 +32,7 @@ from mmcnb.features.rules import Hyperplane, Scores, clusters_of, margins_of
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import scaled_matrix
 from mmcnb.samples.matrix import with_short_indices
-from mmcnb.support_clusters.active import ActiveSet
+from mmcnb.support_clusters.active import ActiveSet, take_by_group
 from mmcnb.support_clusters.classes import (
     Classes,
     check_class_weight,
@@ -411,10 +411,11 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
                     caches=memory.caches,
                     **self._settings(classes.counts[is_positive].sum()),
                 )
+                signs = np.where(is_positive, 1, -1).astype(np.int8)
                 active = ActiveSet(
                     samples=rows,
                     numbers=None,
-                    y=np.where(is_positive, 1, -1).astype(np.int8)[classes.codes],
+                    y=take_by_group(signs, classes.codes),
                     codes=classes.codes,
                     class_weights=weights_of_classes(
                         self.class_weight, classes, is_positive
@@ -423,26 +424,34 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
                 svm, end = shrinking.run(active)
                 svms.append(svm.turned(side.sign))
                 ends.append(end)
+        model = model_of(svms, kernel, scaling)
+        if samples.encoding is None and not samples.is_sparse:
+            model = replace(model, donors=donors_of_sample(drawn))
+        self.model_ = replace(model, encoding=samples.encoding)
+        self.gamma_ = kernel.gamma
+        self._report(classes, ends, history, [*treatment.sentinels, *samples.notes])
+
+    def _report(
+        self,
+        classes: Classes,
+        ends: list[str],
+        history: list[dict[str, Any]],
+        sentences: list[str],
+    ) -> None:
+        """Set history and report of a fit, and warn."""
         import pandas as pd
 
-        donors = None
-        if samples.encoding is None and not samples.is_sparse:
-            donors = donors_of_sample(drawn)
-        model = model_of(svms, kernel, scaling)
-        self.model_ = replace(model, encoding=samples.encoding, donors=donors)
-        self.gamma_ = kernel.gamma
         self.history_ = pd.DataFrame(history)
-        sentences = [*treatment.sentinels, *samples.notes]
         self.report_ = Report(
-            classes=names,
+            classes=classes.names.tolist(),
             counts=classes.counts.tolist(),
-            gamma=kernel.gamma,
+            gamma=self.gamma_,
             support_vectors=self.model_.basis.shape[0],
             ends=ends,
             warnings=sentences,
         )
         for sentence in sentences:
-            warnings.warn(sentence, ClusterWarning, stacklevel=3)
+            warnings.warn(sentence, ClusterWarning, stacklevel=4)
 
     def _sample(
         self, engine: Engine, samples: Samples, random_state: np.random.RandomState

@@ -161,6 +161,25 @@ def rows_by_group(mask: np.ndarray) -> Iterator[np.ndarray]:
         yield start + np.flatnonzero(mask[start : start + GROUP_ROWS])
 
 
+def take_by_group(values: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Return the value of each of many small numbers.
+
+    NumPy makes indices of eight bytes of all numbers that it is given at once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.support_clusters.active import take_by_group
+    >>> take_by_group(np.array([-1, 1], np.int8), np.array([1, 0], np.uint8))
+    array([ 1, -1], dtype=int8)
+    """
+    taken = np.empty(numbers.size, values.dtype)
+    for start in range(0, numbers.size, GROUP_ROWS):
+        rows = slice(start, start + GROUP_ROWS)
+        taken[rows] = values[numbers[rows]]
+    return taken
+
+
 def nth_rows(mask: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     """Return the rows of a mask that have some rising ranks among them.
 

@@ -27,6 +27,7 @@ from mmcnb.support_clusters.active import (
     drawn_members,
     drawn_rows,
     rows_by_group,
+    take_by_group,
 )
 from mmcnb.support_clusters.expansions import TILE_ROWS, expanded
 from mmcnb.support_clusters.pseudo_centres import pseudo_centres
@@ -273,7 +274,7 @@ class Shrinking:
         # Rows of a part are in rising order.
         ranks = np.argsort(np.argsort(chosen)).astype(labels.dtype)
         part = active.part(self.engine, chosen, sizes)
-        return part, ranks[labels]
+        return part, take_by_group(ranks, labels)
 
     def _centres(
         self, active: ActiveSet, mask: np.ndarray
@@ -309,7 +310,7 @@ class Shrinking:
         for rows_of_group in rows_by_group(mask):
             counts += np.bincount(labels[rows_of_group], minlength=self.n_clusters)
         numbers = np.maximum(np.cumsum(counts > 0) - 1, 0)
-        return numbers.astype(self.cluster_type)[labels]
+        return take_by_group(numbers.astype(self.cluster_type), labels)
 
     def _fitted(self, samples: Samples, weights: np.ndarray) -> Any:
         """Fit a clusterer with at most ``n_clusters``; None if all rows are equal."""
