@@ -28,7 +28,13 @@ from mmcnb.graph.merge_tree import by_first
 from mmcnb.hinge.cutting_plane import SubproblemResult, WorkingSet
 from mmcnb.hinge.multiclass import ROUNDS, MulticlassTrainingSet, multiclass_result
 from mmcnb.hinge.qp import PlaneSolution, Threshold, solve_kernel_planes
-from mmcnb.hinge.sample_search import TIE, KernelFeatures, RestartResult, SearchConfig
+from mmcnb.hinge.sample_search import (
+    TIE,
+    KernelFeatures,
+    RestartResult,
+    SearchConfig,
+    count_rivals,
+)
 from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.hinge.two_clusters import changed_labels, refined
 from mmcnb.least_squares.all_rows import relative_weights
@@ -269,11 +275,15 @@ def search_clusters(
             candidate, config, objective, working_set, state, number, scores
         )
 
+    results = run_starts(session.engine, run_start, starts, session.record)
+    ended = [restart for restart in results if restart is not None]
     best: RestartResult | None = None
-    for restart in run_starts(session.engine, run_start, starts, session.record):
-        if restart is not None and restart.is_better_than(best, TIE):
+    for restart in ended:
+        if restart.is_better_than(best, TIE):
             best = restart
-    return best
+    if best is None:
+        return None
+    return replace(best, rivals=count_rivals(best, ended))
 
 
 def fit_clusters(
@@ -328,4 +338,9 @@ def fit_clusters(
     features = result.features
     if not session.has_more_rows:
         features = model.features(session.samples)
-    return replace(result, attributes=result.attributes | fitted, features=features)
+    return replace(
+        result,
+        attributes=result.attributes | fitted,
+        features=features,
+        warnings=[*restart.warnings_of_rivals(), *result.warnings],
+    )

@@ -37,6 +37,7 @@ from mmcnb.samples.matrix import Matrix, Weights
 
 TIE = 1e-6  # starts whose scores differ by less are equal, and the earlier wins
 LOOSE_ETA = 0.1  # random labels need no accurate solution
+WARM_STARTS = 2  # of mixed starts, partitions by least squares
 COLD_STARTS = 2  # of mixed starts, before two partitions by least squares
 WARM_LEAD = 0.025  # of the score, by which a partition by least squares has to lead
 WARM_C = 2.0  # where a start by least squares enters the path; coin flips need C near 1
@@ -44,6 +45,10 @@ CLEAN_SCORE = 0.06  # leave-one-out score up to which a partition counts as real
 # Share of the labels that may change in the last round after the sample, by default:
 # `python -m benchmarks engine`.
 STILL_SHARE = 5e-4
+# A start is a rival of the best from this share of its score. On rings and moons in
+# columns of noise the right labels have at least four times the score of wrong ones.
+RIVAL_SCORE = 0.7
+SAME_PARTITION = 0.8  # mean Jaccard index, below which labels differ
 FINAL_ROUNDS = 5  # on all rows after a larger sample, whose labels change little
 
 
@@ -172,6 +177,12 @@ class SearchConfig:
     tol : float, default=5e-4
         Share of the labels that may change in the last round on more rows than the
         sample.
+    n_searches : int, default=1
+        Local searches by least squares, among the starts.
+    is_late : bool, default=False
+        Whether partitions by least squares enter the path at its last C, and starts are
+        compared there only. Several kernels need it: at C = 2 a smooth kernel wins, and
+        rounds leave the right labels of clusters along curves.
     """
 
     path: tuple[float, ...]
@@ -184,6 +195,8 @@ class SearchConfig:
     n_init: int = 6
     separable: bool = True
     tol: float = STILL_SHARE
+    n_searches: int = 1
+    is_late: bool = False
 
     def objective(self, candidate: KernelFeatures) -> Objective:
         """Return what is minimised under a kernel."""
@@ -269,6 +282,8 @@ class RestartResult:
         Score of the objective at C = 2, where the path has it, and at the end.
     leave_one_out : float, default=0.0
         Leave-one-out score; 0 where only one bandwidth was tried.
+    rivals : int, default=0
+        Starts with nearly the same score and other labels.
     """
 
     candidate: KernelFeatures
@@ -279,6 +294,7 @@ class RestartResult:
     start: int
     scores: tuple[float, ...]
     leave_one_out: float = 0.0
+    rivals: int = 0
 
     @property
     def labels(self) -> np.ndarray:
@@ -303,7 +319,8 @@ class RestartResult:
         At a large C a few outliers can separate two unrelated halves by a wide margin.
         At a small C more rows lie in the margin, and such a partition scores far less.
         """
-        positive = np.maximum(self.scores, np.finfo(float).tiny)
+        compared = self.scores[-1:] if self.config.is_late else self.scores
+        positive = np.maximum(compared, np.finfo(float).tiny)
         return float(np.exp(np.mean(np.log(positive))))
 
     def is_better_than(self, other: "RestartResult | None", margin: float) -> bool:
@@ -319,6 +336,28 @@ class RestartResult:
         if C != C_of_other:
             return C > C_of_other
         return self.score > other.score * (1 + margin)
+
+    def is_rival_of(self, best: "RestartResult") -> bool:
+        """Return whether the labels differ although the score is nearly as good.
+
+        A start that ended at a lower C is no rival.
+        """
+        if self.state.solution.C != best.state.solution.C:
+            return False
+        if self.score < RIVAL_SCORE * best.score:
+            return False
+        weights = self.candidate.weights
+        return mean_jaccard(self.labels, best.labels, weights) < SAME_PARTITION
+
+    def warnings_of_rivals(self) -> list[str]:
+        """Return a warning if other starts are nearly as good with other labels."""
+        if self.rivals == 0:
+            return []
+        n_init = self.config.n_init
+        return [
+            f"{self.rivals} of {n_init} starts have other labels and nearly the same "
+            "objective, so another seed may give other labels; raise n_init."
+        ]
 
     @property
     def relative_norm2(self) -> float:
@@ -448,8 +487,10 @@ def _search_bandwidths(
             return sample, ()
         random_state = np.random.RandomState(config.seed)
         least = config.limits.least
-        pair = least_squares_labels(sample.z, random_state, sample.weights, least)
-        return sample, pair
+        found = least_squares_labels(
+            sample.z, random_state, sample.weights, least, config.n_searches
+        )
+        return sample, cleanest(found, sample)
 
     def run(sample: KernelFeatures, record: Record) -> RestartResult | None:
         return search_bandwidth(sample, config, record, partitions)
@@ -474,6 +515,21 @@ def _search_bandwidths(
         for restart, score in zip(restarts, scores.tolist(), strict=True)
     ]
     return sorted(scored, key=_rank)
+
+
+def cleanest(
+    partitions: list[GivenLabels], sample: KernelFeatures
+) -> list[GivenLabels]:
+    """Return the two partitions of the lowest leave-one-out scores."""
+    if len(partitions) <= WARM_STARTS:
+        return partitions
+    scores = leave_one_out_scores(
+        np.array([labels.y for labels in partitions]),
+        [sample.z],
+        sample.weights,
+    )
+    order = np.argsort(scores.round(9), kind="stable")
+    return [partitions[number] for number in order[:WARM_STARTS]]
 
 
 def _rank(restart: RestartResult) -> tuple[float, float]:
@@ -547,17 +603,22 @@ def search_bandwidth(
     record = tag(record, gamma=gamma)
     objective = config.objective(candidate)
     best: RestartResult | None = None
+    ended: list[RestartResult] = []
     reached = set[tuple[int, bytes]]()
     for number, start in enumerate(starts):
         tagged = tag(record, stage="sample", start=number)
         restart = _run_start(
             candidate, config, objective, start, number, reached, tagged
         )
+        if restart is None:
+            continue
+        ended.append(restart)
         lead = WARM_LEAD if start.is_warm else TIE
-        if restart is not None and restart.is_better_than(best, lead):
+        if restart.is_better_than(best, lead):
             best = restart
     if best is None:
         return None
+    best = replace(best, rivals=count_rivals(best, ended))
     return _settled(best, tag(record, stage="sample", start=best.start))
 
 
@@ -579,6 +640,8 @@ def _run_start(
     pieces = pieces_of(config.path)
     if start.is_warm:
         pieces = pieces.warm
+        if config.is_late:
+            pieces = Pieces((), (), config.path[-1:])
     scores = list[float]()
     for piece, path in enumerate(pieces):
         if not path:
@@ -607,6 +670,45 @@ def _run_start(
         start=number,
         scores=tuple(scores),
     )
+
+
+def count_rivals(best: RestartResult, restarts: Sequence[RestartResult]) -> int:
+    """Count the starts that are nearly as good as the best and have other labels."""
+    return sum(restart.is_rival_of(best) for restart in restarts)
+
+
+def mean_jaccard(labels: np.ndarray, others: np.ndarray, weights: Weights) -> float:
+    """Return the Jaccard index of each cluster with its best match, on average.
+
+    Unlike the share of equal labels, it is small for unrelated partitions of any sizes.
+
+    Parameters
+    ----------
+    labels, others : ndarray of shape (m,)
+        Two labelings of the same rows.
+    weights : ndarray of shape (m,) or None
+        Sample weights.
+
+    Returns
+    -------
+    float
+        1 if the partitions are equal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.hinge.sample_search import mean_jaccard
+    >>> mean_jaccard(np.array([-1, -1, 1, 1]), np.array([1, 1, -1, -1]), None)
+    1.0
+    >>> round(mean_jaccard(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), None), 3)
+    0.333
+    """
+    names, rows = np.unique(labels, return_inverse=True)
+    names_of_others, columns = np.unique(others, return_inverse=True)
+    both = np.zeros((len(names), len(names_of_others)))
+    np.add.at(both, (rows, columns), 1.0 if weights is None else weights)
+    either = both.sum(axis=1)[:, None] + both.sum(axis=0) - both
+    return float((both / either).max(axis=1).mean())
 
 
 def _settled(restart: RestartResult, record: Record) -> RestartResult:

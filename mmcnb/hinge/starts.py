@@ -99,10 +99,11 @@ def least_squares_labels(
     random_state: np.random.RandomState,
     weights: Weights = None,
     least: float = 0.05,
-) -> tuple[GivenLabels, GivenLabels]:
-    """Partition a sample by a regularisation path, and by local search.
+    n_searches: int = 1,
+) -> list[GivenLabels]:
+    """Partition a sample by a regularisation path, and by local searches.
 
-    Both are least squares.
+    All are least squares.
 
     Parameters
     ----------
@@ -114,11 +115,13 @@ def least_squares_labels(
         Sample weights.
     least : float, default=0.05
         Least share of a cluster.
+    n_searches : int, default=1
+        Number of local searches, each of rows drawn anew.
 
     Returns
     -------
-    pair of GivenLabels
-        Labels -1 or +1.
+    list of GivenLabels
+        Labels -1 or +1: the end of the path, then those of each local search.
 
     Examples
     --------
@@ -137,7 +140,7 @@ def least_squares_labels(
     flip = random_labels(z.shape[0], HALVES, random_state)
     all_equal = (features.z == features.z[0]).all()  # under the kernel
     if all_equal:
-        return _signed(flip, random_state), _signed(flip, random_state)
+        return [_signed(flip, random_state) for _ in range(1 + n_searches)]
     # Ridges assume kernel values of at most 1.
     total_variance = max(1.0, features.variances.sum())
     scaled = replace(
@@ -146,9 +149,10 @@ def least_squares_labels(
         variances=features.variances / total_variance,
     )
     bounds = floor_bounds(scaled.total, 2, 2 * least)
-    end_of_path = regularization_path(scaled, flip, bounds)
-    searched = _local_search_labels(scaled, least, random_state)
-    return _signed(end_of_path, random_state), _signed(searched, random_state)
+    partitions = [regularization_path(scaled, flip, bounds)]
+    for _ in range(n_searches):
+        partitions.append(_local_search_labels(scaled, least, random_state))
+    return [_signed(labels, random_state) for labels in partitions]
 
 
 def _local_search_labels(

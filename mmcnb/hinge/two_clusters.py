@@ -8,6 +8,7 @@ import numpy as np
 
 from mmcnb.engine.passes import CombinedPass, GatherPass, RowSumPass, sample_rows
 from mmcnb.engine.session import FitResult, FitSession, whole_numbers
+from mmcnb.features.kernel import MultipleKernels
 from mmcnb.features.model import Model
 from mmcnb.features.rules import RuleLabels
 from mmcnb.hinge.cccp import CCCPResult
@@ -166,10 +167,15 @@ def fit_two_clusters(
     if session.has_more_rows:
         result = replace(result, features=state.training_set.features)
     unclean = _unclean(restart.leave_one_out)
+    rivals = []
+    # One kernel has a leave-one-out score, which tells whether a partition is clean.
+    if isinstance(restart.candidate.kernel, MultipleKernels):
+        rivals = restart.warnings_of_rivals()
     return replace(
         result,
         warnings=[
             *separation_warnings,
+            *rivals,
             *unclean,
             *_disagreements(restarts),
             *result.warnings,

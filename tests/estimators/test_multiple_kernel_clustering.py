@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.datasets import make_circles, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
@@ -288,3 +289,40 @@ def test_automatic_kernels_that_rounding_alone_tells_apart_are_left_out():
     assert [name.split(",")[0] for name in names] == ["rbf"] * 3
     two_places = np.repeat([[0.0, 0.0], [1.0, 1.0]], [20, 15], axis=0)
     assert fitted(two_places, kernels="auto").kernel_names_ == ["linear"]
+
+
+# -- the starts ------------------------------------------------------------------------
+
+
+def in_noise(X, columns, seed):
+    noise = 0.03 * np.random.default_rng(seed).standard_normal((len(X), columns))
+    return np.hstack([X, noise])
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("shape", "columns"), [("rings", 62), ("moons", 20)])
+def test_starts_find_shapes_in_columns_of_noise(shape, columns, seed):
+    make = {"rings": make_circles, "moons": make_moons}[shape]
+    factor = {"factor": 0.4} if shape == "rings" else {}
+    X, y = make(1500, noise=0.05, random_state=seed, **factor)
+    X = in_noise(X, columns, seed)
+    model = MultipleKernelClustering(random_state=seed).fit(X)
+    assert adjusted_rand_score(y, model.labels_) > 0.99
+    assert model.report_["warnings"] == []
+
+
+def test_starts_that_disagree_are_told_and_more_of_them_are_the_remedy():
+    X, y = make_circles(1500, noise=0.05, factor=0.4, random_state=2)
+    X = in_noise(X, 62, 2)
+    with pytest.warns(mmcnb.ClusterWarning, match="of 2 starts have other .* n_init"):
+        few = MultipleKernelClustering(n_init=2, random_state=2).fit(X)
+    assert adjusted_rand_score(y, few.labels_) < 0.1
+    more = MultipleKernelClustering(n_init=4, random_state=2).fit(X)
+    assert adjusted_rand_score(y, more.labels_) > 0.99
+    assert more.report_["warnings"] == []
+
+
+def test_starts_of_three_clusters_that_disagree_are_told():
+    X = np.random.default_rng(0).standard_normal((300, 6))
+    with pytest.warns(mmcnb.ClusterWarning, match="of 4 starts have other labels"):
+        fitted(X, 3, n_init=4)
