@@ -391,4 +391,6 @@ def test_memory_does_not_grow_with_the_file(tmp_path, kind):
             peaks.append(int(done.stdout) * 1024)
         return min(peaks)  # pyarrow keeps more or less of what it has freed
 
-    assert peak_of_converting(8) - peak_of_converting(5) < 11 * 2**20
+    # A file of so many more rows has 46 MiB more of numbers. The pools of pyarrow differ
+    # by up to 16 MiB from run to run.
+    assert peak_of_converting(20) - peak_of_converting(5) < 30 * 2**20
