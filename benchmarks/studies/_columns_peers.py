@@ -96,8 +96,9 @@ def tables(frame: pd.DataFrame) -> Result:
     families = frame["dataset"].str.rpartition("-")[0]
     kinds = families.where(~frame["dataset"].isin(CODES), REAL)
     frame = frame.assign(kind=kinds)
+    made = frame[frame["kind"] != REAL].assign(kind="made")
     everything = frame.assign(kind="all")
-    means = pd.concat([frame, everything]).pivot_table(
+    means = pd.concat([frame, made, everything]).pivot_table(
         "ari", ["kind", "gaps"], "method", "mean", sort=False
     )
     return Result({"columns-mixed": means.reset_index()})

@@ -30,8 +30,14 @@ def donor_numbers(n_rows: int, n_columns: int) -> np.ndarray:
     return np.sort(np.random.RandomState(0).permutation(n_rows)[:most])
 
 
-def donors_of_sample(sample: np.ndarray, encoding: Encoding | None = None) -> Donors:
-    """Make donors of some rows of a sample; None is the encoding of numbers."""
+def donors_of_sample(sample: np.ndarray, encoding: Encoding | None) -> Donors | None:
+    """Make donors of some rows of a sample.
+
+    None is the encoding of numbers. Other encodings fill gaps themselves, unless rows
+    with gaps were left out.
+    """
+    if encoding is not None and not encoding.drops_gaps:
+        return None
     n_categories: list[int | None] = [None] * sample.shape[1]
     rows = sample[donor_numbers(*sample.shape)].astype(np.float64)
     if encoding is not None:

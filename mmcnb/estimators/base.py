@@ -586,6 +586,12 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         Cluster 0 (50 %): age low (median 21, others 71).
         Cluster 1 (50 %): age high (median 71, others 21).
         """
+        return self._explanation(X, labels, element)
+
+    def _explanation(
+        self, X: object, labels: Any, element: str | None
+    ) -> "Explanation":
+        """Explain rows; raise `GapsError` if a pass finds gaps that are not filled."""
         from mmcnb.explanation.explanation import explain
         from mmcnb.explanation.groups import agree, grouped, plan_explanation
 
@@ -730,7 +736,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         samples = read_input(self, X, reset=False, element=element)
         if labels is not None:
             labels = labels_of_rows(labels, None, samples)
-        explanation = self.explain(X, labels, element=element)
+        explanation = self._explanation(X, labels, element)
         write_report(path, self, explanation, samples, labels)
 
     def plan(self, X: object, *, element: str | None = None) -> FitPlan:
@@ -900,9 +906,8 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         )
         donors = None
         takes_gaps = not samples.is_sparse and self.metric != "precomputed"
-        encoding = samples.encoding
-        if takes_gaps and (encoding is None or encoding.drops_gaps):
-            donors = donors_of_sample(sample, encoding)
+        if takes_gaps:
+            donors = donors_of_sample(sample, samples.encoding)
         n_weighted = samples.n_samples
         sample_weights = None
         if weights is not None:
@@ -940,11 +945,8 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         rule = result.model.rule.ordered(order)
         encoding = session.samples.encoding
         unit = session.weight_unit
-        donors = session.donors
-        if encoding is not None and donors is not None:
-            encoding = replace(encoding, donors=donors)
-            donors = None
-        self.model_ = replace(result.model, rule=rule, encoding=encoding, donors=donors)
+        model = replace(result.model, rule=rule)
+        self.model_ = model.reading(encoding, session.donors)
         for name, value in fits.rescaled(result.attributes, unit).items():
             setattr(self, f"{name}_", value)
         report = {

@@ -14,10 +14,7 @@ from mmcnb.errors import ClusterWarning, GapsError, InputError
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.open import names_in_frame
-from mmcnb.tables.array_table import (
-    open_array,
-    open_as_fitted,
-)
+from mmcnb.tables.array_table import open_array, open_as_fitted
 from mmcnb.tables.options import (
     NUMBERS_ALONE,
     OF_FITS,
@@ -123,6 +120,14 @@ def _open_input(
     return samples
 
 
+def filled_from_fit(
+    estimator: object, X: object, element: str | None = None
+) -> Samples | None:
+    """Open rows with gaps filled from the rows of a fit; None if its model has none."""
+    of_gaps = options_of_gaps(estimator)
+    return None if of_gaps is None else open_array(X, element, of_gaps)
+
+
 def filling_gaps(method: Callable[P, Result]) -> Callable[P, Result]:
     """Answer again with gaps filled as in the fit, if a pass over the rows finds some.
 
@@ -139,16 +144,15 @@ def filling_gaps(method: Callable[P, Result]) -> Callable[P, Result]:
         except GapsError:
             call = signature(method).bind(*args, **options)
             given = call.arguments
-            of_gaps = options_of_gaps(given["self"])
-            if of_gaps is None:
+            element = given.pop("element", None)
+            given["X"] = filled_from_fit(given["self"], given["X"], element)
+            if given["X"] is None:
                 raise
-            samples = open_array(given["X"], given.pop("element", None), of_gaps)
         warnings.warn(
-            f"{samples.name}: gaps are filled from the nearest rows of the fit.",
+            f"{given['X'].name}: gaps are filled from the nearest rows of the fit.",
             ClusterWarning,
             stacklevel=2,
         )
-        given["X"] = samples
         return method(*call.args, **call.kwargs)
 
     return answer

@@ -11,8 +11,8 @@ from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.run import Engine
 from mmcnb.engine.sample_weights import read_weights
 from mmcnb.engine.session import whole_numbers
-from mmcnb.errors import InputError, shown
-from mmcnb.estimators.given_rows import read_input
+from mmcnb.errors import GapsError, InputError, shown
+from mmcnb.estimators.given_rows import filled_from_fit, read_input
 from mmcnb.features.labelling import KeptLabels, LabelsPass, SizesPass
 from mmcnb.features.model import Model, renumbered
 from mmcnb.samples import Samples, open_samples
@@ -24,8 +24,9 @@ MOST_COMPARED = 100_000  # rows that both models label
 
 
 class EarlierModel(NamedTuple):
-    """A fitted model, the sizes of its clusters, and rows with its columns."""
+    """A fitted estimator and model, sizes of clusters, and rows with its columns."""
 
+    estimator: Any
     model: Model
     sizes: list[float]
     samples: Samples
@@ -46,7 +47,7 @@ def read_like(like: Any, X: object, element: str | None = None) -> EarlierModel:
             "fit or load one."
         )
     samples = read_input(like, X, reset=False, element=element)
-    return EarlierModel(like.model_, sizes, samples)
+    return EarlierModel(like, like.model_, sizes, samples)
 
 
 def number_like(
@@ -91,7 +92,13 @@ def number_like(
     # The bins leave out -1, which is noise.
     bins: Any = np.arange(n_before + 1), np.arange(model.rule.n_clusters + 1)
     with estimator._engine_of(samples) as engine:
-        before = _labels(engine, earlier.model, earlier.samples, rows)
+        try:
+            before = _labels(engine, earlier.model, earlier.samples, rows)
+        except GapsError:
+            filled = filled_from_fit(earlier.estimator, earlier.samples)
+            if filled is None:
+                raise
+            before = _labels(engine, earlier.model, filled, rows)
         after = _labels(engine, model, samples, rows)
         row_weights = None if weights is None else weights[rows]
         common = np.histogram2d(before, after, bins, weights=row_weights)[0]

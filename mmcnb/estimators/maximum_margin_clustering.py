@@ -309,6 +309,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         features, _ = self.model_.labelling(samples, of_nodes=True)
         return self._run(DecisionPass(OutlierScores()), features, "outlier scores")
 
+    @filling_gaps
     def update(self, X: object, *, element: str | None = None) -> Self:
         """Take in new rows; clusters keep their numbers, and earlier rows are not read.
 
@@ -372,7 +373,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         self.__dict__.update(updated(self, samples))
         self._row_index = row_index_of(X, samples)
         for sentence in self.report_["warnings"]:
-            warnings.warn(sentence, ClusterWarning, stacklevel=2)
+            warnings.warn(sentence, ClusterWarning, stacklevel=3)
         return self
 
     @filling_gaps

@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -256,14 +256,12 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
 
         Parameters
         ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n, d)
+        X : {rows}
             The rows.
         y : array, Zarr array or path of one, of shape (n_samples,), or None
             The class of each row; None takes the labels that a store keeps beside its
             rows.
-        element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts";
-            None is "X".
+        {element}
 
         Returns
         -------
@@ -303,15 +301,13 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
 
         Parameters
         ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n, d)
+        X : {rows}
             Rows with the columns of the fit.
         out : path or None, default=None
             Path of a new file, written block by block. A path that ends with ``.csv``
             or ``.parquet`` is a table with the columns of `to_frame`; others are a Zarr
             array of the numbers of the classes in ``classes_``.
-        element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts";
-            None is "X".
+        {element}
 
         Returns
         -------
@@ -333,16 +329,14 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
 
         Parameters
         ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n, d)
+        X : {rows}
             Rows with the columns of the fit.
         y : array, Zarr array or path of one, of shape (n_samples,), or None
             The class of each row; None takes the labels that a store keeps beside its
             rows.
         sample_weight : ndarray of shape (n_samples,) or None, default=None
             Weight of each row.
-        element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts";
-            None is "X".
+        {element}
 
         Returns
         -------
@@ -425,9 +419,10 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
                 svms.append(svm.turned(side.sign))
                 ends.append(end)
         model = model_of(svms, kernel, scaling)
-        if samples.encoding is None and not samples.is_sparse:
-            model = replace(model, donors=donors_of_sample(drawn))
-        self.model_ = replace(model, encoding=samples.encoding)
+        donors = None
+        if not samples.is_sparse:
+            donors = donors_of_sample(drawn, samples.encoding)
+        self.model_ = model.reading(samples.encoding, donors)
         self.gamma_ = kernel.gamma
         self._report(classes, ends, history, [*treatment.sentinels, *samples.notes])
 

@@ -104,7 +104,7 @@ def _with_gaps(session: FitSession, result: FitResult) -> FitResult:
     sampled = session.samples.sampled_rows
     if encoding is None or sampled is None or not np.isnan(sampled).any():
         return result
-    n_categories = [len(column.categories) or None for column in encoding.features]
+    n_categories = encoding.n_categories
     filled = filled_rows(sampled, encoding)
     features = result.model.features(open_samples(widen(filled, n_categories)))
     labels = result.model.rule.label(features.block(0, features.n_samples))

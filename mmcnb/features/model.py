@@ -196,6 +196,12 @@ class Model:
             "encoding": self.encoding and self.encoding.to_dict(),
         }
 
+    def reading(self, encoding: Encoding | None, donors: Donors | None) -> "Model":
+        """Return the model with the encoding of its rows, and donors of their gaps."""
+        if encoding is None or donors is None:
+            return replace(self, encoding=encoding, donors=donors)
+        return replace(self, encoding=replace(encoding, donors=donors), donors=None)
+
     @classmethod
     def restore(
         cls, arrays: Mapping[str, np.ndarray], header: dict[str, Any]

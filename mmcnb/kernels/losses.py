@@ -1,5 +1,7 @@
 """Sums of losses over the rows of a block, for given decision values and labels."""
 
+import numpy as np
+
 from mmcnb._numba import njit
 from mmcnb.kernels._checks import Array, FromZero, Number, Signs, takes
 
@@ -9,6 +11,16 @@ DECISIONS = {
     "weights": FromZero("(rows,)", "float64"),
     "rho": Number(),
 }
+
+
+@njit()
+def _loss_sums(f, y, weights, rho, most):
+    loss = 0.0
+    weight = 0.0
+    for i in range(f.shape[0]):
+        loss += weights[i] * min(most, max(0.0, rho - y[i] * f[i]))
+        weight += weights[i]
+    return loss, weight
 
 
 @njit()
@@ -45,12 +57,7 @@ def hinge_loss_sums(f, y, weights, rho):
     >>> hinge_loss_sums(f, y, np.ones(3), 1.0)
     (4.5, 3.0)
     """
-    loss = 0.0
-    weight = 0.0
-    for i in range(f.shape[0]):
-        loss += weights[i] * max(0.0, rho - y[i] * f[i])
-        weight += weights[i]
-    return loss, weight
+    return _loss_sums(f, y, weights, rho, np.inf)
 
 
 @njit()
@@ -88,9 +95,4 @@ def ramp_loss_sums(f, y, weights, rho, most):
     >>> ramp_loss_sums(f, y, np.ones(3), 1.0, 2.0)
     (2.5, 3.0)
     """
-    loss = 0.0
-    weight = 0.0
-    for i in range(f.shape[0]):
-        loss += weights[i] * min(most, max(0.0, rho - y[i] * f[i]))
-        weight += weights[i]
-    return loss, weight
+    return _loss_sums(f, y, weights, rho, most)

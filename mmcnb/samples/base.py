@@ -187,7 +187,7 @@ class Samples(ABC):
         return self
 
     @property
-    def with_stored_gaps(self) -> "Samples":
+    def as_stored(self) -> "Samples":
         """The rows as they are stored, if these have their gaps filled."""
         return self
 

@@ -460,7 +460,7 @@ def names_beside(samples: Element, path: str | None) -> SlicedRows | None:
 
 def observation_names(samples: Samples) -> SlicedRows | None:
     """Return the names of the observations beside rows of AnnData, unread."""
-    root = samples.root.with_stored_gaps
+    root = samples.root.as_stored
     if not isinstance(root, Element):
         return None
     *above, last = (root.element or "").split("/")

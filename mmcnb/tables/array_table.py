@@ -166,7 +166,7 @@ class FilledSamples(ChunkedSamples):
         self._set_rows(GroupedRows(lengths, reader.group), max(lengths))
 
     @property
-    def with_stored_gaps(self) -> Samples:
+    def as_stored(self) -> Samples:
         """The rows as they are stored."""
         return self._base
 

@@ -89,4 +89,5 @@ def test_the_table_has_means_by_kind_and_gaps():
     found = found.set_index(["kind", "gaps"])["ours"]
     assert found["customers", 0.0] == pytest.approx(0.8)
     assert found["real", 0.2] == 0.1
+    assert found["made", 0.0] == pytest.approx(0.8)
     assert found["all", 0.0] == pytest.approx(0.6)

@@ -224,6 +224,45 @@ def test_a_fit_without_gaps_fills_those_that_a_pass_finds(tmp_path, form):
         )
 
 
+@pytest.mark.parametrize("keeps_state", [False, True])
+def test_an_update_and_a_fit_like_another_fill_gaps_that_a_pass_finds(
+    tmp_path, keeps_state
+):
+    X, _ = groups(share=0.0)
+    with_gaps, _ = groups()
+    np.save(tmp_path / "rows.npy", with_gaps)
+    expected = predicted(fitted(X), with_gaps)
+    model = fitted(X)
+    if keeps_state:
+        model.set_params(checkpoint=tmp_path / "checkpoint")
+    with pytest.warns(ClusterWarning, match="gaps are filled from the nearest"):
+        model.update(tmp_path / "rows.npy")
+    np.testing.assert_array_equal(model.labels_, expected)
+    again = fitted(tmp_path / "rows.npy", like=fitted(X[::-1]))
+    assert adjusted_rand_score(again.labels_, expected) > 0.95
+
+
+def test_a_report_about_rows_with_gaps_warns_of_them_once(tmp_path):
+    np.save(tmp_path / "rows.npy", groups()[0])
+    model = fitted(groups(share=0.0)[0])
+    with pytest.warns(ClusterWarning, match="gaps are filled") as caught:
+        model.write_report(tmp_path / "rows.npy", tmp_path / "page.html")
+    assert len(caught) == 1
+    assert (tmp_path / "page.html").exists()
+
+
+def test_a_support_cluster_machine_labels_rows_with_gaps_that_its_fit_left_out():
+    frame = mixed()
+    is_whole = frame.notna().all(axis=1)
+    _, y = groups()
+    rare = y == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ClusterWarning)
+        rows = mmcnb.read_table(frame, missing="drop")
+        model = mmcnb.SupportClusterMachine(random_state=0).fit(rows, rare[is_whole])
+        assert (model.predict(frame) == rare).mean() > 0.95
+
+
 @pytest.mark.parametrize("form", ["array", "frame"])
 def test_a_fit_that_left_out_rows_with_gaps_labels_such_rows(tmp_path, form):
     rows, y = groups()
