@@ -30,7 +30,9 @@ def donor_numbers(n_rows: int, n_columns: int) -> np.ndarray:
     return np.sort(np.random.RandomState(0).permutation(n_rows)[:most])
 
 
-def donors_of_sample(sample: np.ndarray, encoding: Encoding | None) -> Donors | None:
+def donors_of_sample(
+    sample: np.ndarray, encoding: Encoding | None = None
+) -> Donors | None:
     """Make donors of some rows of a sample.
 
     None is the encoding of numbers. Other encodings fill gaps themselves, unless rows

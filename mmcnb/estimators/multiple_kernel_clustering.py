@@ -81,11 +81,10 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
     continuation : bool, default=True
         Raise C from near 1; False is the form of the paper, directly at C.
     init : {"mixed", "random", "k-means"}, default="mixed"
-        Starts of two clusters. "mixed" is a coin flip, the first kernel principal
-        component, the two cleanest of 3 n_init + 1 partitions by least squares, two
-        further components, k-means, and then coin flips. The others, and one kernel,
-        are as in `SparseKernelMMC`. More clusters start from partitions by least
-        squares.
+        Starts of two clusters, as in `SparseKernelMMC`. Beside several kernels, the two
+        cleanest of 3 n_init further partitions by least squares enter the path of
+        "mixed" at its last C, and win if they have twice the score of all others there.
+        More clusters start from partitions by least squares.
     n_init : int, default=4
         Number of starts. The fit warns if some end with other labels and nearly the
         same objective.
@@ -250,7 +249,7 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
             sample = self._mapped(session, session.sample_weights)
             if len(sample.columns) > 1:
                 searches = SEARCHES * int(self.n_init)
-                config = replace(config, n_searches=searches, is_late=True)
+                config = replace(config, n_searches=searches)
             candidates = [partial(sample.candidate, session.engine)]
             names = base_kernels.kernel_names(sample.kernels)
             return fit_two_clusters(session, candidates, config, kernel_names=names)

@@ -37,16 +37,21 @@ from mmcnb.samples.matrix import Matrix, Weights
 
 TIE = 1e-6  # starts whose scores differ by less are equal, and the earlier wins
 LOOSE_ETA = 0.1  # random labels need no accurate solution
+COLD_STARTS = 2  # of mixed starts, before the warm ones
 WARM_STARTS = 2  # of mixed starts, partitions by least squares
-COLD_STARTS = 2  # of mixed starts, before two partitions by least squares
 WARM_LEAD = 0.025  # of the score, by which a partition by least squares has to lead
+LATE_STARTS = 2  # the cleanest partitions by least squares
+# Of the score at the last C, by which a late start has to lead. On rings and moons in
+# columns of noise the right labels have 2.5 to 9 times the score of the others. A table
+# on which other clusters than its classes have 3 times the score is lost.
+LATE_LEAD = 1.0
 WARM_C = 2.0  # where a start by least squares enters the path; coin flips need C near 1
 CLEAN_SCORE = 0.06  # leave-one-out score up to which a partition counts as real
 # Share of the labels that may change in the last round after the sample, by default:
 # `python -m benchmarks engine`.
 STILL_SHARE = 5e-4
 # A start is a rival of the best from this share of its score. On rings and moons in
-# columns of noise the right labels have at least four times the score of wrong ones.
+# columns of noise the right labels have at least 2.5 times the score of wrong ones.
 RIVAL_SCORE = 0.7
 SAME_PARTITION = 0.8  # mean Jaccard index, below which labels differ
 FINAL_ROUNDS = 5  # on all rows after a larger sample, whose labels change little
@@ -177,11 +182,9 @@ class SearchConfig:
     tol : float, default=5e-4
         Share of the labels that may change in the last round on more rows than the
         sample.
-    n_searches : int, default=1
-        Local searches by least squares, among the starts.
-    is_late : bool, default=False
-        Whether partitions by least squares enter the path at its last C, and starts are
-        compared there only. Several kernels need it: at C = 2 a smooth kernel wins, and
+    n_searches : int, default=0
+        Further local searches by least squares. The cleanest partitions enter the path
+        at its last C. Several kernels need it: at C = 2 a smooth kernel wins, and
         rounds leave the right labels of clusters along curves.
     """
 
@@ -195,8 +198,7 @@ class SearchConfig:
     n_init: int = 6
     separable: bool = True
     tol: float = STILL_SHARE
-    n_searches: int = 1
-    is_late: bool = False
+    n_searches: int = 0
 
     def objective(self, candidate: KernelFeatures) -> Objective:
         """Return what is minimised under a kernel."""
@@ -319,8 +321,7 @@ class RestartResult:
         At a large C a few outliers can separate two unrelated halves by a wide margin.
         At a small C more rows lie in the margin, and such a partition scores far less.
         """
-        compared = self.scores[-1:] if self.config.is_late else self.scores
-        positive = np.maximum(compared, np.finfo(float).tiny)
+        positive = np.maximum(self.scores, np.finfo(float).tiny)
         return float(np.exp(np.mean(np.log(positive))))
 
     def is_better_than(self, other: "RestartResult | None", margin: float) -> bool:
@@ -337,6 +338,14 @@ class RestartResult:
             return C > C_of_other
         return self.score > other.score * (1 + margin)
 
+    def is_far_ahead_of(self, other: "RestartResult | None") -> bool:
+        """Return whether a start that entered at the last C is clearly better there."""
+        if other is None:
+            return True
+        if self.state.solution.C != other.state.solution.C:
+            return False
+        return self.scores[-1] > other.scores[-1] * (1 + LATE_LEAD)
+
     def is_rival_of(self, best: "RestartResult") -> bool:
         """Return whether the labels differ although the score is nearly as good.
 
@@ -344,7 +353,7 @@ class RestartResult:
         """
         if self.state.solution.C != best.state.solution.C:
             return False
-        if self.score < RIVAL_SCORE * best.score:
+        if self.scores[-1] < RIVAL_SCORE * best.scores[-1]:
             return False
         weights = self.candidate.weights
         return mean_jaccard(self.labels, best.labels, weights) < SAME_PARTITION
@@ -353,10 +362,10 @@ class RestartResult:
         """Return a warning if other starts are nearly as good with other labels."""
         if self.rivals == 0:
             return []
-        n_init = self.config.n_init
+        starts = "start has" if self.rivals == 1 else "starts have"
         return [
-            f"{self.rivals} of {n_init} starts have other labels and nearly the same "
-            "objective, so another seed may give other labels; raise n_init."
+            f"{self.rivals} {starts} other labels and nearly the same objective, so "
+            "another seed may give other labels; raise n_init."
         ]
 
     @property
@@ -481,16 +490,15 @@ def _search_bandwidths(
     if config.init == "mixed" and config.n_init > COLD_STARTS:
         middle = len(candidates) // 2
 
-    def prepare(number: int, _: Record) -> tuple[KernelFeatures, Sequence[GivenLabels]]:
+    def prepare(number: int, _: Record) -> tuple[KernelFeatures, list[GivenLabels]]:
         sample = candidates[number]()
         if number != middle:
-            return sample, ()
+            return sample, []
         random_state = np.random.RandomState(config.seed)
         least = config.limits.least
-        found = least_squares_labels(
+        return sample, least_squares_labels(
             sample.z, random_state, sample.weights, least, config.n_searches
         )
-        return sample, cleanest(found, sample)
 
     def run(sample: KernelFeatures, record: Record) -> RestartResult | None:
         return search_bandwidth(sample, config, record, partitions)
@@ -518,18 +526,16 @@ def _search_bandwidths(
 
 
 def cleanest(
-    partitions: list[GivenLabels], sample: KernelFeatures
+    partitions: Sequence[GivenLabels], sample: KernelFeatures
 ) -> list[GivenLabels]:
     """Return the two partitions of the lowest leave-one-out scores."""
-    if len(partitions) <= WARM_STARTS:
-        return partitions
     scores = leave_one_out_scores(
         np.array([labels.y for labels in partitions]),
         [sample.z],
         sample.weights,
     )
     order = np.argsort(scores.round(9), kind="stable")
-    return [partitions[number] for number in order[:WARM_STARTS]]
+    return [partitions[number] for number in order[:LATE_STARTS]]
 
 
 def _rank(restart: RestartResult) -> tuple[float, float]:
@@ -587,9 +593,13 @@ def search_bandwidth(
 ) -> RestartResult | None:
     """Run the starts under one kernel, and refine the best one.
 
-    All run at the first C, and the distinct ones along the whole path. Given partitions
-    enter the path at C = 2, and win where they are clearly ahead.
+    All run at the first C, and the distinct ones along the whole path. Two given
+    partitions enter the path at C = 2, and win where they are clearly ahead. If there
+    are more, the cleanest of all enter it at its last C, and win if they are far ahead.
     """
+    late: list[GivenLabels] = []
+    if len(partitions) > WARM_STARTS:
+        late = cleanest(partitions, candidate)
     random_state = np.random.RandomState(config.seed)
     starts = starting_labels(
         config.init,
@@ -597,7 +607,7 @@ def search_bandwidth(
         candidate.z,
         random_state,
         candidate.weights,
-        partitions,
+        partitions[:WARM_STARTS],
     )
     gamma = getattr(candidate.kernel, "gamma", np.nan)  # several kernels have none
     record = tag(record, gamma=gamma)
@@ -605,7 +615,8 @@ def search_bandwidth(
     best: RestartResult | None = None
     ended: list[RestartResult] = []
     reached = set[tuple[int, bytes]]()
-    for number, start in enumerate(starts):
+    late_starts = [Start(labels, is_late=True) for labels in late]
+    for number, start in enumerate([*starts, *late_starts]):
         tagged = tag(record, stage="sample", start=number)
         restart = _run_start(
             candidate, config, objective, start, number, reached, tagged
@@ -613,8 +624,12 @@ def search_bandwidth(
         if restart is None:
             continue
         ended.append(restart)
-        lead = WARM_LEAD if start.is_warm else TIE
-        if restart.is_better_than(best, lead):
+        if start.is_late:
+            is_better = restart.is_far_ahead_of(best)
+        else:
+            lead = WARM_LEAD if start.is_warm else TIE
+            is_better = restart.is_better_than(best, lead)
+        if is_better:
             best = restart
     if best is None:
         return None
@@ -640,8 +655,8 @@ def _run_start(
     pieces = pieces_of(config.path)
     if start.is_warm:
         pieces = pieces.warm
-        if config.is_late:
-            pieces = Pieces((), (), config.path[-1:])
+    if start.is_late:
+        pieces = Pieces((), (), config.path[-1:])
     scores = list[float]()
     for piece, path in enumerate(pieces):
         if not path:

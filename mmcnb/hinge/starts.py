@@ -29,11 +29,12 @@ class Start(NamedTuple):
     """Labels -1 or +1 to start from.
 
     They are warm if they are a partition that was found before: then the path skips the
-    first C, where all starts meet.
+    first C, where all starts meet. Late ones enter it at its last C.
     """
 
     labels: GivenLabels
     is_warm: bool = False
+    is_late: bool = False
 
 
 def starting_labels(
@@ -99,9 +100,9 @@ def least_squares_labels(
     random_state: np.random.RandomState,
     weights: Weights = None,
     least: float = 0.05,
-    n_searches: int = 1,
+    n_searches: int = 0,
 ) -> list[GivenLabels]:
-    """Partition a sample by a regularisation path, and by local searches.
+    """Partition a sample by a regularisation path, and by local search.
 
     All are least squares.
 
@@ -115,8 +116,8 @@ def least_squares_labels(
         Sample weights.
     least : float, default=0.05
         Least share of a cluster.
-    n_searches : int, default=1
-        Number of local searches, each of rows drawn anew.
+    n_searches : int, default=0
+        Number of further local searches, each of rows drawn anew.
 
     Returns
     -------
@@ -140,7 +141,7 @@ def least_squares_labels(
     flip = random_labels(z.shape[0], HALVES, random_state)
     all_equal = (features.z == features.z[0]).all()  # under the kernel
     if all_equal:
-        return [_signed(flip, random_state) for _ in range(1 + n_searches)]
+        return [_signed(flip, random_state), _signed(flip, random_state)]
     # Ridges assume kernel values of at most 1.
     total_variance = max(1.0, features.variances.sum())
     scaled = replace(
@@ -149,10 +150,13 @@ def least_squares_labels(
         variances=features.variances / total_variance,
     )
     bounds = floor_bounds(scaled.total, 2, 2 * least)
-    partitions = [regularization_path(scaled, flip, bounds)]
+    end_of_path = regularization_path(scaled, flip, bounds)
+    searched = _local_search_labels(scaled, least, random_state)
+    partitions = [_signed(end_of_path, random_state), _signed(searched, random_state)]
     for _ in range(n_searches):
-        partitions.append(_local_search_labels(scaled, least, random_state))
-    return [_signed(labels, random_state) for labels in partitions]
+        labels = _local_search_labels(scaled, least, random_state)
+        partitions.append(_signed(labels, random_state))
+    return partitions
 
 
 def _local_search_labels(

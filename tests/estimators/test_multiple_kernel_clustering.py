@@ -314,7 +314,7 @@ def test_starts_find_shapes_in_columns_of_noise(shape, columns, seed):
 def test_starts_that_disagree_are_told_and_more_of_them_are_the_remedy():
     X, y = make_circles(1500, noise=0.05, factor=0.4, random_state=2)
     X = in_noise(X, 62, 2)
-    with pytest.warns(mmcnb.ClusterWarning, match="of 2 starts have other .* n_init"):
+    with pytest.warns(mmcnb.ClusterWarning, match="1 start has other .* n_init"):
         few = MultipleKernelClustering(n_init=2, random_state=2).fit(X)
     assert adjusted_rand_score(y, few.labels_) < 0.1
     more = MultipleKernelClustering(n_init=4, random_state=2).fit(X)
@@ -324,5 +324,5 @@ def test_starts_that_disagree_are_told_and_more_of_them_are_the_remedy():
 
 def test_starts_of_three_clusters_that_disagree_are_told():
     X = np.random.default_rng(0).standard_normal((300, 6))
-    with pytest.warns(mmcnb.ClusterWarning, match="of 4 starts have other labels"):
+    with pytest.warns(mmcnb.ClusterWarning, match="starts? ha(s|ve) other labels"):
         fitted(X, 3, n_init=4)

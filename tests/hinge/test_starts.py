@@ -64,7 +64,7 @@ def test_starts_are_as_many_as_asked_hold_both_labels_and_do_not_depend_on_how_m
     previous = np.empty((0, 30))
     for n_init in (1, 4, 8):
         starts = np.array(
-            [labels.y for labels, _ in starting_labels(init, n_init, z, seeded())]
+            [start.labels.y for start in starting_labels(init, n_init, z, seeded())]
         )
         assert starts.shape == (n_init, 30)
         assert starts.dtype == np.int8
@@ -77,7 +77,7 @@ def test_mixed_starts_hold_the_signs_of_principal_components_and_the_partitions_
     z = np.random.default_rng(5).standard_normal((30, 4))
     partitions = least_squares_labels(z, seeded())
     starts = list(starting_labels("mixed", 8, z, seeded(), partitions=partitions))
-    assert [warm for _, warm in starts] == [
+    assert [start.is_warm for start in starts] == [
         False,
         False,
         True,
