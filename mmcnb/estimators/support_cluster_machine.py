@@ -56,8 +56,8 @@ from mmcnb.tables.array_table import open_array
 from mmcnb.tables.options import OF_FITS
 
 # More minority rows are clustered by default, as the time of an SVM grows faster than
-# its rows.
-MOST_MINORITY = 2000
+# its rows: it takes up to ten seconds with so many. On clusters it is less precise.
+MOST_MINORITY = 4000
 TRAINING_BYTES = 16 * 2**20  # rows of an SVM, their copies, and its support vectors
 LEVELS = {"balance": 1.0, "miss-rate": 0.1}  # `python -m benchmarks scm`
 
@@ -156,8 +156,9 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
     clustered : {"auto", "negatives", "both"}, default="auto"
         "both" also clusters the minority rows, if they are more than ``n_clusters``;
         for two large classes. They are not dropped, and the last SVM is trained on
-        clusters of both. "auto" does so if there are more than 2,000 minority rows:
-        so the time of a fit is proportional to the number of rows.
+        clusters of both. "auto" does so if there are more than 4,000 minority rows:
+        so the time of a fit is proportional to the number of rows. If classes overlap,
+        it costs some precision.
     scale : {None, "standard"}, default=None
         "standard" divides columns by their deviation (and centres dense ones).
     degree : int, default=3

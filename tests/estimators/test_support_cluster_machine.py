@@ -204,8 +204,8 @@ def test_rows_are_drawn_as_by_a_permutation_of_all():
 
 
 def test_a_large_minority_is_clustered_by_default():
-    for n_positive, clustered in ((2000, "negatives"), (2001, "both")):
-        X, y = rare(6000, n_positive)
+    for n_positive, clustered in ((4000, "negatives"), (4001, "both")):
+        X, y = rare(9000, n_positive)
         model = make(n_clusters=100).fit(X, y)
         expected = make(n_clusters=100, clustered=clustered).fit(X, y)
         assert bits(model, X) == bits(expected, X)
