@@ -148,7 +148,7 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
     Notes
     -----
     Differs from the paper: SKMMC-24, SKMMC-25, SKMMC-26, MKC-1, MKC-2, MKC-3, MKC-5,
-    MKC-7, MKC-8, THESIS-1, THESIS-2, RLS-6; see docs/differences.
+    MKC-7, MKC-8, MKC-9, THESIS-1, THESIS-2, RLS-6; see docs/differences.
 
     References
     ----------
