@@ -148,8 +148,9 @@ def _distinct_rows(columns: SampleColumns) -> np.ndarray:
     The order follows from the values, and not from the order of rows or columns.
     """
     keys = np.zeros(len(columns.rows), np.uint64)
-    # To 24 bits, so that they are those of repeated rows.
-    means = columns.moments[0].astype(np.float32).astype(np.float64)
+    # To 24 bits, so that they are those of repeated rows; larger ones are infinite.
+    with np.errstate(over="ignore"):
+        means = columns.moments[0].astype(np.float32).astype(np.float64)
     for values, mean in zip(columns.rows.T, means, strict=True):
         bits = (values.astype(np.float64) + 0.0).view(np.uint64)
         keys += _mixed(bits ^ _mixed(np.array([mean]).view(np.uint64)))

@@ -81,3 +81,14 @@ def test_a_step_can_be_given():
     listing = {row["name"]: row for row in model.fit(frame).report_["columns"]}
     assert np.sqrt(2) / listing["text_3"]["divisor"] == pytest.approx(0.35)
     assert np.sqrt(2) / listing["text_2"]["divisor"] > 0.4
+
+
+def test_numbers_beyond_single_precision_stand_beside_texts():
+    rng = np.random.default_rng(0)
+    kind = np.arange(60) % 2
+    frame = pd.DataFrame({"a": 1e60 * (rng.normal(size=60) + 9 * kind)})
+    frame["b"] = rng.normal(size=60)
+    for name in "cd":
+        frame[name] = np.array(["oak", "elm"], object)[kind]
+    model = mmcnb.MaximumMarginClustering(2, random_state=0).fit(frame)
+    assert adjusted_rand_score(kind, model.labels_) == 1
