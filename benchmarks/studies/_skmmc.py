@@ -143,7 +143,8 @@ def runs_of(
     starts : mapping, default=COIN_FLIPS
         Parameters of SKMMC by the paper's protocol, beside the width.
     own_basis_runs : int or None, default=None
-        Repeats with the basis of the paper, each from other rows; None is `seeds`.
+        Repeats with the basis of the paper, each from other rows; None is `seeds`, and
+        0 leaves that basis out.
     """
     settings = {"name": name, "rows": rows}
     widths, between = options.pick(
@@ -169,7 +170,8 @@ def runs_of(
         yield from (
             run(BETWEEN, PAPER, seed, width=width, **starts) for width in between
         )
-    for seed in options.repeats(own_basis_runs or seeds):
+    own_seeds = () if own_basis_runs == 0 else options.repeats(own_basis_runs or seeds)
+    for seed in own_seeds:
         yield from (
             run(OWN_BASIS, PAPER, seed, width=width, **AS_PRINTED) for width in widths
         )
