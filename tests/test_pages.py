@@ -67,9 +67,11 @@ def write(path, X):
         store.append(X)
 
 
-def write_orders():
-    """Write orders.csv, as the pages say."""
-    runpy.run_path(str(ROOT / "docs" / "orders.py"), run_name="__main__")
+def write_tables():
+    """Write customers.csv and orders.csv, which the pages offer for download."""
+    for name in ("customers", "orders"):
+        script = ROOT / "docs" / "_scripts" / f"{name}.py"
+        runpy.run_path(str(script), run_name="__main__")
 
 
 @pytest.fixture
@@ -82,7 +84,7 @@ def reader(tmp_path, monkeypatch):
     for name in ("rows.zarr", "digits.zarr", "new.zarr"):
         write(name, X)
     np.save("rows.npy", X)
-    write_orders()
+    write_tables()
     sparse = sp.csr_array(X)
     wide = sp.csr_array(X)
     wide.indices, wide.indptr = (
@@ -142,7 +144,7 @@ def test_the_pages_find_what_they_say(tmp_path, monkeypatch):
     for code in blocks("graph"):
         exec(code, graph)
         assert adjusted_rand_score(graph["y"], graph["model"].labels_) == 1.0
-    write_orders()
+    write_tables()
     for code in blocks("tables"):
         exec(code, houses)
         if "houses" in houses:
@@ -221,22 +223,44 @@ def test_each_command_can_be_read():
             assert parser.parse_args(words).verb == words[0], page
 
 
-def test_the_commands_of_the_readme_make_labels_of_a_csv(tmp_path, monkeypatch, capsys):
+def test_the_tables_for_download_are_those_of_the_scripts(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    X = np.random.default_rng(0).normal(size=(300, 4)) + np.repeat(
-        np.eye(4)[:3] * 9, 100, axis=0
-    )
-    pd.DataFrame(X, columns=list("abcd")).to_csv("rows.csv", index=False)
-    write_orders()
-    for words in commands("README"):
+    write_tables()
+    for name in ("customers.csv", "orders.csv"):
+        offered = ROOT / "docs" / "static" / name
+        assert offered.read_bytes() == Path(name).read_bytes()
+
+
+@pytest.mark.parametrize("page", ["README", "index"])
+def test_the_first_screen_prints_what_it_says(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_tables()
+    for words in commands(page):
         if words[0] != "demo":
             assert main(words) == 0, capsys.readouterr().err
-    head, head_with_clusters, _ = blocks("README", "text")
+    printed = capsys.readouterr().out
+    (code,) = blocks(page)
+    exec(code, {})
+    *tables, sentences = blocks(page, "text")
+    assert sentences in printed
+    assert sentences in capsys.readouterr().out
+    table = Path("customers.csv").read_text()
+    with_clusters = Path("with-clusters.csv").read_text()
+    assert all(with_clusters.startswith(head) for head in tables[-1:])
+    assert all(table.startswith(head) for head in tables[:-1])
+    if page == "README":
+        report = Path("page.html").read_text(encoding="utf-8")
+        assert "Cluster 2 (26 %): " in report
+
+
+def test_the_page_of_tables_shows_its_orders(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_tables()
+    fit, *_ = commands("tables")
+    assert main(fit) == 0, capsys.readouterr().err
+    head, head_with_clusters = blocks("tables", "text")
     assert Path("orders.csv").read_text("cp1252").startswith(head)
     assert head_with_clusters in Path("with-clusters.csv").read_text("cp1252")
-    labels = mmcnb.load("rows.model").predict("rows.csv")
-    assert adjusted_rand_score(np.arange(300) // 100, labels) == 1
-    assert "Cluster 2 (33 %): " in Path("page.html").read_text(encoding="utf-8")
 
 
 def test_the_first_steps_print_what_their_page_says(tmp_path, monkeypatch, capsys):
@@ -251,8 +275,8 @@ def test_the_first_steps_print_what_their_page_says(tmp_path, monkeypatch, capsy
     assert {line[:16] for line in printed.splitlines()} <= said
 
 
-def test_the_sentences_of_the_readme_are_those_of_the_wines():
-    *_, quoted = blocks("README", "text")
+def test_the_sentences_about_wines_are_those_of_their_page():
+    (quoted,) = blocks("reading_a_fit", "text")
     wines = load_wine(as_frame=True).data
     told = str(
         mmcnb.MaximumMarginClustering(3, random_state=0).fit(wines).explain(wines)

@@ -24,8 +24,8 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 @pytest.fixture
 def of_docs(monkeypatch):
-    """Import a module of the folder of the pages."""
-    monkeypatch.syspath_prepend(DOCS)
+    """Import a module of the scripts that draw the pictures of the pages."""
+    monkeypatch.syspath_prepend(DOCS / "_scripts")
     return importlib.import_module
 
 
@@ -362,6 +362,7 @@ def test_the_figures_of_the_guide_are_drawn_by_their_command(
     made = sorted(path.name for path in tmp_path.iterdir())
     names = [
         "demo",
+        "density-of-moons",
         "digits",
         "explanation",
         "layers-of-digits",

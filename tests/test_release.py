@@ -1,6 +1,7 @@
 """What leaves with a release agrees: version, date, dependencies, and the packages of the wheel."""
 
 import ast
+import operator
 import re
 import sys
 import tomllib
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import mmcnb
+from mmcnb.cli import build_parser
 
 yaml = pytest.importorskip(
     "yaml", reason="YAML is read by a library that comes with Dask"
@@ -16,9 +18,9 @@ yaml = pytest.importorskip(
 ROOT = Path(__file__).parent.parent
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = SETTINGS["project"]
-RECIPE = yaml.safe_load((ROOT / "recipe/recipe.yaml").read_text())
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
 WORKFLOW = ROOT / ".github/workflows/release.yml"
+TEMPLATES = ROOT / ".github/ISSUE_TEMPLATE"
 # Names of modules that are not those of their packages.
 PACKAGES = {
     "sklearn": "scikit-learn",
@@ -45,7 +47,7 @@ def imported(folder):
 def test_version_and_date_are_those_of_the_changes():
     assert PROJECT["dynamic"] == ["version"]
     assert SETTINGS["tool"]["hatch"]["version"]["path"] == "mmcnb/__init__.py"
-    assert CITATION["version"] == RECIPE["context"]["version"] == mmcnb.__version__
+    assert CITATION["version"] == mmcnb.__version__
     heading = f"## {mmcnb.__version__} ({CITATION['date-released']})"
     assert f"\n{heading}\n" in (ROOT / "CHANGELOG.md").read_text()
 
@@ -65,18 +67,17 @@ def test_what_is_imported_is_declared_and_the_reverse():
     assert optional - packages <= {"anndata", "fsspec"}
 
 
-def test_the_recipe_has_the_dependencies_of_the_project():
-    def spaced(requirements):
-        return sorted(
-            re.sub(r"[\s\[\]]", "", one).removesuffix("array") for one in requirements
-        )
-
-    python, *libraries = RECIPE["requirements"]["run"]
-    assert python == "python >=${{ python_min }}"
-    assert PROJECT["requires-python"] == f">={RECIPE['context']['python_min']}"
-    assert spaced(libraries) == spaced(PROJECT["dependencies"])
-    scripts = [f"{name} = {target}" for name, target in PROJECT["scripts"].items()]
-    assert RECIPE["build"]["python"]["entry_points"] == scripts
+@pytest.mark.skipif(not TEMPLATES.exists(), reason="an sdist has no templates")
+def test_templates_of_issues_name_what_exists():
+    text = "".join(path.read_text() for path in TEMPLATES.glob("*.yml"))
+    names = re.findall(r"\bmmcnb((?:\.\w+)+)", text)
+    verbs = re.findall(r"\bmmcnb ([a-z]+)\"", text)
+    assert names
+    assert verbs
+    for name in names:
+        operator.attrgetter(name.removeprefix("."))(mmcnb)
+    for verb in verbs:
+        assert build_parser().parse_args([verb]).verb == verb
 
 
 @pytest.mark.skipif(not WORKFLOW.exists(), reason="an sdist has no workflows")

@@ -13,7 +13,7 @@ import pytest
 import mmcnb
 
 pytestmark = pytest.mark.slow
-DOCS = Path(__file__).parent.parent / "docs"
+SCRIPTS = Path(__file__).parent.parent / "docs" / "_scripts"
 # Put into a copy of the page without its policy: the layout is left in the document at
 # the end.
 PROBE = """<script>
@@ -42,7 +42,7 @@ document.body.append(report);
 @pytest.fixture(scope="module")
 def tool():
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(DOCS)
+        patch.syspath_prepend(SCRIPTS)
         module = importlib.import_module("page")
     if module.CHROMIUM is None:
         pytest.skip("Chromium is not installed (Debian: apt install chromium)")

@@ -1,4 +1,4 @@
-"""Pictures of the user guide: python docs/figures.py [FOLDER] draws them, by default into docs/pictures."""
+"""Pictures of the user guide: python docs/_scripts/figures.py [FOLDER] draws them, by default into docs/pictures."""
 
 import sys
 from pathlib import Path
@@ -192,4 +192,8 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "pictures")
+    main(
+        Path(sys.argv[1])
+        if len(sys.argv) > 1
+        else Path(__file__).parents[1] / "pictures"
+    )

@@ -1,4 +1,4 @@
-"""Ten clusters of MNIST on a map, and k-means beside them: python docs/mnist_map.py [FOLDER].
+"""Ten clusters of MNIST on a map, and k-means beside them: python docs/_scripts/mnist_map.py [FOLDER].
 
 It draws ``mnist-map.png``, by default into docs/pictures, and prints how well both
 agree with the digits. The data are those of ``python -m data_loaders``; the map is
@@ -63,4 +63,8 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "pictures")
+    main(
+        Path(sys.argv[1])
+        if len(sys.argv) > 1
+        else Path(__file__).parents[1] / "pictures"
+    )

@@ -1,4 +1,4 @@
-"""Pictures of a page that write_report makes, by headless Chromium: python docs/page.py PAGE FOLDER."""
+"""Pictures of a page that write_report makes, by headless Chromium: python docs/_scripts/page.py PAGE FOLDER."""
 
 import shutil
 import subprocess

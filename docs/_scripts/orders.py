@@ -1,4 +1,4 @@
-"""Write a table as people have them: `python docs/orders.py` makes orders.csv.
+"""Write a table as people have them: `python docs/_scripts/orders.py` makes orders.csv.
 
 It has a title, semicolons, decimal commas, units, percent signs, gaps, codes with
 leading zeros, dates, numbers of customers, and the encoding of Windows.
