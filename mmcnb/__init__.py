@@ -6,7 +6,7 @@ what each is.
 
 from importlib import import_module
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 _MODULES = {
     "CPMMC": "mmcnb.estimators.cpmmc",
