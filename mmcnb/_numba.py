@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba.core import cgutils, event, types
 from numba.core.base import BaseContext
 from numba.core.typing.templates import Signature
-from numba.extending import intrinsic
+from numba.extending import intrinsic, register_jitable
 
 from mmcnb._compiling import CLOCK
 
@@ -67,6 +67,28 @@ def njit(**options: Any) -> Callable[[Callable], Callable]:
             return numba.njit(**options)(function)
 
     return decorate
+
+
+def jitable(function: Callable) -> Callable:
+    """Let njit code call a function that Python runs as it stands.
+
+    It names the parts of a compiled result. A compiled routine that Python calls must
+    not return a named tuple itself: to make one, numba runs Python code after the
+    routine. If Ctrl-C raises there, numba goes on with a null pointer, and the process
+    ends. Plain tuples, arrays and numbers are made without Python code.
+
+    Parameters
+    ----------
+    function : callable
+        It has no loops, which Python would run slowly.
+
+    Returns
+    -------
+    callable
+        The function.
+    """
+    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return register_jitable(**options)(function)
 
 
 @cache

@@ -8,7 +8,7 @@ fixed order, so a graph gives the same labels on every machine.
 
 import numpy as np
 
-from mmcnb._numba import njit
+from mmcnb._numba import jitable, njit
 from mmcnb.graph.communities import Graph
 
 # As a fraction of the terms of a gain: less may be rounding, and moves for rounding
@@ -119,34 +119,8 @@ def _by_label(labels, k):
 
 
 @njit()
-def aggregate(graph, labels, k):
-    """Return the graph of communities: each is a node, with the sums of all weights.
-
-    Parameters
-    ----------
-    graph : Graph
-        The p nodes.
-    labels : ndarray of shape (p,), int64
-        Community of each node, from 0 to k - 1.
-    k : int
-        Number of communities.
-
-    Returns
-    -------
-    Graph
-        Its rows have ascending columns. A loop is the sum of the loops in a community
-        and of its inner edges, each in both directions.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.graph._louvain import aggregate
-    >>> from mmcnb.graph.communities import Graph
-    >>> starts, ends = np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1])
-    >>> chain = Graph(starts, ends, np.array([5.0, 5.0, 1.0, 1.0]), np.zeros(3))
-    >>> [part.tolist() for part in aggregate(chain, np.array([0, 0, 1]), 2)]
-    [[0, 1, 2], [1, 0], [1.0, 1.0], [10.0, 0.0]]
-    """
+def aggregate_parts(graph, labels, k):
+    """Return the arrays of the graph that `aggregate` returns."""
     starts = np.zeros(k + 1, np.int64)
     loops = np.zeros(k)
     # Room for each row of the result: the entries of all its nodes.
@@ -181,7 +155,39 @@ def aggregate(graph, labels, k):
             sums[stored] = sums[e]
             stored += 1
     starts[k] = stored
-    return Graph(starts, columns[:stored].copy(), sums[:stored].copy(), loops)
+    return starts, columns[:stored].copy(), sums[:stored].copy(), loops
+
+
+@jitable
+def aggregate(graph, labels, k):
+    """Return the graph of communities: each is a node, with the sums of all weights.
+
+    Parameters
+    ----------
+    graph : Graph
+        The p nodes.
+    labels : ndarray of shape (p,), int64
+        Community of each node, from 0 to k - 1.
+    k : int
+        Number of communities.
+
+    Returns
+    -------
+    Graph
+        Its rows have ascending columns. A loop is the sum of the loops in a community
+        and of its inner edges, each in both directions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.graph._louvain import aggregate
+    >>> from mmcnb.graph.communities import Graph
+    >>> starts, ends = np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1])
+    >>> chain = Graph(starts, ends, np.array([5.0, 5.0, 1.0, 1.0]), np.zeros(3))
+    >>> [part.tolist() for part in aggregate(chain, np.array([0, 0, 1]), 2)]
+    [[0, 1, 2], [1, 0], [1.0, 1.0], [10.0, 0.0]]
+    """
+    return Graph(*aggregate_parts(graph, labels, k))
 
 
 @njit()

@@ -10,7 +10,7 @@ from mmcnb.samples import GROUP_ROWS
 from mmcnb.samples.matrix import FREED_BYTES
 
 MARGIN_ROUTINES = {"most_violated_constraint": 8.0}
-ROUND_ROUTINES = {"sample_subproblem": 6.5}
+ROUND_ROUTINES = {"sample_subproblem_parts": 6.5}
 # Up to so many rows the rounds of compiled methods run on all rows in memory.
 HELD_ROWS = 2**14
 # `python -m benchmarks engine`

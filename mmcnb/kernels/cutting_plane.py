@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mmcnb._numba import VECTORISED, njit
+from mmcnb._numba import VECTORISED, jitable, njit
 from mmcnb.kernels._checks import (
     FLOATS,
     Array,
@@ -973,12 +973,50 @@ def _add_planes(rows, state, count, limits):
         count += 1
     last_planes = planes[:count].copy()
     last_members = state.members[:count].copy()
-    last_state = SamplePlanes(last_planes, last_members, state.signs)
-    sweeps_run = history[:sweeps].copy()
-    return SampleSolution(last_state, multipliers, hyperplane, sweeps_run, status)
+    last_state = last_planes, last_members, state.signs
+    return last_state, multipliers, hyperplane, history[:sweeps].copy(), status
 
 
 @njit()
+def sample_subproblem_parts(rows, start, limits):
+    """Run the cutting-plane loop of `sample_subproblem`; return plain tuples.
+
+    Parameters
+    ----------
+    rows : SampleRows
+    start : SamplePlanes
+    limits : Limits
+        As in `sample_subproblem`.
+
+    Returns
+    -------
+    state : tuple
+        The values of a `SamplePlanes`.
+    multipliers, hyperplane, history : ndarray
+    status : int
+        As in a `SampleSolution`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels import unchecked as kernels
+    >>> F, y = np.array([[-1.0], [1.0]]), np.array([-1, 1], np.int8)
+    >>> rows = kernels.SampleRows(F, y, np.full(2, 0.5), np.zeros(1), np.eye(1))
+    >>> planes = np.array([[0.0, 0.0, np.inf, 0.0, 0.0, 0.0]])
+    >>> members, signs = np.zeros((1, 2), np.int8), np.zeros(2, np.int8)
+    >>> start = kernels.SamplePlanes(planes, members, signs)
+    >>> limits = kernels.Limits(1.01, 0.01, 1e-9, 100)
+    >>> *_, status = kernels.sample_subproblem_parts(rows, start, limits)
+    >>> status
+    0
+    """
+    count = start.planes.shape[0]
+    state = _with_room(start, count + limits.most_planes)
+    _relabel(rows, state, count)
+    return _add_planes(rows, state, count, limits)
+
+
+@jitable
 def sample_subproblem(rows, start, limits):
     """Run the cutting-plane loop over rows in memory, with an adaptive threshold.
 
@@ -1013,7 +1051,9 @@ def sample_subproblem(rows, start, limits):
     >>> found.status, bool(((F @ found.hyperplane[:1] > 0) == (y > 0)).all())
     (0, True)
     """
-    count = start.planes.shape[0]
-    state = _with_room(start, count + limits.most_planes)
-    _relabel(rows, state, count)
-    return _add_planes(rows, state, count, limits)
+    state, multipliers, hyperplane, history, status = sample_subproblem_parts(
+        rows, start, limits
+    )
+    return SampleSolution(
+        SamplePlanes(*state), multipliers, hyperplane, history, status
+    )

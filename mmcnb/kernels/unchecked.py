@@ -50,6 +50,7 @@ ROUTINES = PUBLIC | {
     "polynomial_kernel_block_csr_into": "pairwise",
     "rbf_kernel_block_csr_into": "pairwise",
     "sample_subproblem": "cutting_plane",
+    "sample_subproblem_parts": "cutting_plane",
     "stalls": "cutting_plane",
 }
 # Named tuples that routines take and return.

@@ -188,10 +188,10 @@ def test_the_plan_counts_compilation_unless_routines_are_compiled(monkeypatch):
     routines = {
         "size_multipliers": 5.0,
         "steepest_moves": 3.5,
-        "sample_subproblem": 6.5,
+        "sample_subproblem_parts": 6.5,
     }
     plans = []
-    for cold in ((), ("steepest_moves", "sample_subproblem")):
+    for cold in ((), ("steepest_moves", "sample_subproblem_parts")):
         # Internal: which routines the cache of this machine holds is decided by the
         # tests that ran before.
         monkeypatch.setattr(

@@ -148,6 +148,17 @@ def good_arguments(name, seed=0, dtype="float64", sparse=False):
         * np.r_[rng.random(3), np.ones(26 + r)],  # around the 30 that are compared
     }
     rng_of_own = np.random.default_rng(seed)
+    sample_problem = {
+        "rows": unchecked.SampleRows(
+            F=X,
+            y=signs,
+            shares=shares,
+            mean=shares @ X.astype(float),
+            inverse=np.eye(d) + np.ones((d, d)),
+        ),
+        "start": no_planes(rows, d),
+        "limits": unchecked.Limits(C=2.0, eta=1e-7, norm2=0.0, most_planes=1000),
+    }
     own = {
         "basis_fixed_point_sums": {
             "z": signs * weights,
@@ -180,17 +191,8 @@ def good_arguments(name, seed=0, dtype="float64", sparse=False):
             "labels": rng.integers(k, size=p),
             "out": np.zeros((rows, k), dtype),
         },
-        "sample_subproblem": {
-            "rows": unchecked.SampleRows(
-                F=X,
-                y=signs,
-                shares=shares,
-                mean=shares @ X.astype(float),
-                inverse=np.eye(d) + np.ones((d, d)),
-            ),
-            "start": no_planes(rows, d),
-            "limits": unchecked.Limits(C=2.0, eta=1e-7, norm2=0.0, most_planes=1000),
-        },
+        "sample_subproblem": sample_problem,
+        "sample_subproblem_parts": sample_problem,
         "size_multipliers": {"weights": np.ones(rows)},
     }
     taken = inspect.signature(routine_of(name)).parameters
@@ -210,6 +212,12 @@ def written(name):
         "nearest_centres_into": ["numbers"],
         "nearest_nodes_into": ["numbers", "distances"],
     }.get(name, ["out"] if name.endswith("_into") else [])
+
+
+def largest_margin(rows, start, limits):
+    """Return |w|² at the optimum of a subproblem."""
+    gram = rows.F.astype(float) @ rows.inverse @ rows.F.T
+    return reference.n_slack_norm2(gram, rows.y, limits.C, rows.shares)
 
 
 # What each routine writes or returns, from arguments in their order, with dense rows.
@@ -239,9 +247,8 @@ TWINS = {
         *a[:-1]
     ),
     "rbf_kernel_block_into": lambda *a: reference.rbf_kernel_block(*a[:-1]),
-    "sample_subproblem": lambda rows, start, limits: reference.n_slack_norm2(
-        rows.F.astype(float) @ rows.inverse @ rows.F.T, rows.y, limits.C, rows.shares
-    ),
+    "sample_subproblem": largest_margin,
+    "sample_subproblem_parts": largest_margin,
     "size_multipliers": lambda scores, low, high, *_: reference.best_sizes_partition(
         scores, low, high
     ),
