@@ -1,6 +1,6 @@
 """Write the customers of the first page: `python docs/_scripts/customers.py` makes customers.csv.
 
-The table has numbers of customers, dates, gaps, words and numbers with a long tail.
+The table has customer numbers, dates, gaps, words and numbers with a long tail.
 """
 
 from datetime import date, timedelta

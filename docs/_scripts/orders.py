@@ -1,7 +1,7 @@
 """Write a table as people have them: `python docs/_scripts/orders.py` makes orders.csv.
 
 It has a title, semicolons, decimal commas, units, percent signs, gaps, codes with
-leading zeros, dates, numbers of customers, and the encoding of Windows.
+leading zeros, dates, customer numbers, and the encoding of Windows.
 """
 
 from datetime import date, timedelta
