@@ -4,7 +4,8 @@
 ``python -m benchmarks published`` compares what is kept with the papers.
 ``published/sources.csv`` says which study measures which table or curve,
 ``published/reasons.csv`` why a published figure has no run, and ``published/worse.csv``
-why a figure of a full run is worse.
+why a figure of a full run is worse. A quick run has fewer rows or points of the grid
+than the paper, so it is never compared with it.
 """
 
 import json
@@ -38,6 +39,10 @@ KEY = ["paper", "table", "dataset", "method", "metric"]
 POINT = [*KEY, "protocol", "at"]  # of one kept figure
 COLUMNS = [*POINT, "value", "sd", "published", "setting", "command", "commit", "date"]
 LARGEST = "largest_ari"
+FULL = "full"
+QUICK = "quick"
+NONE = "none"
+SCALES = (FULL, QUICK, NONE)  # of the kept run of a published figure
 DIGITS = {"ari": 2, LARGEST: 2, "rand": 3}  # as printed; of other rates 4
 
 
@@ -93,7 +98,7 @@ def keep(folder: Path, target: Path = FOLDER) -> list[Path]:
 def merged(frames: list[pd.DataFrame]) -> pd.DataFrame:
     """Return the last of equal figures; a full run replaces a whole quick curve."""
     rows = pd.concat(frames, ignore_index=True)[COLUMNS]
-    is_full = rows["setting"].str.startswith("full")
+    is_full = rows["setting"].str.startswith(FULL)
     curve = [rows[name] for name in POINT if name != "at"]
     has_full = is_full.groupby(curve).transform("any")
     return rows[is_full | ~has_full].drop_duplicates(POINT, keep="last")
@@ -149,7 +154,7 @@ def _of_source(measured: pd.DataFrame, study: Study, source: Any) -> pd.DataFram
         at = dict.fromkeys(rows.index, "")
     else:
         at = points_of(study, source.part, rows)
-    scale = "quick" if study.header.get("rows") else study.header["scale"]
+    scale = QUICK if study.header.get("rows") else study.header["scale"]
     return pd.DataFrame(
         {
             "dataset": rows["dataset"],
@@ -212,7 +217,7 @@ def command_of(study: Study, part: str) -> str:
     words = ["python -m benchmarks", study.name]
     if section in getattr(module, "SECTIONS", ()):
         words.append(f"--part {section}")
-    if study.header["scale"] == "quick":
+    if study.header["scale"] == QUICK:
         words.append("--quick")
     if study.header["rows"]:
         words.append(f"--rows {study.header['rows']}")
@@ -252,10 +257,10 @@ def compared(folder: Path = FOLDER) -> pd.DataFrame:
     -------
     DataFrame
         Paper, table, dataset, method, metric, value and sd as published; ours, our sd,
-        setting, command, commit and date (NaN without a run); excess: how much worse
-        ours is than published beyond the larger deviation, at most 0 if it is as good,
-        NaN of seconds and counts; and reason: why there is no run, or why ours is
-        worse, else "".
+        setting, command, commit and date (NaN without a run); scale: "full", "quick" or
+        "none"; excess: how much worse ours is than published beyond the larger
+        deviation, at most 0 if it is as good, NaN of quick runs, seconds and counts;
+        and reason: why there is no run, or why ours is worse, else "".
 
     Examples
     --------
@@ -272,11 +277,15 @@ def compared(folder: Path = FOLDER) -> pd.DataFrame:
     frame = table_figures().merge(
         runs.rename(columns={"value": "ours", "sd": "our sd"}), how="left", on=KEY
     )
-    frame["excess"] = [_excess(row) for row in frame.to_dict("records")]
+    is_quick = frame["setting"].str.startswith(QUICK, na=False)
+    has_none = frame["ours"].isna()
+    frame["scale"] = np.select([has_none, is_quick], [NONE, QUICK], FULL)
+    excess = pd.Series([_excess(row) for row in frame.to_dict("records")])
+    frame["excess"] = excess.where(frame["scale"] == FULL)
     absent, worse = (
         read_csv(name).astype(object).fillna("") for name in ("reasons", "worse")
     )
-    listed = np.select([frame["ours"].isna(), frame["excess"] > 0], [1, 2])
+    listed = np.select([has_none, frame["excess"] > 0], [1, 2])
     tables = (None, absent, worse)
     rows = zip(frame.itertuples(), listed, strict=True)
     return frame.assign(
@@ -312,18 +321,46 @@ def _excess(row: dict[str, Any]) -> float:
     return float(np.round(sign * (row["value"] - ours) - deviation, digits))
 
 
+def counts_by(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Count the published figures of each group by the scale of their kept run.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        From `compared`.
+    keys : list of str
+        Columns that make a group, in the order of the frame.
+
+    Returns
+    -------
+    DataFrame
+        The keys, figures, and "full", "quick" and "none", which sum to the figures.
+
+    Examples
+    --------
+    >>> from benchmarks.kept import compared, counts_by
+    >>> counts = counts_by(compared(), ["paper"])
+    >>> bool((counts["figures"] == counts[["full", "quick", "none"]].sum(axis=1)).all())
+    True
+    """
+    scales = pd.DataFrame({name: frame["scale"] == name for name in SCALES})
+    counted = pd.concat([frame[keys], scales.assign(figures=1)], axis=1)
+    counts = counted.groupby(keys, sort=False)[["figures", *SCALES]].sum()
+    return counts.astype(int).reset_index()
+
+
 def summary(folder: Path = FOLDER) -> str:
     """Return as text how many published figures have a run, and each that is worse."""
     frame = compared(folder)
-    ran = frame[frame["ours"].notna()]
-    judged = ran.dropna(subset="excess")
+    counts = frame["scale"].value_counts().reindex(SCALES, fill_value=0)
+    full = frame[frame["scale"] == FULL]
+    judged = full.dropna(subset="excess")
     good = judged["excess"] <= 0
-    quick = ran["setting"].str.startswith("quick")
     lines = [
-        f"{_share(len(ran), len(frame))} published figures of tables have a kept run, "
-        f"{quick.sum()} a quick one.",
-        f"{_share(good.sum(), len(judged))} errors and scores of these are as good as "
-        "published, or better, within the larger deviation.",
+        f"Of {len(frame)} published figures of tables, {counts[FULL]} have a full run, "
+        f"{counts[QUICK]} a quick one, and {counts[NONE]} none.",
+        f"{_share(good.sum(), len(judged))} errors and scores of full runs are as good "
+        "as published, or better, within the larger deviation.",
     ]
     lines += ["", "Worse, by excess:"]
     worse = judged[~good].sort_values("excess", ascending=False, kind="stable")
@@ -334,8 +371,11 @@ def summary(folder: Path = FOLDER) -> str:
         "",
         "Seconds and counts, which depend on the machine and the stopping rule:",
     ]
-    unjudged = ran[ran["excess"].isna()]
+    unjudged = full[full["excess"].isna()]
     lines += [_line(row) for row in unjudged.itertuples()]
+    lines += ["", "Quick runs, which are not compared:"]
+    for row in frame[frame["scale"] == QUICK].itertuples():
+        lines.append(f"{_names(row)}: {row.ours:.4g} ({row.setting})")
     return "\n".join(lines)
 
 
@@ -343,6 +383,9 @@ def _share(part: int, whole: int) -> str:
     return f"{part} of {whole} ({part / max(whole, 1):.0%})"
 
 
+def _names(row: Any) -> str:
+    return f"{row.paper} {row.table}: {row.dataset}, {row.method}, {row.metric}"
+
+
 def _line(row: Any) -> str:
-    names = f"{row.paper} {row.table}: {row.dataset}, {row.method}, {row.metric}"
-    return f"{names}: {row.ours:.4g} beside {row.value:.4g} ({row.setting})"
+    return f"{_names(row)}: {row.ours:.4g} beside {row.value:.4g} ({row.setting})"

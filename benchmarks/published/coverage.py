@@ -2,7 +2,8 @@
 
 ``python -m benchmarks.published.coverage`` prints them by table. A run counts if the
 grid of the full scale has it by the paper's protocol, under the names of the data set
-and of the method; nothing is computed.
+and of the method; nothing is computed. Beside these stand the figures by their kept
+run: full, quick, or none.
 """
 
 from functools import cache
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from benchmarks.kept import FULL, NONE, QUICK, compared, counts_by
 from benchmarks.protocol import PAPER
 from benchmarks.published import EVO, MKC, RLS, SKMMC, THESIS, published
 from benchmarks.run import OK, Options, Section, as_json
@@ -19,8 +21,8 @@ from benchmarks.studies import evolutionary
 __all__ = ["coverage"]
 
 SECTIONS = {  # studies and their sections that fill a table
-    (SKMMC, "Tab. II"): [("small", "")],
-    (SKMMC, "Tab. III"): [("small", "")],
+    (SKMMC, "Tab. II"): [("small", "tables")],
+    (SKMMC, "Tab. III"): [("small", "tables")],
     (SKMMC, "Tab. V"): [("mnist", "")],
     (SKMMC, "Tab. VI"): [("mnist", "")],
     (EVO, "Tab. 1"): [("evolutionary", part) for part in ("tables", "pairs", "mnist")],
@@ -103,12 +105,18 @@ def _means_over_pairs(runs: pd.DataFrame) -> frozenset[tuple[str, str]]:
 
 
 def _by_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """How many figures of each table there are, and how many have a run."""
-    groups = frame.groupby(["paper", "table"], sort=False)["run"]
-    return groups.agg(figures="size", runs="sum").reset_index()
+    """How many figures of each table there are, have a run, and have a kept one."""
+    keys = ["paper", "table"]
+    runs = frame.groupby(keys, sort=False)["run"].sum().rename("runs").reset_index()
+    return runs.merge(counts_by(compared(), keys), on=keys)
 
 
 if __name__ == "__main__":
     figures = coverage()
-    print(_by_table(figures).to_string(index=False))
-    print(f"{figures['run'].sum()} of the {len(figures)} figures have a run.")
+    tables = _by_table(figures)
+    print(tables.to_string(index=False))
+    kept = tables[[FULL, QUICK, NONE]].sum()
+    print(
+        f"{figures['run'].sum()} of the {len(figures)} figures have a run. Kept are "
+        f"{kept[FULL]} full and {kept[QUICK]} quick runs; {kept[NONE]} figures have none."
+    )

@@ -1,11 +1,12 @@
 """The small UCI sets of SKMMC's Tab. I to III: errors and CPU times of seven methods by both protocols.
 
-``python -m benchmarks small [--quick] [--seeds N]`` takes k-means, normalised cut
-(scikit-learn's `SpectralClustering`), IterSVR, CPMMC (linear), LG-MMC, SKMMC and
-SKMMCv2 (SKMMC with the threshold fixed at 1, App. B) on raw columns. Sets without files
-are left out. LG-MMC takes only sigma = 0.5 above 700 rows, and above 1,000 a linear
-kernel at three C, with the classes alone. Iterations are rounds of CCCP over all C and
-starts of the chosen run, or labellings anew of IterSVR and LG-MMC.
+``python -m benchmarks small [--quick] [--seeds N] [--part NAME ...]`` has three
+sections. "tables" takes k-means, normalised cut (scikit-learn's `SpectralClustering`),
+IterSVR, CPMMC (linear), LG-MMC, SKMMC and SKMMCv2 (SKMMC with the threshold fixed at 1,
+App. B) on raw columns. Sets without files are left out. LG-MMC takes only sigma = 0.5
+above 700 rows, and above 1,000 a linear kernel at three C, with the classes alone.
+Iterations are rounds of CCCP over all C and starts of the chosen run, or labellings
+anew of IterSVR and LG-MMC.
 
 label-free  the user's way: defaults, k-means of ten starts, the cut of the graph of ten
             neighbours; means of three seeds
@@ -37,8 +38,8 @@ from benchmarks.methods import CPMMC, CUT, KMEANS, LGMMC, SKMMC, SKMMC2, SVR
 from benchmarks.protocol import ERROR, LABEL_FREE, PAPER, PAPER_WIDTHS, Data
 from benchmarks.published import SKMMC as SKMMC_PAPER
 from benchmarks.published import figure, published
-from benchmarks.run import OK, Options, Run, Runs, frame_of_runs
-from benchmarks.studies._skmmc import LINEAR_LGMMC, rounds_of
+from benchmarks.run import OK, Options, Run, Runs, Section, frame_of_runs
+from benchmarks.studies._skmmc import AS_PRINTED, LINEAR_LGMMC, OWN_BASIS, rounds_of
 from benchmarks.tables import Goal, Result, best, goals_of, over_seeds
 from mmcnb.metrics import balanced_clustering_error
 
@@ -56,7 +57,7 @@ QUICK_BOUNDS = (0, 20)
 SMOKE_BOUNDS = (0,)
 RUNS = {KMEANS: 20, SVR: 20}  # at each point of the paper's grid; of the others 1
 FREE_RUNS = {LGMMC: 1}  # it draws nothing; of the others 3
-MOST_LGMMC_ROWS = 1000  # of its kernel matrix; above, LG-MMC is linear
+MOST_LGMMC_ROWS = 1000  # of its kernel matrix; above, LG-MMC is linear, and no "order"
 MOST_SEARCHED_ROWS = 700  # of LG-MMC at all widths; above, one width takes minutes
 MOST_EXACT_ROWS = 500
 CHOICES = 20  # of coin flips
@@ -73,6 +74,9 @@ STARTS: dict[str, dict[str, Any]] = {
         "n_landmarks": MOST_EXACT_ROWS,
     },
 }
+OWN_BASIS_BOUNDS = (0, 10, 20)  # l of the paper's basis: a fit takes seconds
+ORDER = "SVM, order of the file"
+ORDER_ROUNDS = 30
 C = 10.0
 LEAST_BALANCE = 0.03  # of IterSVR and LG-MMC, whose bound counts labels
 FACTS = "facts"
@@ -171,6 +175,8 @@ def points_of(name: str, method: str, options: Options) -> list[dict[str, Any]]:
 
 def bounds_of(method: str, options: Options) -> tuple[int, ...]:
     """Return the values of l that are searched; none for a method without."""
+    if method == OWN_BASIS:
+        return options.pick(OWN_BASIS_BOUNDS, QUICK_BOUNDS, SMOKE_BOUNDS)
     if method not in (CPMMC, SKMMC, SKMMC2):
         return ()
     return options.pick(BOUNDS, QUICK_BOUNDS, SMOKE_BOUNDS)
@@ -245,6 +251,9 @@ def as_published(
     starts = parameters.pop("starts", None)
     if starts:
         parameters |= {"C": C, "balance": bound / len(data.y), **STARTS[starts]}
+    if method == OWN_BASIS:
+        parameters |= AS_PRINTED | {"C": C, "balance": bound / len(data.y)}
+        return methods.estimator(SKMMC, random_state=seed, **parameters)
     if method == KMEANS:
         parameters |= {"init": "random", "n_init": 1}
     elif method == CPMMC:
@@ -262,6 +271,97 @@ def _scored(model: Any, data: Data) -> dict[str, Any]:
     measures[CPU] = time.process_time() - worked
     measures["compile_seconds"] = compiled
     return protocol.clustering(data.y, model.labels_) | measures | rounds_of(model)
+
+
+# -- the basis of the paper ------------------------------------------------------------
+
+
+@frame_of_runs
+def grid_of_basis(options: Options) -> Runs:
+    """Yield SKMMC with the basis of the paper at each width on each set."""
+    widths = options.pick(PAPER_WIDTHS, PAPER_WIDTHS[:3], PAPER_WIDTHS[1:3])
+    bounds = bounds_of(OWN_BASIS, options)
+    names = options.pick(SETS, QUICK_SETS, SMOKE_SETS)
+    for name, width, seed in product(names, widths, options.repeats(1)):
+        yield Run(
+            name,
+            OWN_BASIS,
+            seed,
+            parameters={"width": width},
+            protocol=PAPER,
+            settings={"rows": options.rows_of(name), "bounds": bounds},
+        )
+
+
+def tables_of_basis(frame: pd.DataFrame) -> Result:
+    """Return the least error of each set over the widths, beside that of SKMMC."""
+    keys = ["dataset", "method"]
+    settings = over_seeds(frame, [*keys, "parameters"], ERROR, CPU, ROUNDS)
+    table = best(settings, keys, ERROR)
+    table[f"published {ERROR}"] = [
+        figure(SKMMC_PAPER, name, SKMMC, ERROR) for name in table["dataset"]
+    ]
+    return Result({"small-basis": table})
+
+
+# -- starts by the order of the file ---------------------------------------------------
+
+
+@frame_of_runs
+def grid_of_order(options: Options) -> Runs:
+    """Yield the SVM that starts from the order of the file, at each width."""
+    widths = options.pick(PAPER_WIDTHS, PAPER_WIDTHS[:3], PAPER_WIDTHS[:2])
+    names = options.pick(SETS, QUICK_SETS, SMOKE_SETS)
+    names = tuple(name for name in names if _rows(name) <= MOST_LGMMC_ROWS)
+    for name, width in product(names, widths):
+        yield Run(
+            name,
+            ORDER,
+            0,
+            parameters={"width": width},
+            protocol=PAPER,
+            settings={"rows": options.rows_of(name)},
+        )
+
+
+def compute_order(run: Run) -> dict[str, Any]:
+    """Label rows by an SVM of their own labels, from the halves of the file.
+
+    Returns
+    -------
+    dict
+        `clustering` of the last labels, ``order_error`` of the first ones, and rounds.
+    """
+    from sklearn.svm import SVC
+
+    data = run.data
+    gamma = protocol.with_gamma({"width": run.parameters["width"]}, data.X)["gamma"]
+    start = (np.arange(len(data.y)) >= len(data.y) // 2).astype(int)
+    labels = start
+    rounds = 0
+    is_settled = False
+    while rounds < ORDER_ROUNDS and not is_settled and np.unique(labels).size == 2:
+        relabelled = SVC(C=C, gamma=gamma).fit(data.X, labels).predict(data.X)
+        is_settled = np.array_equal(relabelled, labels)
+        labels = relabelled
+        rounds += 1
+    order_error = float(balanced_clustering_error(data.y, start))
+    counts = {"order_error": order_error, ROUNDS: rounds}
+    return protocol.facts(data.X) | counts | protocol.clustering(data.y, labels)
+
+
+def tables_of_order(frame: pd.DataFrame) -> Result:
+    """Return the errors of the start and of the best width beside the published one."""
+    keys = ["dataset", "method"]
+    settings = over_seeds(frame, [*keys, "parameters"], ERROR, "order_error", ROUNDS)
+    table = best(settings, keys, ERROR)
+    for method in (SKMMC, SKMMC2):
+        table[f"published {method} error"] = [
+            figure(SKMMC_PAPER, name, method, ERROR) for name in table["dataset"]
+        ]
+    columns = ["dataset", "n", "method", "parameters", "order_error", ERROR, ROUNDS]
+    published_columns = [name for name in table if name.startswith("published")]
+    return Result({"small-order": table[[*columns, *published_columns]]})
 
 
 # -- tables ----------------------------------------------------------------------------
@@ -411,3 +511,10 @@ def sparsity(X: Any) -> float:
     from scipy.sparse import csr_array
 
     return float(100 * csr_array(X).count_nonzero() / np.prod(X.shape))
+
+
+SECTIONS = {
+    "tables": Section(grid, compute, tables),
+    "basis": Section(grid_of_basis, compute, tables_of_basis),
+    "order": Section(grid_of_order, compute_order, tables_of_order),
+}

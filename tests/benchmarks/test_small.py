@@ -105,3 +105,26 @@ def test_published_figures_and_both_protocols_stand_together_and_failures_leave_
     assert {goal.what.partition(":")[0] for goal in result.goals} == set(
         small.QUICK_SETS
     )
+
+
+def test_halves_of_a_file_that_is_sorted_by_class_are_its_classes(monkeypatch):
+    sorted_by_class = Data("sorted", np.eye(40), np.repeat([0, 1], 20))
+    monkeypatch.setattr(Run, "data", sorted_by_class)
+    measures = small.compute_order(Run("sorted", "", 0, {"width": 0.25}))
+    assert (measures["order_error"], measures[ERROR]) == (0.0, 0.0)
+    assert measures["rounds"] == 1
+
+
+def test_the_basis_of_the_paper_runs_as_printed(tmp_path):
+    runs = small.grid_of_basis(Options(tmp_path)).query("dataset == 'heart'")
+    assert [point["width"] for point in runs["parameters"]] == [
+        0.25,
+        0.5,
+        1.0,
+        2.0,
+        4.0,
+    ]
+    run = Run(**runs.iloc[0].to_dict())
+    model = as_published(run.method, FOUR, 0, run.parameters, 2)
+    assert (model.basis, model.C, model.eta, model.balance) == ("paper", 10.0, 1.0, 0.5)
+    assert model.continuation is False
