@@ -20,6 +20,7 @@ _MODULES = {
     "SupportClusterMachine": "mmcnb.estimators.support_cluster_machine",
     "UnsupervisedRLS": "mmcnb.estimators.unsupervised_rls",
     "annotate": "mmcnb.estimators.annotate",
+    "basis_plan": "mmcnb.features.basis",
     "estimate_basis": "mmcnb.features.basis",
     "load": "mmcnb.estimators.persistence",
     "open_samples": "mmcnb.samples",

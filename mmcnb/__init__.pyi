@@ -22,6 +22,7 @@ from mmcnb.estimators.support_cluster_machine import (
 )
 from mmcnb.estimators.unsupervised_rls import UnsupervisedRLS as UnsupervisedRLS
 from mmcnb.estimators.warmup import warmup as warmup
+from mmcnb.features.basis import basis_plan as basis_plan
 from mmcnb.features.basis import estimate_basis as estimate_basis
 from mmcnb.samples import open_samples as open_samples
 from mmcnb.tables.open import read_table as read_table
@@ -43,6 +44,7 @@ __all__ = [
     "UnsupervisedRLS",
     "__version__",
     "annotate",
+    "basis_plan",
     "config",
     "datasets",
     "estimate_basis",

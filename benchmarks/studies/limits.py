@@ -1,23 +1,38 @@
-"""Limits: peak memory of the default on twelve shapes of rows, at limits of 400 MiB to 2 GiB.
+"""Limits: peak memory of the default on twelve shapes of rows, and of all methods at 512 MiB.
 
-``python -m benchmarks limits [--quick] [--rows N]`` writes each shape to a Zarr store
-and runs ``mmcnb fit`` on it, with labels, in a process of its own. The peak is the
-largest resident memory of that process and its children (Linux). A limit that the plan
-refuses is no run: "refused" has the least that it asks for. Kernels are compiled
+``python -m benchmarks limits [--part shapes] [--quick] [--rows N]`` writes each shape to
+a Zarr store and runs ``mmcnb fit`` on it, with labels, in a process of its own. The peak
+is the largest resident memory of that process and its children (Linux). A limit that the
+plan refuses is no run: "refused" has the least that it asks for. Kernels are compiled
 before. ``--quick`` has a fiftieth of the rows of each shape.
+
+``--part papers`` fits the methods of the papers to 8,000,000 x 64 rows within 512 MiB,
+twice in processes of their own: "cold" with an empty compile cache, and "warm" with one
+that a small fit has filled.
 """
 
+import shutil
+import sys
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import zarr
 
 import mmcnb
 from benchmarks.methods import FRONT_DOOR, estimator
-from benchmarks.protocol import fit_store, write_rows, written_once
-from benchmarks.run import Options, Run, Runs, frame_of_runs
+from benchmarks.protocol import (
+    facts,
+    fit_store,
+    of_store,
+    run_and_watch,
+    write_rows,
+    written_once,
+)
+from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
+from benchmarks.studies import _limits_papers
 from benchmarks.studies._made import texts
 from benchmarks.tables import Goal, Result
 from mmcnb.datasets import write_synthetic
@@ -123,3 +138,76 @@ def tables(frame: pd.DataFrame) -> Result:
     return Result(
         {"limits": table}, [Goal("limits: largest peak, of its limit", taken, 1.0)]
     )
+
+
+# -- the methods of the papers ---------------------------------------------------------
+
+PAPER_LIMIT = 512  # MiB
+PAPER_ROWS = 8_000_000
+PAPER_COLUMNS = 64
+CACHES = ("warm", "cold")
+
+
+@frame_of_runs
+def papers_grid(options: Options) -> Runs:
+    """Each method, with machine code in the cache and without."""
+    rows = options.sized(PAPER_ROWS, PAPER_ROWS // QUICK_PART)
+    names = tuple(_limits_papers.METHODS)
+    for seed, name, cache in product(options.repeats(1), names, CACHES):
+        yield Run(
+            "rings",
+            name,
+            seed,
+            parameters={"cache": cache},
+            settings={"rows": rows, "limit": PAPER_LIMIT},
+        )
+
+
+def papers(run: Run) -> dict[str, Any]:
+    """Plan and peak of a method in a process of its own."""
+    rows = run.settings["rows"]
+    store = written_once(
+        run.folder,
+        "rings",
+        lambda path: write_synthetic("rings", path, rows, PAPER_COLUMNS, 0),
+    )
+    cache = Path(run.folder) / "caches" / run.method / run.parameters["cache"]
+    shutil.rmtree(cache, ignore_errors=True)
+    cache.mkdir(parents=True)
+    environment = {"NUMBA_CACHE_DIR": str(cache)}
+    python = [sys.executable, "-m", _limits_papers.__name__]
+    if run.parameters["cache"] == "warm":
+        run_and_watch([*python, "warm-up", run.method], environment)
+    labels = cache.with_suffix(".labels.zarr")
+    words = [run.method, store, run.settings["limit"], run.seed, labels]
+    report, polled = run_and_watch([*python, *map(str, words)], environment)
+    peak = max(polled, report.pop("peak_bytes"))
+    report["peak_mib"] = np.nan if report["refused"] else peak / MIB
+    if labels.exists():
+        found = zarr.open_array(str(labels), mode="r")[:]
+        report |= of_store(store, found)
+        shutil.rmtree(labels)
+    return facts(store) | report
+
+
+def papers_tables(frame: pd.DataFrame) -> Result:
+    """Plans and peaks; the goals count methods that fit, and take the largest peak."""
+    kept = ["method", "cache", "n", "d", "refused", "planned_mib", "peak_mib", "ari"]
+    table = frame.reindex(columns=[*kept, "seconds"])
+    fits = (table["peak_mib"] <= PAPER_LIMIT) & (table["refused"] == "")
+    goals = [
+        Goal(f"limits: methods that do not fit, {cache}", float((~part).sum()), 0.0)
+        for cache, part in fits.groupby(table["cache"])
+    ]
+    return Result({"papers": table}, goals)
+
+
+SECTIONS = {
+    "shapes": Section(grid, compute, tables),
+    "papers": Section(papers_grid, papers, papers_tables),
+}
+
+
+def usual_sections(options: Options) -> tuple[str, ...]:
+    """The shapes; the methods of the papers take hours."""
+    return ("shapes", "papers") if options.smoke else ("shapes",)

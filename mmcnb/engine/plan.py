@@ -13,7 +13,7 @@ from mmcnb._config import LIBRARIES, format_bytes, n_threads, resolve_memory_lim
 from mmcnb.engine.compilation import compile_seconds, compiler_bytes
 from mmcnb.engine.run import READ_AHEAD, TASK_BYTES, task_rows
 from mmcnb.errors import MemoryLimitError
-from mmcnb.samples import BLOCK_ROWS, Samples
+from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, Samples
 
 # Kernel columns up to this size are cached, and swept as often as the fit needs.
 CACHED_BYTES = 2**30
@@ -111,9 +111,13 @@ class FitNeeds:
     larger_bytes : float, default=0.0
         Bytes of a second, larger sample during these sweeps; 0 for a fit that draws
         none.
+    larger_rows : int, default=65536
+        Rows of that sample, at most.
     block_bytes : float, default=0.0
         Bytes of the total of a block of rows, as far as they count while it waits to be
         added.
+    thread_bytes : float, default=0.0
+        Further bytes of each thread in the sweeps.
     sweeps, likely_sweeps : int, default=1
         Sweeps over the features after the first: at most, and those by which the stores
         are compared.
@@ -136,7 +140,9 @@ class FitNeeds:
     sample_bytes: float = 0.0
     work_bytes: float = 0.0
     larger_bytes: float = 0.0
+    larger_rows: int = GROUP_ROWS
     block_bytes: float = 0.0
+    thread_bytes: float = 0.0
     sweeps: int = 1
     likely_sweeps: int = 1
     reads: int = 2
@@ -240,7 +246,7 @@ class FitPlan:
         task_blocks = max(1, int(TASK_BYTES / BLOCK_ROWS / rows.row_bytes))
         other_blocks = math.ceil(rows.n_samples / BLOCK_ROWS) - 1
         totals = min(tasks * task_blocks + 3, other_blocks) * needs.block_bytes
-        heaps = (self.threads - 1) * HEAP_BYTES
+        heaps = (self.threads - 1) * HEAP_BYTES + self.threads * needs.thread_bytes
         return tasks * (decoded + features) + totals + rows.edge_bytes + heaps
 
     # -- reads and seconds -------------------------------------------------------------
@@ -443,11 +449,39 @@ def threads_of_pass(
     >>> threads_of_pass(rows, needs, memory_limit="600MiB", n_jobs=16)
     2
     """
+    return plan_passes(rows, needs, memory_limit, n_jobs).threads
+
+
+def plan_passes(
+    rows: RowShape,
+    needs: FitNeeds,
+    memory_limit: str | int | None = None,
+    n_jobs: int | None = None,
+) -> FitPlan:
+    """Plan passes that cache nothing.
+
+    Parameters
+    ----------
+    rows, needs, memory_limit, n_jobs
+        As of `plan_fit`.
+
+    Returns
+    -------
+    FitPlan
+        With as many threads as fit the memory limit.
+
+    Raises
+    ------
+    MemoryLimitError
+        If the limit is too small for one thread; the message names the least that
+        works.
+    """
     least = _least_plan(rows, needs, resolve_memory_limit(memory_limit))
     threads = n_threads(n_jobs)
     while replace(least, threads=threads).peak > least.memory_limit:
         threads -= 1
-    return threads
+    plan = replace(least, threads=threads)
+    return replace(plan, costs={plan.store: plan.pass_seconds})
 
 
 def _least_plan(rows: RowShape, needs: FitNeeds, memory_limit: int) -> FitPlan:

@@ -4,8 +4,8 @@ import logging
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -34,7 +34,13 @@ from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit, threads_of_pass
 from mmcnb.engine.run import Engine, Pass, Traffic
 from mmcnb.engine.sample_weights import read_weights
-from mmcnb.errors import AbsentError, ClusterWarning, GapsError, InputError
+from mmcnb.errors import (
+    AbsentError,
+    ClusterWarning,
+    GapsError,
+    InputError,
+    MemoryLimitError,
+)
 from mmcnb.estimators.advice import advice
 from mmcnb.estimators.given_rows import chosen_columns, filling_gaps, read_input
 from mmcnb.estimators.outputs import columns_of, in_report, rows_output
@@ -421,6 +427,13 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
     def _needs(self, rows: RowShape) -> FitNeeds:
         """Bytes and work of a fit to some rows; raises if it is impossible."""
 
+    def _smaller_needs(self, rows: RowShape) -> Iterable[FitNeeds]:
+        """Bytes and work of fits for limits that are too small for `_needs`.
+
+        They fall from one to the next. The fit takes its sizes from those of its plan.
+        """
+        return ()
+
     @abstractmethod
     def _fit(self, session: fits.FitSession) -> fits.FitResult:
         """Fit to the sample, then to all rows."""
@@ -792,7 +805,11 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
 
     def _plan(self, rows: RowShape) -> FitPlan:
         self._check_sizes(rows.n_samples)
-        return plan_fit(rows, self._needs(rows), self.memory_limit, self.n_jobs)
+        *larger, least = [self._needs(rows), *self._smaller_needs(rows)]
+        for needs in larger:
+            with suppress(MemoryLimitError):
+                return plan_fit(rows, needs, self.memory_limit, self.n_jobs)
+        return plan_fit(rows, least, self.memory_limit, self.n_jobs)
 
     def _fit_samples(
         self,

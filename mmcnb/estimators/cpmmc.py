@@ -1,5 +1,6 @@
 """Linear cutting-plane maximum margin clustering."""
 
+from collections.abc import Iterable
 from functools import partial
 
 import numpy as np
@@ -10,7 +11,7 @@ from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer
 from mmcnb.estimators.parameters import SEARCH, CuttingPlanes, estimator, values_of
 from mmcnb.features.bandwidth import mean_squared_distance
-from mmcnb.hinge.needs import hinge_needs
+from mmcnb.hinge.needs import hinge_needs, with_smaller_samples
 from mmcnb.hinge.sample_search import linear_features, search_config
 from mmcnb.hinge.two_clusters import fit_two_clusters
 from mmcnb.samples import open_samples
@@ -104,6 +105,9 @@ class CPMMC(CuttingPlanes, StreamedClusterer):
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         return hinge_needs(rows, 0, self.sample_size or SAMPLE_ROWS, stays_sparse=True)
+
+    def _smaller_needs(self, rows: RowShape) -> Iterable[FitNeeds]:
+        return with_smaller_samples(self._needs(rows), rows)
 
     def _fit(self, session: FitSession) -> FitResult:
         config = search_config(

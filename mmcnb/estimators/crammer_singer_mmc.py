@@ -1,5 +1,6 @@
 """Maximum margin clustering into any number of clusters, by one score for each."""
 
+from collections.abc import Iterable
 from dataclasses import field, replace
 from typing import Any, ClassVar
 
@@ -13,7 +14,7 @@ from mmcnb.estimators.parameters import (
     values_of,
 )
 from mmcnb.hinge.multiclass import ROUNDS, fit_multiclass
-from mmcnb.hinge.needs import needs_of_search
+from mmcnb.hinge.needs import needs_of_search, with_smaller_samples
 from mmcnb.hinge.sample_search import search_config
 from mmcnb.least_squares.all_rows import SMALLER_SAMPLE
 from mmcnb.least_squares.partition import PartitionConfig
@@ -140,6 +141,9 @@ class CrammerSingerMMC(KernelFunction, StreamedClusterer):
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         return replace(needs_of_search(rows, self._settings()), remedy=SMALLER_SAMPLE)
+
+    def _smaller_needs(self, rows: RowShape) -> Iterable[FitNeeds]:
+        return with_smaller_samples(self._needs(rows), rows)
 
     def _fit(self, session: FitSession) -> FitResult:
         parameters = values_of(self, "C", "continuation", "n_init", "eta", "max_rounds")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from mmcnb.engine.passes import SAMPLE_ROWS
-from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape
+from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer
 from mmcnb.estimators.parameters import (
@@ -167,25 +167,14 @@ class EvolutionaryMMC(KernelFunction, StreamedClusterer):
         )
         if self.n_landmarks is not None:
             return needs
-        matrix_bytes = MATRICES * 8.0 * sample**2 + column_bytes(sample, rows.n_samples)
         basis_bytes = 24.0 * (sample - size) * rows.n_features
         return replace(
             needs,
-            sample_bytes=matrix_bytes + (needs.sample_bytes + basis_bytes),
+            sample_bytes=needs.sample_bytes + basis_bytes,
+            work_bytes=needs.work_bytes + MATRICES * 8.0 * sample**2,
+            thread_bytes=column_bytes(sample, rows.n_samples),
             remedy=f"n_landmarks={PLANNED_LANDMARKS} needs no matrix, "
             f"and {SMALLER_SAMPLE}",
-        )
-
-    def _plan(self, rows: RowShape) -> FitPlan:
-        plan = super()._plan(rows)
-        if self.n_landmarks is not None:
-            return plan
-        spare = plan.memory_limit - plan.peak
-        each = column_bytes(plan.needs.sample_size, rows.n_samples)
-        threads = min(plan.threads, 1 + int(spare // each))
-        held = plan.needs.sample_bytes + (threads - 1) * each
-        return replace(
-            plan, threads=threads, needs=replace(plan.needs, sample_bytes=held)
         )
 
     def _fit(self, session: FitSession) -> FitResult:

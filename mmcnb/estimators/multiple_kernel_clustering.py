@@ -1,5 +1,6 @@
 """Multiple kernel clustering: labels, margin and weights of kernels, found together."""
 
+from collections.abc import Iterator
 from dataclasses import field, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -16,7 +17,7 @@ from mmcnb.features import base_kernels
 from mmcnb.features.nystroem import choose_landmarks
 from mmcnb.hinge.landmarks import basis_size
 from mmcnb.hinge.multiple_kernels import MultipleKernelSample, fit_clusters
-from mmcnb.hinge.needs import hinge_needs
+from mmcnb.hinge.needs import hinge_needs, with_smaller_samples
 from mmcnb.hinge.sample_search import search_config
 from mmcnb.hinge.two_clusters import fit_two_clusters
 from mmcnb.least_squares.all_rows import (
@@ -29,6 +30,8 @@ from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import Weights, check_clusters, check_places
 
+COORDINATES = 4  # copies of the sample in the coordinates of all kernels
+FEWER_LANDMARKS = 100  # of each kernel, where a memory limit is too small for 200
 COMPARED_ROWS = 50  # fewest rows on which kernels are compared
 # Local searches for each start. About half of them find rings or moons in columns of
 # noise: `python -m benchmarks mkc --part starts`.
@@ -214,17 +217,24 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
             )
 
     def _needs(self, rows: RowShape) -> FitNeeds:
+        return self._needs_on(rows, self.n_landmarks)
+
+    def _needs_on(self, rows: RowShape, n_landmarks: int | None) -> FitNeeds:
+        """Return bytes and work with a number of landmarks of each kernel."""
         size = self.sample_size or rows_of_sample(self.n_clusters)
         if self.basis == "exact":
             size = rows.n_samples
         searched = min(size, rows.n_samples)
         n_kernels = base_kernels.n_kernels(self.kernels)
-        needs = hinge_needs(rows, n_kernels * self._landmarks(searched), size)
-        sample_bytes = needs.sample_bytes
+        columns = n_kernels * self._landmarks(searched, n_landmarks)
+        needs = hinge_needs(rows, columns, size)
+        # Of the search: coordinates of each kernel, side by side, and narrowed.
+        work_bytes = COORDINATES * 8.0 * searched * columns
         if self.n_clusters != 2:
-            sample_bytes += matrix_bytes(searched)
+            work_bytes += matrix_bytes(searched)
+        sample_bytes = needs.sample_bytes
         if self.basis != "exact":
-            return replace(needs, sample_bytes=sample_bytes, remedy=SMALLER_SAMPLE)
+            return replace(needs, work_bytes=work_bytes, remedy=SMALLER_SAMPLE)
         # Six matrices for each kernel: values, coordinates, the matrix of the basis,
         # and copies.
         exact_bytes = 8.0 * 6 * n_kernels * searched**2
@@ -234,9 +244,19 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
             remedy="basis='landmarks' needs no matrix of all rows",
         )
 
-    def _landmarks(self, rows: int) -> int:
+    def _smaller_needs(self, rows: RowShape) -> Iterator[FitNeeds]:
+        yield from with_smaller_samples(self._needs(rows), rows)
+        size = self.sample_size or rows_of_sample(self.n_clusters)
+        default = self._landmarks(min(size, rows.n_samples), self.n_landmarks)
+        is_fixed = self.basis == "exact" or self.n_landmarks is not None
+        if not is_fixed and default > FEWER_LANDMARKS:
+            fewer = self._needs_on(rows, FEWER_LANDMARKS)
+            yield fewer
+            yield from with_smaller_samples(fewer, rows)
+
+    def _landmarks(self, rows: int, n_landmarks: int | None) -> int:
         """Return the number of basis vectors of each kernel."""
-        return rows if self.basis == "exact" else basis_size(self.n_landmarks, rows)
+        return rows if self.basis == "exact" else basis_size(n_landmarks, rows)
 
     # -- the fit -----------------------------------------------------------------------
 
@@ -268,7 +288,8 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         """Map the sample by all kernels; "auto" leaves out copies of other kernels."""
         rows = session.sample
         kernels = base_kernels.base_kernels(self.kernels, self.columns, rows, weights)
-        size = self._landmarks(rows.shape[0])
+        planned = session.plan.needs.n_landmarks // base_kernels.n_kernels(self.kernels)
+        size = min(planned, self._landmarks(rows.shape[0], self.n_landmarks))
         basis = choose_landmarks(rows, size, session.random_state, weights)
         exact = size == rows.shape[0]
         compared = basis

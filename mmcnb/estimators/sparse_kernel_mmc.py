@@ -1,5 +1,6 @@
 """Sparse kernel maximum margin clustering: two clusters in data of any size."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -21,7 +22,8 @@ from mmcnb.hinge.landmarks import (
     fit_on_landmarks,
     needs_of_landmarks,
 )
-from mmcnb.hinge.own_basis import fit_on_own_basis
+from mmcnb.hinge.needs import with_smaller_samples
+from mmcnb.hinge.own_basis import ROW_BYTES, fit_on_own_basis
 from mmcnb.hinge.sample_search import search_config
 
 
@@ -181,8 +183,17 @@ class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
         )
         if self.basis != "paper":
             return needs
-        row_bytes = 64.0 * rows.n_samples  # z, f, and a byte for each plane
-        return replace(needs, sample_bytes=needs.sample_bytes + row_bytes)
+        # There are no candidates and no larger sample.
+        row_bytes = ROW_BYTES * rows.n_samples
+        return replace(
+            needs,
+            sample_bytes=needs.sample_bytes + row_bytes,
+            work_bytes=0.0,
+            larger_bytes=0.0,
+        )
+
+    def _smaller_needs(self, rows: RowShape) -> Iterable[FitNeeds]:
+        return with_smaller_samples(self._needs(rows), rows)
 
     def _fit(self, session: FitSession) -> FitResult:
         rows = session.sample

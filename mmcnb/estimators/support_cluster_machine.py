@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -11,12 +12,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mmcnb._config import resolve_memory_limit
 from mmcnb._constraints import Choice, Interval
 from mmcnb.columns.gaps import donors_of_sample
 from mmcnb.columns.treatment import Treatment, treat
 from mmcnb.engine.passes import SAMPLE_ROWS, draw_sample, sample_rows
-from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, threads_of_pass
+from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_passes
 from mmcnb.engine.run import Engine
 from mmcnb.engine.sample_weights import read_weights
 from mmcnb.engine.session import Report, connected, tag
@@ -28,6 +28,7 @@ from mmcnb.estimators.parameters import POSITIVE, default_kernel, estimator, val
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.labelling import CLASS, ClassColumnPass, ColumnPasses
 from mmcnb.features.model import Model
+from mmcnb.features.needs import ROUTINES
 from mmcnb.features.rules import Hyperplane, Scores, clusters_of, margins_of
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import scaled_matrix
@@ -59,6 +60,10 @@ from mmcnb.tables.options import OF_FITS
 # its rows: it takes up to ten seconds with so many. On clusters it is less precise.
 MOST_MINORITY = 4000
 TRAINING_BYTES = 16 * 2**20  # rows of an SVM, their copies, and its support vectors
+# Passes over all rows that a round makes: rows to cluster, clusters, rows of parts of
+# the training set, and decision values.
+READS_A_ROUND = 6
+LIKELY_ROUNDS = 3
 LEVELS = {"balance": 1.0, "miss-rate": 0.1}  # `python -m benchmarks scm`
 
 
@@ -374,6 +379,36 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         rows, rule = expanded(self.model_, samples)
         return [(ClassColumnPass(rule, self.classes_), rows)], [CLASS]
 
+    def plan(self, X: object, *, element: str | None = None) -> FitPlan:
+        """Plan a fit of two classes: its reads and its peak, before any work.
+
+        Memory that the limit leaves free holds rows that are not dropped, so a fit can
+        use more than the planned peak, within the limit.
+
+        Parameters
+        ----------
+        X : {rows}
+            The rows; or a `RowShape`, the shape of rows that do not exist yet.
+        {element}
+
+        Returns
+        -------
+        FitPlan
+            As of the clusterers.
+
+        Raises
+        ------
+        InputError
+            If a parameter is invalid, or the memory limit is too small.
+        """
+        self._check_parameters()
+        if not isinstance(X, RowShape):
+            samples = read_input(
+                copy(self), X, reset=True, least_rows=2, element=element
+            )
+            X = RowShape.of(samples, self.n_jobs)
+        return self._plan(X)
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         highest = np.inf if self.stop == "balance" else 1.0
@@ -468,13 +503,22 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
 
     def _memory(self, samples: Samples) -> Memory:
         """Return the threads and the caches that the memory limit allows."""
-        rows = RowShape.of(samples, self.n_jobs)
+        plan = self._plan(RowShape.of(samples, self.n_jobs))
+        free_bytes = plan.memory_limit - plan.peak
+        return Memory(plan.threads, caches_within(free_bytes, plan.rows))
+
+    def _plan(self, rows: RowShape) -> FitPlan:
+        """Plan the passes over all rows, before anything is cached."""
         state = STATE_BYTES * rows.n_samples
-        needs = FitNeeds(TILE, SAMPLE_ROWS, sample_bytes=state + TRAINING_BYTES)
-        threads = threads_of_pass(rows, needs, self.memory_limit, self.n_jobs)
-        limit = resolve_memory_limit(self.memory_limit)
-        plan = FitPlan(rows, needs, limit, threads=threads)
-        return Memory(threads, caches_within(limit - plan.peak, rows))
+        needs = FitNeeds(
+            TILE,
+            SAMPLE_ROWS,
+            sample_bytes=state + TRAINING_BYTES,
+            sweeps=READS_A_ROUND * int(self.max_rounds),
+            likely_sweeps=READS_A_ROUND * LIKELY_ROUNDS,
+            routines=ROUTINES,
+        )
+        return plan_passes(rows, needs, self.memory_limit, self.n_jobs)
 
     def _settings(self, n_positive: int) -> dict[str, Any]:
         """Return the parameters of the rounds of the SVM of some positive rows."""

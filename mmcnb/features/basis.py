@@ -20,6 +20,7 @@ from mmcnb._docstrings import fill_docstrings
 from mmcnb.engine.checkpoint import Checkpoint, CheckpointEngine, environment
 from mmcnb.engine.entries import fingerprint
 from mmcnb.engine.passes import SumPass, Sums, row_sum
+from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_passes
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import open_engine
 from mmcnb.errors import InputError
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from distributed import Client
 
 MOST_STEPS = 50  # of a fixed point
+LIKELY_STEPS = 11
+# Compiled routines and their seconds, as in `FitNeeds`.
+ROUTINES = {"rbf_kernel_block_into": 3.5}
 MOST_STARTS = 4  # of a fixed point: the denominator of (47) may vanish
 AVERAGED_ROWS = 5  # their mean is the first start
 VANISHED = 1e-12  # the denominator, a row
@@ -56,6 +60,25 @@ class BasisEstimate(NamedTuple):
     beta: np.ndarray
     mse: float | None
     n_iter: int
+
+
+@dataclass(frozen=True)
+class RowCoefficients:
+    """Coefficients z of rows, which are formed in float64 as blocks need them.
+
+    Parameters
+    ----------
+    factors : tuple of ndarray of shape (n,)
+        z is their product; the first is of any type of numbers.
+    """
+
+    factors: tuple[np.ndarray, ...]
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        first, *others = (factor[rows] for factor in self.factors)
+        for factor in others:
+            first = first * factor
+        return first.astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -112,6 +135,7 @@ def estimate_basis(  # noqa: PLR0913
     random_state: int | np.random.RandomState | None = None,
     engine: "str | Client | None" = None,
     n_jobs: int | None = None,
+    memory_limit: str | int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     element: str | None = None,
 ) -> BasisEstimate:
@@ -143,6 +167,10 @@ def estimate_basis(  # noqa: PLR0913
         Where passes run, as in the estimators.
     n_jobs : int or None, default=None
         Number of threads.
+    memory_limit : str, int or None, default=None
+        Resident memory of the process, such as ``"512MiB"``, with the coefficients;
+        None is the setting of `mmcnb.config`, or half of the free memory. Fewer threads
+        run if the blocks of all would not fit.
     checkpoint : path or None, default=None
         Folder that records passes; with the same arguments an interrupted call goes on
         there.
@@ -157,8 +185,12 @@ def estimate_basis(  # noqa: PLR0913
     Raises
     ------
     InputError
-        If the coefficients are not one finite number a row or all 0, or there are more
-        vectors than rows.
+        If the coefficients are not one finite number a row or all 0, there are more
+        vectors than rows, or the memory limit is too small.
+
+    See Also
+    --------
+    basis_plan : What it would read, and its peak of memory.
 
     References
     ----------
@@ -175,7 +207,9 @@ def estimate_basis(  # noqa: PLR0913
     (array([[3., 0.]]), array([0.8]))
     """
     samples = open_samples(X, element)
-    z = plain_values(coefficients, "coefficients").astype(np.float64)
+    z = plain_values(coefficients, "coefficients")
+    if z.dtype.kind not in "biuf":
+        z = z.astype(np.float64)
     Interval(0.0, open_low=True).check("gamma", gamma)
     Interval(0.0, open_low=True).check("delta", delta)
     Interval(0.0, optional=True).check("tol", tol)
@@ -203,10 +237,76 @@ def estimate_basis(  # noqa: PLR0913
             "the coefficients": {"digest": fingerprint(z)},
         }
         record = Checkpoint(checkpoint, arguments | environment())
-    with open_engine(engine, n_jobs, show_progress=None) as opened, record as journal:
+    rows = RowShape.of(samples, n_jobs)
+    needs = _needs(rows, n_basis, tol, z.nbytes)
+    threads = plan_passes(rows, needs, memory_limit, n_jobs).threads
+    with open_engine(engine, threads, show_progress=None) as opened, record as journal:
         recorded = opened if journal is None else CheckpointEngine(opened, journal)
-        mean = KernelMean(recorded, samples, z, Kernel("rbf", float(gamma)))
+        formed = RowCoefficients((z,))
+        mean = KernelMean(recorded, samples, formed, Kernel("rbf", float(gamma)))
         return mean.estimate(state, n_basis, delta, tol)
+
+
+@fill_docstrings
+def basis_plan(
+    X: Any,
+    *,
+    n_basis: int = 1,
+    tol: float | None = None,
+    memory_limit: str | int | None = None,
+    n_jobs: int | None = None,
+    element: str | None = None,
+) -> FitPlan:
+    """Plan `estimate_basis`: its reads and its peak of memory, before any work.
+
+    Parameters
+    ----------
+    X : {rows}
+        The rows; or a `RowShape`, the shape of rows that do not exist yet.
+    n_basis, tol, memory_limit, n_jobs
+        As of `estimate_basis`. Coefficients count as eight bytes a row.
+    {element}
+
+    Returns
+    -------
+    FitPlan
+        As of the estimators.
+
+    Raises
+    ------
+    MemoryLimitError
+        If the memory limit is too small; the message names the least that works.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mmcnb
+    >>> plan = mmcnb.basis_plan(np.zeros((500, 2)), memory_limit="1GiB")
+    >>> plan.peak < 2**30
+    True
+    """
+    rows = X
+    if not isinstance(X, RowShape):
+        rows = RowShape.of(open_samples(X, element), n_jobs)
+    needs = _needs(rows, n_basis, tol, 8 * rows.n_samples)
+    return plan_passes(rows, needs, memory_limit, n_jobs)
+
+
+def _needs(
+    rows: RowShape, n_basis: int, tol: float | None, coefficient_bytes: float
+) -> FitNeeds:
+    """Return the needs of an estimate, with a mask of the coefficients."""
+    compared = n_basis if tol is None else max(n_basis, BLOCK_ROWS)
+    # A block in float64, its kernel values, and their products.
+    values = BLOCK_ROWS * (rows.n_features + 2 * compared)
+    return FitNeeds(
+        sample_bytes=coefficient_bytes + rows.n_samples + 16.0 * compared**2,
+        thread_bytes=8.0 * values,
+        reads=0,
+        sweeps=n_basis * (MOST_STARTS * MOST_STEPS + 1),
+        likely_sweeps=n_basis * LIKELY_STEPS,
+        routines=ROUTINES,
+    )
 
 
 @dataclass(frozen=True)
@@ -219,15 +319,15 @@ class KernelMean:
         Runs the passes.
     samples : Samples
         The rows x_i.
-    z : ndarray of shape (n,), float64
-        Their coefficients.
+    z : RowCoefficients, ndarray of shape (n,) or None
+        Their coefficients; None is 1 for all.
     kernel : Kernel
         A Gaussian kernel.
     """
 
     engine: Engine
     samples: Samples
-    z: np.ndarray
+    z: Any
     kernel: Kernel
 
     def estimate(

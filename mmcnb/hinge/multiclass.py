@@ -469,7 +469,7 @@ def fit_multiclass(
     all_rows = Stage(ALL_ROWS, features, session.weights)
     labelled = refinement.label_all(best.labels, all_rows, record)
     further = [all_rows] if session.has_more_rows else []
-    size = larger_sample(n)
+    size = min(larger_sample(n), session.plan.needs.larger_rows)
     if size:
         larger = draw_larger_sample(session, features, size, config.seed)
         further = [Stage("larger sample", larger.features, larger.weights)]

@@ -1,5 +1,6 @@
 """Bytes and work of the hinge methods: on a sample, on a larger one and on all rows."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from mmcnb.engine import plan
@@ -13,6 +14,8 @@ MARGIN_ROUTINES = {"most_violated_constraint": 8.0}
 ROUND_ROUTINES = {"sample_subproblem_parts": 6.5}
 # Up to so many rows the rounds of compiled methods run on all rows in memory.
 HELD_ROWS = 2**14
+# Rows of the second sample where a memory limit is too small for `GROUP_ROWS`.
+SMALLER_SAMPLES = (2**15, 2**14, 2**13)
 # `python -m benchmarks engine`
 MANY_SWEEPS = 300
 FEW_SWEEPS = 5
@@ -53,15 +56,26 @@ def most_sweeps(n_samples: int, feature_bytes: float) -> int:
 def on_all_rows(needs: FitNeeds, rows: RowShape, larger_rows: int) -> FitNeeds:
     """Add the needs of the refinement on more rows to those of a fit on a sample."""
     columns = needs.n_landmarks
-    larger = 0.0
-    if larger_rows:
-        # Dense parts go as they are copied; CSR ones stay until all are.
-        larger = FREED_BYTES + (
-            4.0 * larger_rows * columns or bytes_of_rows(rows, larger_rows)
-        )
+    larger = _larger_bytes(rows, columns, larger_rows) if larger_rows else 0.0
     sweeps = most_sweeps(rows.n_samples, columns * 4 or rows.row_bytes)
     likely = FEW_SWEEPS if larger_rows else LIKELY_SWEEPS
     return replace(needs, larger_bytes=larger, sweeps=sweeps, likely_sweeps=likely)
+
+
+def with_smaller_samples(needs: FitNeeds, rows: RowShape) -> Iterator[FitNeeds]:
+    """Yield the needs of fits whose larger sample has fewer rows, for small limits."""
+    if rows.n_samples <= 2 * GROUP_ROWS or not needs.larger_bytes:
+        return
+    for larger_rows in SMALLER_SAMPLES:
+        larger_bytes = _larger_bytes(rows, needs.n_landmarks, larger_rows)
+        yield replace(needs, larger_rows=larger_rows, larger_bytes=larger_bytes)
+
+
+def _larger_bytes(rows: RowShape, n_landmarks: int, larger_rows: int) -> float:
+    """Return the bytes of the second sample while it is put together."""
+    # Dense parts go as they are copied; CSR ones stay until all are.
+    columns = 4.0 * larger_rows * n_landmarks
+    return FREED_BYTES + (columns or bytes_of_rows(rows, larger_rows))
 
 
 def hinge_needs(

@@ -13,18 +13,28 @@ import numpy as np
 
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitResult, FitSession, Record, tag
-from mmcnb.features.basis import BasisEstimate, KernelMean
+from mmcnb.features.basis import BasisEstimate, KernelMean, RowCoefficients
 from mmcnb.features.kernel import Kernel, KernelSamples
 from mmcnb.features.labelling import DecisionPass
 from mmcnb.features.model import Model
-from mmcnb.features.rules import GivenLabels, Hyperplane, Labels, coin_flip, signs
+from mmcnb.features.rules import (
+    GivenLabels,
+    Hyperplane,
+    Labels,
+    RuleLabels,
+    coin_flip,
+)
 from mmcnb.hinge.cccp import CCCPResult, continuation
 from mmcnb.hinge.cutting_plane import NewPlane, Objective, WorkingSet
 from mmcnb.hinge.sample_search import SearchConfig, solve_random
 from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.hinge.two_clusters import result_of, separation
-from mmcnb.samples import Samples
+from mmcnb.samples import GROUP_ROWS, Samples
 from mmcnb.samples.matrix import Weights, with_short_indices
+
+# Bytes of a row: labels of the best start, of this one, before and after a round, the
+# rows of a plane, and one of the last two while it is put together.
+ROW_BYTES = 8.0
 
 
 class OwnBasisWorkingSet(WorkingSet):
@@ -64,12 +74,13 @@ class OwnBasisWorkingSet(WorkingSet):
         self.weights = weights
         self.seed = seed
         self.labels = None
-        n = samples.n_samples
-        self.counts = np.ones(n) if weights is None else weights * (n / weights.sum())
+        self.counts: Weights = None  # weights of mean 1
+        if weights is not None:
+            self.counts = weights * (samples.n_samples / weights.sum())
         self.mean = self._estimate(self.counts)
         self._restart()
 
-    def _estimate(self, z: np.ndarray) -> BasisEstimate:
+    def _estimate(self, z: Any) -> BasisEstimate:
         """Estimate the basis of 1/n Σ z_i φ(x_i)."""
         mean = KernelMean(self.engine, self.samples, z, self.kernel)
         estimate = mean.estimate(np.random.RandomState(self.seed))
@@ -123,10 +134,11 @@ class OwnBasisWorkingSet(WorkingSet):
 
     def _add_rows(self, active: np.ndarray) -> None:
         n = self.samples.n_samples
-        signed = active * self.y * self.counts
-        s = active @ self.counts / n
-        t = signed.sum() / n
-        plane = self._estimate(signed)
+        s, t = (total / n for total in self._totals(active))
+        factors: tuple[np.ndarray, ...] = (active, self.y)
+        if self.counts is not None:
+            factors = (*factors, self.counts)
+        plane = self._estimate(RowCoefficients(factors))
         mean = self.mean
         # The plane has coefficients on its own vectors, which come last, and on those
         # of the mean, which come first.
@@ -138,9 +150,26 @@ class OwnBasisWorkingSet(WorkingSet):
         self.coefs = coefs
         self.s = np.append(self.s, s)
         self.t = np.append(self.t, t)
-        self.generators.append(active)
+        # New labels drop all planes, so that none is built again from its rows.
+        self.generators.append(None)
         basis = np.vstack([self.basis, plane.basis])
         self._set_basis(basis)
+
+    def _totals(self, active: np.ndarray) -> tuple[float, float]:
+        """Return the weight of the active rows, and their weight signed by labels.
+
+        Nothing of the size of all rows is formed.
+        """
+        weight = 0.0
+        signed = 0.0
+        for start in range(0, active.size, GROUP_ROWS):
+            rows = slice(start, start + GROUP_ROWS)
+            counts = np.ones(active[rows].size)
+            if self.counts is not None:
+                counts = self.counts[rows]
+            weight += float(active[rows] @ counts)
+            signed += float((active[rows] * self.y[rows] * counts).sum())
+        return weight, signed
 
 
 def fit_on_own_basis(
@@ -172,13 +201,13 @@ def fit_on_own_basis(
     variance = 1 - float(mean.beta @ kernel(mean.basis, mean.basis) @ mean.beta)
     objective = Objective(config.threshold, config.balance, variance)
     record = tag(session.record, stage="all rows", gamma=kernel.gamma)
-    ends = list[CCCPResult]()
+    state: CCCPResult | None = None
     for number, start in enumerate(_starts(session, samples, config, random_state)):
         tagged = tag(record, start=number)
-        ends.append(_end_of(working_set, start, objective, config, tagged))
-    # Ends with equal scores up to rounding are equally good; the first one counts on
-    # every processor.
-    state = max(ends, key=lambda end: (end.solution.C, round(end.solution.score, 9)))
+        end = _end_of(working_set, start, objective, config, tagged)
+        if state is None or _rank(end) > _rank(state):
+            state = end
+    assert state is not None  # there is a start
     solution = state.solution
     training_set = state.training_set
     statistics = training_set.most_violated(
@@ -204,6 +233,15 @@ def fit_on_own_basis(
     }
     result = result_of(session, model, state, statistics, attributes, report)
     return replace(result, warnings=[*separation_warnings, *result.warnings])
+
+
+def _rank(end: CCCPResult) -> tuple[float, float]:
+    """Return what compares ends of starts.
+
+    Ends with equal scores up to rounding are equally good; the first one counts on
+    every processor.
+    """
+    return end.solution.C, round(end.solution.score, 9)
 
 
 def _end_of(
@@ -243,6 +281,6 @@ def _starts(
         normal = (high - low).astype(np.float64)
         offset = float(low @ low - high @ high) / 2
         between = Hyperplane(normal, offset)
-        values = session.engine.run(DecisionPass(between), samples, "start")
-        decisions = np.concatenate(values)
-        yield GivenLabels(signs(decisions))
+        sides = RuleLabels(between)
+        labels = session.engine.run(DecisionPass(sides), samples, "start")
+        yield GivenLabels(np.concatenate(labels))

@@ -15,7 +15,6 @@ from mmcnb.features.rules import (
     Labels,
     RuleLabels,
     Scores,
-    labels_from,
 )
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, Samples
@@ -303,7 +302,8 @@ class TrainingSet:
     def labels_of(self, hyperplane: Any) -> Labels:
         """Return the labels that a hyperplane gives."""
         if self.hold_labels:
-            return GivenLabels(labels_from(self.decide(hyperplane)))
+            labels = self._sweep(DecisionPass(RuleLabels(hyperplane)))
+            return GivenLabels(np.concatenate(labels))
         return RuleLabels(hyperplane)
 
     def label_step(

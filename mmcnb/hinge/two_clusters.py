@@ -53,6 +53,8 @@ def refine_on_all_rows(
     row_sum = None
     sketch = None
     size = larger_sample(n, isinstance(restart.working_set, SampleWorkingSet))
+    if size < n:
+        size = min(size, session.plan.needs.larger_rows)
     if size:
         larger = draw_larger_sample(session, features, size, restart.config.seed)
         row_sum = larger.row_sum

@@ -12,9 +12,11 @@ from sklearn.base import clone
 
 import mmcnb
 from benchmarks.protocol import compile_seconds, run_and_watch
+from benchmarks.studies._limits_papers import METHODS as PAPERS
 from mmcnb.datasets import make_block
 from mmcnb.engine.plan import RowShape
 from mmcnb.errors import MemoryLimitError
+from mmcnb.samples import GROUP_ROWS
 from mmcnb.stores import convert, create_dense_store
 from tests.estimators.conftest import VARIANTS
 
@@ -179,6 +181,63 @@ def test_what_reads_rows_refuses_a_limit_that_is_too_small_and_keeps_to_the_one_
     getattr(model.set_params(memory_limit=least, n_jobs=64), action)(
         tmp_path / "rows.zarr"
     )
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_method_of_the_papers_fits_eight_million_rows_in_512_mib(
+    name, monkeypatch
+):
+    # Internal: what a fit compiles depends on the cache of this machine.
+    monkeypatch.setattr("mmcnb.engine.plan.compile_seconds", lambda routines: 0.0)
+    rows = RowShape(8_000_000, 64, chunk_bytes=2.0**22)
+    make = PAPERS[name]
+    if make is None:
+        plan = mmcnb.basis_plan(rows, memory_limit="512MiB")
+    else:
+        plan = make(memory_limit="512MiB").plan(rows)
+    assert plan.peak <= plan.memory_limit == 512 * MIB
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [mmcnb.CrammerSingerMMC(3), mmcnb.MultipleKernelClustering()],
+    ids=["CrammerSingerMMC", "MultipleKernelClustering"],
+)
+def test_samples_are_smaller_only_where_a_limit_is_too_small_for_the_usual_ones(
+    estimator, monkeypatch
+):
+    # Internal: as above.
+    monkeypatch.setattr("mmcnb.engine.plan.compile_seconds", lambda routines: 0.0)
+    rows = RowShape(8_000_000, 64)
+    usual, small = (
+        clone(estimator).set_params(memory_limit=limit, n_jobs=1).plan(rows).needs
+        for limit in ("1GiB", "560MiB")
+    )
+    assert usual.larger_rows == GROUP_ROWS > small.larger_rows
+    assert usual.sample_size == small.sample_size
+
+
+@pytest.mark.slow
+@LINUX
+@pytest.mark.parametrize(
+    "name",
+    [
+        "EvolutionaryMMC, exact",
+        "CrammerSingerMMC, 3 clusters",
+        pytest.param("MultipleKernelClustering", marks=pytest.mark.nightly),
+        pytest.param("MultipleKernelClustering, 3 clusters", marks=pytest.mark.nightly),
+        "estimate_basis",
+    ],
+)
+def test_the_peak_of_a_method_that_takes_smaller_samples_is_within_its_plan(
+    stores, tmp_path, name
+):
+    python = [sys.executable, "-m", "benchmarks.studies._limits_papers"]
+    run_and_watch([*python, "warm-up", name])
+    words = [name, str(stores[0]), "512", "0", str(tmp_path / "labels.zarr")]
+    report, peak = run_and_watch([*python, *words])
+    assert report["refused"] == ""
+    assert peak <= report["planned_mib"] * MIB <= 512 * MIB
 
 
 PLAN = """

@@ -1,5 +1,7 @@
 """The basis of a mean: the plain form of Algorithm 4, its laws, and the same bits wherever rows lie."""
 
+import re
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -7,7 +9,7 @@ import zarr
 
 import mmcnb
 from mmcnb.engine.checkpoint import recorded_passes
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, MemoryLimitError
 from tests import reference
 
 GAMMA = 0.3
@@ -116,3 +118,25 @@ def test_a_call_goes_on_from_its_checkpoint(tmp_path):
 def test_bad_input_gets_one_sentence(z, parameters, sentence):
     with pytest.raises(InputError, match=sentence):
         estimate(problem()[0], z, **parameters)
+
+
+def test_coefficients_of_any_type_of_numbers_give_the_same_bits():
+    X, z = problem()
+    expected = estimate(X, z)
+    for dtype in (np.int8, np.float32):
+        found = estimate(X, z.astype(dtype))
+        np.testing.assert_array_equal(found.basis, expected.basis)
+        np.testing.assert_array_equal(found.beta, expected.beta)
+
+
+def test_a_memory_limit_changes_no_bit_and_is_refused_if_it_is_too_small(tmp_path):
+    X, z = problem()
+    rows = zarr.create_array(tmp_path / "rows.zarr", data=X, chunks=(100, 3))
+    expected = estimate(rows, z)
+    with pytest.raises(MemoryLimitError, match=r"works is \d+ MiB\.$") as refused:
+        estimate(rows, z, memory_limit="100MiB")
+    least = re.search(r"works is (.*)\.$", str(refused.value))[1]
+    found = estimate(rows, z, memory_limit=least)
+    np.testing.assert_array_equal(found.basis, expected.basis)
+    plan = mmcnb.basis_plan(rows, memory_limit=least)
+    assert plan.peak <= plan.memory_limit
