@@ -110,16 +110,33 @@ def mutual_information(table: np.ndarray) -> float:
 
 def gap_between(graph: NodeGraph, labels: np.ndarray) -> float:
     """Return the logarithm of a short distance across over a long one within."""
-    distances, weights, order = graph.by_distance
-    across = (labels[graph.numbers] != labels[:, None]).ravel()[order]
-    if across.all():
+    distances, weights, starts, ends = graph.by_distance
+    is_across = labels.take(starts) != labels.take(ends)
+    across = np.flatnonzero(is_across)
+    inside = np.flatnonzero(~is_across)
+    if inside.size == 0:
         return NO_DISTANCE_WITHIN
-    if np.count_nonzero(across) < FEWEST_ACROSS:
-        between = 2.0 * distances[~across][-1]
+    if across.size < FEWEST_ACROSS:
+        between = 2.0 * distances[inside[-1]]
     else:
-        between = weighted_quantile(distances, weights * across, ACROSS_QUANTILE)
-    within = weighted_quantile(distances, weights * ~across, WITHIN_QUANTILE)
+        place = quantile_place(weights[across], ACROSS_QUANTILE)
+        between = distances[across[place]]
+    within = distances[inside[quantile_place(weights[inside], WITHIN_QUANTILE)]]
     return math.log(between / within)
+
+
+def quantile_place(weights: np.ndarray, share: float) -> int:
+    """Return the first place at which the sum of the weights reaches a share of all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.choice.judge import quantile_place
+    >>> quantile_place(np.array([2.0, 1.0, 1.0]), 0.5)
+    0
+    """
+    sums = np.cumsum(weights)
+    return int(np.searchsorted(sums, share * sums[-1]))
 
 
 def weighted_quantile(values: np.ndarray, weights: np.ndarray, share: float) -> float:
@@ -132,5 +149,4 @@ def weighted_quantile(values: np.ndarray, weights: np.ndarray, share: float) -> 
     >>> weighted_quantile(np.array([1.0, 2.0, 3.0]), np.array([2.0, 1.0, 1.0]), 0.5)
     1.0
     """
-    sums = np.cumsum(weights)
-    return float(values[np.searchsorted(sums, share * sums[-1])])
+    return float(values[quantile_place(weights, share)])

@@ -289,8 +289,8 @@ def best_number(
     if least < 2 and strongest <= least_evidence:
         return _one_cluster(structure, _no_evidence(strongest))
     eligible = [
-        partition
-        for partition in structure.partitions
+        place
+        for place, partition in enumerate(structure.partitions)
         if least <= partition.n_clusters <= most
     ]
     if not eligible:
@@ -362,11 +362,10 @@ def _one_cluster(structure: Structure, reason: str) -> ChosenNumber:
     return ChosenNumber(1, np.zeros(structure.graph.n_nodes, np.int64), reason)
 
 
-def _likeliest(
-    structure: Structure, eligible: list[ScoredPartition], most: float
-) -> ChosenNumber:
+def _likeliest(structure: Structure, places: list[int], most: float) -> ChosenNumber:
     """Choose the partition that agrees most with the likely ones, split at gaps."""
-    expected = _expected_agreements(structure, eligible)
+    expected = _expected_agreements(structure, places)
+    eligible = [structure.partitions[place] for place in places]
     # Of partitions that are equally good up to rounding, the first is taken.
     ranks = np.round(expected, ROUNDING_DIGITS)
     best = int(np.argmax(ranks))
@@ -430,22 +429,16 @@ def _by_density(
     )
 
 
-def _expected_agreements(
-    structure: Structure, partitions: list[ScoredPartition]
-) -> list[float]:
+def _expected_agreements(structure: Structure, places: list[int]) -> list[float]:
     """Return the expected agreement of each partition with the likely ones."""
-    counts = structure.graph.counts
     probabilities = structure.probabilities(SHARPNESS)
-    likely = [
-        (probability, partition.labels)
-        for probability, partition in zip(
-            probabilities, structure.partitions, strict=True
-        )
-        if probability > LEAST_PROBABILITY
-    ]
+    likely = np.flatnonzero(probabilities > LEAST_PROBABILITY).tolist()
     return [
-        sum(p * agreement(partition.labels, labels, counts) for p, labels in likely)
-        for partition in partitions
+        sum(
+            probabilities[other] * structure.pair_agreement(place, other)
+            for other in likely
+        )
+        for place in places
     ]
 
 
@@ -492,7 +485,7 @@ def layers(
     cuts = _other_cuts(structure, taken.n_clusters)
     if not cuts:
         return result
-    agreements = {k: structure.agreements(cut.labels) for k, cut in cuts.items()}
+    agreements = {k: structure.agreements_of_partition(cuts[k]) for k in cuts}
     probabilities = structure.probabilities(1.0)
 
     def expected_with(k: int) -> float:
@@ -502,7 +495,7 @@ def layers(
 
     while cuts and len(result) < MOST_LAYERS:
         k = max(cuts, key=expected_with)
-        cut = cuts.pop(k)
+        cut = structure.partitions[cuts.pop(k)]
         gained = np.maximum(reached, agreements[k])
         if probabilities @ gained < probabilities @ reached + least_gain:
             break
@@ -512,20 +505,20 @@ def layers(
     return [taken, *others]
 
 
-def _other_cuts(structure: Structure, n_clusters: int) -> dict[int, ScoredPartition]:
-    """Return the partitions that are cuts of the tree, by their numbers of clusters.
+def _other_cuts(structure: Structure, n_clusters: int) -> dict[int, int]:
+    """Return the places of the partitions that are cuts of the tree, by their numbers.
 
     Without clusters, and with the number of clusters that was taken, there are none.
     """
-    cuts: dict[int, ScoredPartition] = {}
+    cuts: dict[int, int] = {}
     if n_clusters == 1:
         return cuts
-    for partition in structure.partitions:
+    for place, partition in enumerate(structure.partitions):
         k = partition.n_clusters
         if k != n_clusters and np.array_equal(
             structure.tree.labels(k), partition.labels
         ):
-            cuts[k] = partition
+            cuts[k] = place
     return cuts
 
 

@@ -1,7 +1,7 @@
 """The structure of a sample: partitions at many resolutions, with their evidence."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from hashlib import blake2b
 
@@ -80,6 +80,9 @@ class Structure:
     tree: MergeTree
     d: float
     partitions: Sequence[ScoredPartition]
+    _pair_agreements: dict[tuple[int, int], float] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @cached_property
     def groups(self) -> np.ndarray:
@@ -97,6 +100,20 @@ class Structure:
         """Return the adjusted Rand index of labels with each partition, at least 0."""
         counts = self.graph.counts
         values = [agreement(labels, other.labels, counts) for other in self.partitions]
+        return np.maximum(np.array(values), 0.0)
+
+    def pair_agreement(self, first: int, second: int) -> float:
+        """Return the adjusted Rand index of two partitions, given by their places."""
+        pair = min(first, second), max(first, second)
+        if pair not in self._pair_agreements:
+            a, b = (self.partitions[place].labels for place in pair)
+            self._pair_agreements[pair] = agreement(a, b, self.graph.counts)
+        return self._pair_agreements[pair]
+
+    def agreements_of_partition(self, place: int) -> np.ndarray:
+        """Do as `agreements` for one of the partitions, given by its place."""
+        places = range(len(self.partitions))
+        values = [self.pair_agreement(place, other) for other in places]
         return np.maximum(np.array(values), 0.0)
 
     def scored(self, labels: np.ndarray) -> ScoredPartition:

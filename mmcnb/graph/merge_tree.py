@@ -52,14 +52,19 @@ class MergeTree:
     def without(self, is_undone: np.ndarray) -> np.ndarray:
         """Return the cluster of each node if some merges, and all above, are undone."""
         c = self.n_pieces
-        is_cut = np.append(np.zeros(c, bool), is_undone)  # pieces stay whole
-        for number, (a, b) in enumerate(self.merges, c):
+        # Lists, because single elements of an array are slow to read.
+        merges = self.merges.tolist()
+        is_cut = [False] * c + is_undone.tolist()  # pieces stay whole
+        for number, (a, b) in enumerate(merges, c):
             is_cut[number] |= is_cut[a] | is_cut[b]
-        whole_merges = np.flatnonzero(~is_cut[c:])
-        root = np.arange(is_cut.size)
-        for t in whole_merges[::-1]:
-            root[self.merges[t]] = root[c + t]
-        return by_first(root[self.piece_of_node])
+        root = list(range(len(is_cut)))
+        for number in range(len(is_cut) - 1, c - 1, -1):
+            if is_cut[number]:
+                continue
+            a, b = merges[number - c]
+            root[a] = root[number]
+            root[b] = root[number]
+        return by_first(np.array(root)[self.piece_of_node])
 
     def cluster_of_piece(self, n_clusters: int) -> np.ndarray:
         """Return the cluster of each piece in the cut with so many clusters.
@@ -116,7 +121,7 @@ class MergeTree:
 
 
 def by_first(labels: np.ndarray) -> np.ndarray:
-    """Number clusters by their first nodes.
+    """Number clusters, whose labels are integers from 0, by their first nodes.
 
     Examples
     --------
@@ -125,8 +130,12 @@ def by_first(labels: np.ndarray) -> np.ndarray:
     >>> by_first(np.array([7, 7, 2]))
     array([0, 0, 1])
     """
-    _, first, numbers = np.unique(labels, return_index=True, return_inverse=True)
-    return first.argsort().argsort()[numbers.ravel()]
+    places = np.arange(labels.size)
+    first = np.full(labels.max(initial=-1) + 1, labels.size)
+    first[labels[::-1]] = places[::-1]  # of equal labels the last assignment stays
+    rank = np.empty_like(first)
+    rank[np.argsort(first, kind="stable")] = np.arange(first.size)
+    return np.asarray(rank[labels])
 
 
 def merged(piece_of_node: np.ndarray, weights: np.ndarray) -> MergeTree:

@@ -77,13 +77,14 @@ class RisingDistances(NamedTuple):
         The distances, above 0.
     weights : ndarray of shape (p r,)
         Weights of the nodes from which they are measured.
-    places : ndarray of shape (p r,), int64
-        Their places in the flat `NodeGraph.numbers`.
+    starts, ends : ndarray of shape (p r,), int64
+        The nodes from which and to which they are measured.
     """
 
     distances: np.ndarray
     weights: np.ndarray
-    places: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -160,8 +161,9 @@ class NodeGraph:
         """The distances to all listed neighbours, rising."""
         places = np.argsort(self.distances, axis=None, kind="stable")
         distances = np.maximum(self.distances.ravel()[places], LEAST_DISTANCE)
-        weights = self.sizes[places // self.distances.shape[1]]
-        return RisingDistances(distances, weights, places)
+        starts = places // self.distances.shape[1]
+        ends = self.numbers.ravel()[places]
+        return RisingDistances(distances, self.sizes[starts], starts, ends)
 
     def lengths(self) -> csr_array:
         """Return the lengths of the edges of `edges`, at the same places."""
