@@ -69,7 +69,7 @@ def _first_at(least, ends, parents, sizes, after, edge):
 
 
 @njit()
-def genie(ends, weights, threshold, n_clusters):
+def genie(ends, weights, distinct_weights, n_of_weight, threshold, n_clusters):
     """Find clusters by the Genie linkage on a spanning tree.
 
     All nodes start alone. Two clusters merge along the first edge that is left. While
@@ -84,6 +84,10 @@ def genie(ends, weights, threshold, n_clusters):
         at a smallest cluster.
     weights : ndarray of shape (p,), float64, above 0
         Sizes of the nodes.
+    distinct_weights : ndarray of shape (s,), float64
+        The distinct sizes, rising.
+    n_of_weight : ndarray of shape (s,), int64
+        How many nodes have each of them.
     threshold : float
         The Gini index allowed, above 0. At 1 this is single linkage.
     n_clusters : int
@@ -105,9 +109,10 @@ def genie(ends, weights, threshold, n_clusters):
     >>> from mmcnb.graph._genie import genie
     >>> # Two pairs, and a node that lies far out.
     >>> tree = np.array([[0, 1], [2, 3], [1, 2], [3, 4]])
-    >>> genie(tree, np.ones(5), 1.0, 2)
+    >>> sizes = np.ones(5), np.array([1.0]), np.array([5])
+    >>> genie(tree, *sizes, 1.0, 2)
     array([0, 0, 0, 0, 4])
-    >>> genie(tree, np.ones(5), 0.1, 2)
+    >>> genie(tree, *sizes, 0.1, 2)
     array([0, 0, 2, 2, 2])
     """
     p = weights.shape[0]
@@ -117,9 +122,10 @@ def genie(ends, weights, threshold, n_clusters):
     total = weights.sum()
     values = np.empty(p)
     counts = np.empty(p, np.int64)
-    length = 0
-    for size in np.sort(weights):
-        length = _count(values, counts, length, size, 1)
+    length = distinct_weights.shape[0]
+    for i in range(length):
+        values[i] = distinct_weights[i]
+        counts[i] = n_of_weight[i]
     # A linked list of the edges that are left: its end leads to its first edge.
     after = np.arange(1, n_edges + 2)
     after[n_edges] = 0

@@ -83,6 +83,7 @@ def genie_at(
 
     relative = np.asarray(sizes, np.float64) / np.min(sizes)
     weights = np.rint(relative / GRAIN) * GRAIN
-    first = _genie.genie(tree, weights, float(threshold), int(n_clusters))
+    sizes_once = np.unique(weights, return_counts=True)
+    first = _genie.genie(tree, weights, *sizes_once, float(threshold), int(n_clusters))
     nodes, labels = np.unique(first, return_inverse=True)
     return labels if nodes.size == n_clusters else None

@@ -395,7 +395,7 @@ def connected_graph(
         Weights in (0, 1].
     """
     numbers = nearest[0][:, :n_neighbors]
-    distances = nearest[1][:, :n_neighbors]
+    distances = np.ascontiguousarray(nearest[1][:, :n_neighbors])
     p = numbers.shape[0]
     weights = kernels.calibrated_weights(distances)
     starts = np.arange(0, p * n_neighbors + 1, n_neighbors)

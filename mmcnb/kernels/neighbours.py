@@ -47,7 +47,8 @@ def _rows_by_cell(probes, n_cells):
             # -1 is no cell.
             if cell >= 0:
                 first[cell + 1] += 1
-    first = np.cumsum(first)
+    for cell in range(n_cells):
+        first[cell + 1] += first[cell]
     order = np.empty(first[-1], np.int64)
     place = first.copy()
     for i in range(probes.shape[0]):
@@ -66,11 +67,16 @@ def _bound(tile, least):
     many scores.
     """
     count = least.size
-    least[:] = tile[:count]
+    # A loop, because Numba takes seconds to compile the assignment of an array.
+    for place in range(count):
+        least[place] = tile[place]
     for start in range(count, tile.size - count + 1, count):
         for place in range(count):
             least[place] = min(tile[start + place], least[place])
-    return np.nextafter(least.max(), np.float32(np.inf))
+    largest = least[0]
+    for value in least:
+        largest = max(largest, value)
+    return np.nextafter(largest, np.float32(np.inf))
 
 
 @njit()
@@ -128,8 +134,10 @@ def _candidates(X, nodes, halves, starts, probes, count):
     """Find the nodes of smallest scores |y|²/2 - x'y in float32, and their scores."""
     n_cells = starts.size - 1
     halves = halves.astype(np.float32)
-    scores = np.full((X.shape[0], count), np.inf, np.float32)
-    candidates = np.full((X.shape[0], count), -1, np.int64)
+    scores = np.empty((X.shape[0], count), np.float32)
+    scores[:] = np.inf
+    candidates = np.empty((X.shape[0], count), np.int64)
+    candidates[:] = -1
     # Few nodes come closer than those of the first, nearest cell.
     for searched in (probes[:, :1], probes[:, 1:]):
         order, row_starts = _rows_by_cell(searched, n_cells)
@@ -372,8 +380,9 @@ def nearest_centres_into(X, centres, halves, numbers):
         # many rows.
         products = np.dot(rounded, part.astype(np.float32).T)
         n, d = part.shape
-        best = np.full(n, np.inf, np.float32)
-        second = np.full(n, np.inf, np.float32)
+        best = np.empty(n, np.float32)
+        best[:] = np.inf
+        second = best.copy()
         place = np.zeros(n, np.int32)
         for number in range(scores.size):
             _keep_two_least(
