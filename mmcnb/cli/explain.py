@@ -1,4 +1,4 @@
-"""Tell what sets clusters apart: columns, typical rows, a sentence for each cluster."""
+"""Tell what sets clusters apart: columns, typical rows, a sentence and a rule each."""
 
 from mmcnb.cli._methods import runtime_of
 from mmcnb.cli._options import (
@@ -24,6 +24,12 @@ def add_arguments(parser: Parser) -> None:
         help="labels of the rows that fit or predict wrote "
         "(default: the model labels the rows)",
     )
+    parser.add_argument(
+        "--meta",
+        metavar="TABLE",
+        help="table with a row for each row, whose columns explain the clusters "
+        "(default: the columns of the rows)",
+    )
     add_table(parser, without="label_column")
     add_options(parser, "memory-limit", "jobs", "dask")
 
@@ -33,11 +39,17 @@ def run(arguments: Arguments) -> Report:
     from mmcnb import load
 
     estimator = load(arguments.model).set_params(**runtime_of(arguments), verbose=1)
-    explanation = estimator.explain(open_rows(arguments, estimator), arguments.labels)
+    rows = open_rows(arguments, estimator)
+    explanation = estimator.explain(rows, arguments.labels, meta=arguments.meta)
     return explanation.to_dict()
 
 
 def lines(report: Report) -> Lines:
-    """Word the explanation: a sentence for each cluster."""
+    """Word the explanation: a sentence for each cluster, then a rule for each."""
     for cluster in report["clusters"]:
         yield cluster["sentence"]
+    if report["rules"]:
+        yield ""
+        yield "Rules:"
+    for rule in report["rules"]:
+        yield rule["sentence"]

@@ -24,15 +24,16 @@ def run(arguments: Arguments) -> Report:
     from mmcnb import config, load
 
     sources = [arguments.model, arguments.store]
-    if arguments.labels:
-        sources.append(arguments.labels)
+    sources += filter(None, (arguments.labels, arguments.meta))
     outputs = whole_outputs(sources, arguments.overwrite, arguments.out)
     # Settings of the process, because the page shows the parameters of the estimator,
     # which should be those of the fit.
     with outputs as paths, config(**runtime_of(arguments)):
         estimator = load(arguments.model)
         samples = open_rows(arguments, estimator)
-        estimator.write_report(samples, paths.output, arguments.labels)
+        estimator.write_report(
+            samples, paths.output, arguments.labels, meta=arguments.meta
+        )
     return {"page": arguments.out}
 
 

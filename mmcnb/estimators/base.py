@@ -42,7 +42,12 @@ from mmcnb.errors import (
     MemoryLimitError,
 )
 from mmcnb.estimators.advice import advice
-from mmcnb.estimators.given_rows import chosen_columns, filling_gaps, read_input
+from mmcnb.estimators.given_rows import (
+    chosen_columns,
+    filling_gaps,
+    open_meta,
+    read_input,
+)
 from mmcnb.estimators.outputs import columns_of, in_report, rows_output
 from mmcnb.estimators.parameters import check_parameters, open_checkpoint
 from mmcnb.estimators.persistence import save_estimator
@@ -555,14 +560,21 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
 
     @filling_gaps
     def explain(
-        self, X: object, labels: Any = None, *, element: str | None = None
+        self,
+        X: object,
+        labels: Any = None,
+        *,
+        element: str | None = None,
+        meta: object = None,
     ) -> "Explanation":
         """Tell what sets the clusters of some rows apart, in a sentence for each.
 
-        The rows are read once, in the units in which they were given. Means are of all
-        rows, medians and ranks of at most 20,000, drawn from each cluster with a fixed
-        seed. Gaps do not count: a sentence names columns of which a cluster has more or
-        fewer gaps than others. Rows with gaps are read again to fill those of examples.
+        The rows are read in the units in which they were given. Means are of all rows,
+        medians and ranks of at most 20,000, drawn from each cluster with a fixed seed.
+        Rules such as "orders > 12 and payment = invoice" are searched on these rows; if
+        there are more, all are read a second time to count the rules. Gaps do not count
+        in figures; a sentence names columns of which a cluster has more or fewer gaps
+        than others. Rows with gaps are read again to fill those of examples.
 
         Parameters
         ----------
@@ -574,13 +586,17 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
             the model labels the first 4,096 and the last ones likewise; otherwise it is
             what `predict` gives, which takes one more read.
         {element}
+        meta : data frame, path or None, default=None
+            A table with one row for each row of X, in their order: its columns explain
+            the clusters in place of the columns of X, which may be an embedding. Texts
+            of many values take no part.
 
         Returns
         -------
         Explanation
             It prints as one sentence a cluster. It has the frames ``clusters``,
-            ``columns``, ``rows`` and, of sparse counts with names, ``words``, and
-            methods ``to_frame()`` and ``to_dict()``.
+            ``columns``, ``rows``, ``rules`` and, of sparse counts with names,
+            ``words``, and methods ``to_frame()`` and ``to_dict()``.
 
         Raises
         ------
@@ -598,14 +614,20 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         >>> print(mmcnb.CPMMC(random_state=0).fit(X).explain(X))
         Cluster 0 (50 %): age low (median 21, others 71).
         Cluster 1 (50 %): age high (median 71, others 21).
+        >>> mmcnb.CPMMC(random_state=0).fit(X).explain(X).rules["rule"].tolist()
+        ['age <= 50', 'age > 50']
+        >>> embedding = [[0.0], [0.1], [0.2], [2.0], [2.1], [2.2]]
+        >>> model = mmcnb.CPMMC(random_state=0).fit(embedding)
+        >>> model.explain(embedding, meta=X).rules["rule"].tolist()
+        ['age <= 50', 'age > 50']
         """
-        return self._explanation(X, labels, element)
+        return self._explanation(X, labels, element, meta)
 
     def _explanation(
-        self, X: object, labels: Any, element: str | None
+        self, X: object, labels: Any, element: str | None, meta: object = None
     ) -> "Explanation":
         """Explain rows; raise `GapsError` if a pass finds gaps that are not filled."""
-        from mmcnb.explanation.explanation import explain
+        from mmcnb.explanation.explanation import Sources, explain
         from mmcnb.explanation.groups import agree, grouped, plan_explanation
 
         if self.metric == "precomputed":
@@ -632,24 +654,30 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
             )
             labels = self._run(LabelsPass(rule), features, "labels")
         groups = grouped(labels)
-        with_gaps = samples
-        if samples.with_gaps is not None:
-            with_gaps = samples.with_gaps()
-            held_bytes = rows.held_bytes + with_gaps.held_bytes
-            rows = replace(rows, held_bytes=held_bytes)
-        most, threads = plan_explanation(
-            rows, groups.counts.size, self.memory_limit, self.n_jobs
-        )
-        with self._open_engine(threads) as engine:
+        described = samples
+        if meta is not None:
+            described = open_meta(meta, samples, self.memory_limit)
+        with_gaps = described
+        if described.with_gaps is not None:
+            with_gaps = described.with_gaps()
+        held = {id(source): source for source in (samples, described, with_gaps)}
+        held_bytes = sum(source.held_bytes for source in held.values())
+        plans = []
+        for source in (samples, described):
+            shape = replace(RowShape.of(source, self.n_jobs), held_bytes=held_bytes)
+            plan = plan_explanation(
+                shape, groups.counts.size, self.memory_limit, self.n_jobs
+            )
+            plans.append(plan)
+        with self._open_engine(min(threads for _, threads in plans)) as engine:
             engine.traffic = Traffic(with_gaps)
             return explain(
                 engine,
-                samples,
-                with_gaps,
+                Sources(samples, described, with_gaps),
                 groups,
                 self.model_,
                 row_index_of(X, samples),
-                most,
+                min(most for most, _ in plans),
             )
 
     @filling_gaps
@@ -710,6 +738,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         labels: object = None,
         *,
         element: str | None = None,
+        meta: object = None,
     ) -> None:
         """Write a page about the fit and the clusters of some rows, for any browser.
 
@@ -727,6 +756,8 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         labels : {labels}
             Cluster of each row, as `explain` takes them.
         {element}
+        meta : data frame, path or None, default=None
+            A table whose columns explain the clusters, as `explain` takes it.
 
         Raises
         ------
@@ -749,7 +780,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         samples = read_input(self, X, reset=False, element=element)
         if labels is not None:
             labels = labels_of_rows(labels, None, samples)
-        explanation = self._explanation(X, labels, element)
+        explanation = self._explanation(X, labels, element, meta)
         write_report(path, self, explanation, samples, labels)
 
     def plan(self, X: object, *, element: str | None = None) -> FitPlan:

@@ -26,6 +26,7 @@ from mmcnb.tables.options import (
 if TYPE_CHECKING:
     from mmcnb.estimators.base import Estimator
 
+OF_META = TableOptions(dates="epoch", missing="median")
 P = ParamSpec("P")
 Result = TypeVar("Result")
 
@@ -188,6 +189,25 @@ def _filled_as_fitted(
     if samples.refilled is None or options.missing != "neighbors":
         return samples
     return samples.refilled(options.encoding)
+
+
+def open_meta(
+    meta: object, samples: Samples, memory_limit: str | int | None = None
+) -> Samples:
+    """Open a table beside rows, with dates, and with gaps filled by medians.
+
+    Raises
+    ------
+    InputError
+        It cannot be read, or has another number of rows.
+    """
+    described = _opened(meta, None, OF_META, memory_limit)
+    if described.n_samples != samples.n_samples:
+        raise InputError(
+            f"meta has {described.n_samples:,} rows, but {samples.name} has "
+            f"{samples.n_samples:,}; give one row of meta for each row."
+        )
+    return described
 
 
 def chosen_columns(columns: object, keep: object) -> TableOptions | None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from html import escape
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,8 +16,9 @@ from mmcnb.explanation.examples import (
     row_table,
 )
 from mmcnb.explanation.groups import Groups, Sample, draw_rows, sizes_of_samples
+from mmcnb.explanation.rules import find_rules, rule_table
 from mmcnb.explanation.sentences import sentences
-from mmcnb.explanation.summary import MomentsPass, column_table, word_table
+from mmcnb.explanation.summary import MomentsPass, column_table, means_of, word_table
 from mmcnb.features.model import Model
 from mmcnb.samples import Samples
 from mmcnb.samples.matrix import as_matrix, stack
@@ -27,7 +29,8 @@ from mmcnb.samples.row_index import RowIndex
 class Explanation:
     """What sets the clusters of some rows apart.
 
-    It prints as one sentence a cluster, and shows these and `columns` in a notebook.
+    It prints as one sentence a cluster, and shows these, `rules` and `columns` in a
+    notebook.
 
     Attributes
     ----------
@@ -58,6 +61,14 @@ class Explanation:
         distance to the mean of the cluster; so the first one is its medoid for squared
         distances. Those at the "edge" have the least margin to any other cluster. "far"
         ones have the largest outlier score, if the model has nodes.
+    rules : DataFrame
+        For each cluster a "rule" of at most three "conditions" on columns that most of
+        its rows meet, and few others, such as "orders > 12 and payment = invoice". A
+        condition is a name, an operator and a value. "coverage" is the share of the
+        cluster that matches, "precision" the share of the "matching" rows that are in
+        the cluster, both of all rows; the "sentence" says all of it. Rules are searched
+        on the sample, among the 50 columns with the largest effects. The rule is "" if
+        none says more than that all rows are in the cluster.
     words : DataFrame or None
         Of sparse rows without negative values whose columns have names, the ten columns
         that mark each cluster: "cluster", "word" and "score". A score is the share in
@@ -68,6 +79,7 @@ class Explanation:
     clusters: pd.DataFrame
     columns: pd.DataFrame
     rows: pd.DataFrame
+    rules: pd.DataFrame
     words: pd.DataFrame | None = None
 
     def to_frame(self) -> pd.DataFrame:
@@ -90,16 +102,35 @@ class Explanation:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """Return the sentences and the columns, with all names escaped."""
-        sentences = map(escape, self.clusters["sentence"])
-        items = "".join(f"<li>{sentence}</li>" for sentence in sentences)
-        return f"<ul>{items}</ul>{self.columns.to_html(index=False, max_rows=30)}"
+        """Return the sentences, rules and columns, with all names escaped."""
+        lists = ""
+        for table in (self.clusters, self.rules):
+            items = "".join(f"<li>{escape(text)}</li>" for text in table["sentence"])
+            lists += f"<ul>{items}</ul>"
+        return f"{lists}{self.columns.to_html(index=False, max_rows=30)}"
+
+
+class Sources(NamedTuple):
+    """What is read for an explanation.
+
+    Attributes
+    ----------
+    rows : Samples
+        The rows, not scaled, which the model compares.
+    described : Samples
+        The same rows with the columns that are named: of ``rows``, or of another table.
+    with_gaps : Samples
+        The same with NaN in place of the gaps that are filled.
+    """
+
+    rows: Samples
+    described: Samples
+    with_gaps: Samples
 
 
 def explain(
     engine: Engine,
-    samples: Samples,
-    with_gaps: Samples,
+    sources: Sources,
     groups: Groups,
     model: Model,
     index: RowIndex,
@@ -111,10 +142,8 @@ def explain(
     ----------
     engine : Engine
         Runs the passes.
-    samples : Samples
-        The rows, not scaled.
-    with_gaps : Samples
-        The same with NaN in place of the gaps that are filled, which are read once.
+    sources : Sources
+        The rows, and the columns that are named.
     groups : Groups
         Their clusters.
     model : Model
@@ -127,11 +156,12 @@ def explain(
     sizes = sizes_of_samples(groups.counts, most)
     rows = draw_rows(groups, sizes)
     sweep = CombinedPass((MomentsPass(groups.codes, sizes.size), GatherPass(rows)))
-    moments, parts = engine.run(sweep, with_gaps, "explanation")
+    described = sources.described
+    moments, parts = engine.run(sweep, sources.with_gaps, "explanation")
     values = stack(parts)
     X = values
-    if with_gaps.has_gaps and np.isnan(values).any():
-        X = as_matrix(samples.gather(rows))
+    if sources.with_gaps.has_gaps and np.isnan(values).any():
+        X = as_matrix(described.gather(rows))
     codes = groups.codes[rows]
     weights = groups.counts / sizes
     sample = Sample(
@@ -141,8 +171,13 @@ def explain(
         codes=codes,
         weights=weights[codes],
     )
-    columns = column_table(engine, samples, groups, moments, sample)
-    words = word_table(samples, groups, moments, sample)
+    means = means_of(groups.counts, moments)
+    columns = column_table(engine, described, groups, means, sample)
+    rules = find_rules(engine, described, groups, means, sample)
+    counted = rule_table(engine, sources.with_gaps, groups, rules, sample)
+    words = word_table(described, groups, moments, sample)
+    if described is not sources.rows:
+        sample = sample._replace(X=as_matrix(sources.rows.gather(rows)))
     return_freed_memory()  # of the pass, before the model needs its own
     compared = compare_rows(engine, model, sample, groups)
     pairs = [nearest_cluster(compared, sample, groups, k) for k in range(sizes.size)]
@@ -158,4 +193,4 @@ def explain(
     )
     clusters["sentence"] = list(sentences(clusters, columns, words))
     examples = row_table(compared, sample, groups, index)
-    return Explanation(clusters, columns, examples, words)
+    return Explanation(clusters, columns, examples, counted, words)

@@ -62,10 +62,11 @@ def two_numbers(first: float, second: float) -> tuple[str, str]:
     if gap:
         digits = max(digits, int(np.ceil(np.log10(largest / gap))) + 1)
     digits = min(12, digits)
-    return _rounded(first, digits), _rounded(second, digits)
+    return grouped_digits(first, digits), grouped_digits(second, digits)
 
 
-def _rounded(value: float, digits: int) -> str:
+def grouped_digits(value: float, digits: int) -> str:
+    """Return a number with so many digits, in groups of three from 10,000 on."""
     value = float(f"{value:.{digits}g}")
     return f"{value:,.12g}" if abs(value) >= 10_000 else f"{value:.12g}"
 
@@ -213,6 +214,21 @@ def marking_words(words: pd.Series, most: int = 5) -> str:
     return f"marked by {', '.join(map(short_name, words[:most]))}"
 
 
+def cluster_title(cluster: object) -> str:
+    """Return the title of a cluster with a number or a name.
+
+    Examples
+    --------
+    >>> from mmcnb.explanation.sentences import cluster_title
+    >>> cluster_title(3), cluster_title("late payers"), cluster_title(-1)
+    ('Cluster 3', 'Cluster late payers', 'Noise')
+    """
+    if cluster == -1:
+        return "Noise"
+    name = short_name(cluster) if isinstance(cluster, str) else cluster
+    return f"Cluster {name}"
+
+
 def sentences(
     clusters: pd.DataFrame, columns: pd.DataFrame, words: pd.DataFrame | None
 ) -> Iterator[str]:
@@ -224,10 +240,8 @@ def sentences(
     first = strength_of(columns).groupby(columns["cluster"]).first()
     columns_tell = first.median() > 0.35
     for cluster, share in zip(clusters["cluster"], clusters["share"], strict=True):
-        name = short_name(cluster) if isinstance(cluster, str) else cluster
-        title = f"Cluster {name}"
+        title = cluster_title(cluster)
         if cluster == -1:
-            title = "Noise"
             statement = "rows of no cluster"
         elif columns.empty:
             statement = "there is no other cluster to set it apart from"

@@ -210,6 +210,12 @@ def _ratio(sums: np.ndarray, n_values: np.ndarray) -> np.ndarray:
     return means
 
 
+def strongest_columns(means: Means, k: int) -> np.ndarray:
+    """Return the columns with the largest effects in a cluster, at most 50."""
+    effects = np.abs(means.effect[k]).round(9)
+    return np.argsort(-effects, kind="stable")[:MOST_COLUMNS]
+
+
 class Comparison(NamedTuple):
     """Values of the rows of a cluster against those of others, all weighted.
 
@@ -286,18 +292,16 @@ def strength_of(columns: pd.DataFrame) -> pd.Series:
 
 
 def column_table(
-    engine: Engine, samples: Samples, groups: Groups, moments: Moments, sample: Sample
+    engine: Engine, samples: Samples, groups: Groups, means: Means, sample: Sample
 ) -> pd.DataFrame:
     """Return the 50 columns with the largest effects in each cluster, telling first."""
     if groups.known.size < 2:
         return pd.DataFrame(columns=FIGURES)
-    means = means_of(groups.counts, moments)
     names = column_frame(samples)
     orders = orders_of(samples, sample)
 
     def of_cluster(k: int) -> pd.DataFrame:
-        effects = np.abs(means.effect[k]).round(9)
-        chosen = np.argsort(-effects, kind="stable")[:MOST_COLUMNS]
+        chosen = strongest_columns(means, k)
         table = names.iloc[chosen].assign(
             cluster=groups.clusters[k],
             mean=means.mean[k, chosen],

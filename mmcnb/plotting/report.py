@@ -107,7 +107,7 @@ def _clusters(explanation: Any) -> Iterator[str]:
 
 
 def _facts_of_cluster(explanation: Any, cluster: Any) -> dict[str, str]:
-    """Return the size, neighbour, examples and words of a cluster."""
+    """Return the size, neighbour, examples, rule and words of a cluster."""
     facts = {
         "Rows": f"{cluster.rows:,}",
         "Nearest cluster": "" if pd.isna(cluster.nearest) else str(cluster.nearest),
@@ -117,6 +117,9 @@ def _facts_of_cluster(explanation: Any, cluster: Any) -> dict[str, str]:
     for kind, examples in rows.groupby("kind", sort=False):
         texts = map(_row_text, examples["row"], examples["name"])
         facts[f"{kind.capitalize()} rows"] = ", ".join(texts)
+    rules = explanation.rules
+    for rule in rules["sentence"][rules["cluster"] == cluster.cluster]:
+        facts["Rule"] = rule
     words = explanation.words
     if words is not None:
         facts["Words"] = ", ".join(words["word"][words["cluster"] == cluster.cluster])

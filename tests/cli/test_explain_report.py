@@ -10,7 +10,9 @@ import mmcnb
 @pytest.mark.parametrize("labels", ["", "--labels customers-labels.csv"])
 def test_explain_prints_the_sentences_of_the_method(labels, folder, printed, report_of):
     expected = mmcnb.load("customers.model").explain("customers.csv")
-    assert printed(f"explain customers.model customers.csv {labels}") == f"{expected}\n"
+    rules = "\n".join(expected.rules["sentence"])
+    lines = f"{expected}\n\nRules:\n{rules}\n"
+    assert printed(f"explain customers.model customers.csv {labels}") == lines
     assert report_of(f"explain customers.model customers.csv {labels}") == json.loads(
         json.dumps(expected.to_dict())
     )

@@ -52,6 +52,7 @@ def assert_same(one, other):
     pd.testing.assert_frame_equal(one.clusters, other.clusters, check_exact=True)
     pd.testing.assert_frame_equal(one.columns, other.columns, check_exact=True)
     pd.testing.assert_frame_equal(one.rows, other.rows, check_exact=True)
+    pd.testing.assert_frame_equal(one.rules, other.rules, check_exact=True)
 
 
 # -- the figures -----------------------------------------------------------------------
@@ -239,8 +240,8 @@ def test_labels_may_come_from_memory_a_file_or_the_model(small, tmp_path):
     assert_same(model.explain(X[::-1]), model.explain(X[::-1], model.labels_[::-1]))
 
 
-@pytest.mark.parametrize(("has_labels", "reads"), [(True, 1), (False, 2)])
-def test_rows_are_read_once_beside_predict(has_labels, reads, stored, tmp_path):
+@pytest.mark.parametrize(("has_labels", "reads"), [(True, 2), (False, 3)])
+def test_rows_are_read_twice_beside_predict(has_labels, reads, stored, tmp_path):
     _, model, path = stored
     model.save(tmp_path / "model")
     store = RecordingStore(LocalStore(path))
@@ -425,7 +426,7 @@ def test_it_is_plain_json_with_the_names_of_rows(small):
     )
     explanation = fitted(table).explain(table)
     report = json.loads(json.dumps(explanation.to_dict(), allow_nan=False))
-    assert report.keys() == {"clusters", "columns", "rows", "words"}
+    assert report.keys() == {"clusters", "columns", "rows", "rules", "words"}
     assert report["words"] is None
     assert [one["sentence"] for one in report["clusters"]] == str(
         explanation
