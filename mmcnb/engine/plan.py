@@ -152,7 +152,7 @@ class FitNeeds:
     remedy: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FitPlan:
     """The plan of a fit, with its bytes, reads and seconds as properties.
 
@@ -358,6 +358,8 @@ class FitPlan:
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+    __repr__ = __str__
 
 
 def plan_fit(

@@ -293,23 +293,6 @@ class FitResult:
     kept_labels: list[Any] | None = None
 
 
-class Report(dict[str, Any]):
-    """The report of a fit: a dict that prints one entry a line.
-
-    Examples
-    --------
-    >>> from mmcnb.engine.session import Report
-    >>> Report(sizes=[3, 4], warnings=[])
-    sizes     [3, 4]
-    warnings  []
-    """
-
-    def __repr__(self) -> str:
-        """Show one entry a line."""
-        width = max(map(len, self), default=0)
-        return "\n".join(f"{name:<{width}}  {value}" for name, value in self.items())
-
-
 def whole_numbers(sizes: Sequence[float]) -> list[float]:
     """Return sizes with whole numbers as integers, as far as floats are exact."""
     return [

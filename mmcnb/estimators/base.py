@@ -4,7 +4,7 @@ import logging
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from copy import copy
 from dataclasses import dataclass, replace
@@ -30,6 +30,7 @@ from mmcnb.engine.callbacks import (
     with_callbacks,
 )
 from mmcnb.engine.checkpoint import Checkpoint, CheckpointEngine
+from mmcnb.engine.fit_report import Report
 from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit, threads_of_pass
 from mmcnb.engine.run import Engine, Pass, Traffic
@@ -48,6 +49,7 @@ from mmcnb.estimators.given_rows import (
     open_meta,
     read_input,
 )
+from mmcnb.estimators.notebook import summary
 from mmcnb.estimators.outputs import columns_of, in_report, rows_output
 from mmcnb.estimators.parameters import check_parameters, open_checkpoint
 from mmcnb.estimators.persistence import save_estimator
@@ -92,6 +94,9 @@ class Attributes:
     feature_names_in_: np.ndarray
     history_: "pd.DataFrame"
     report_: dict[str, Any]
+    # Of the last explanation, which a later fit makes void.
+    _sentences: Sequence[str] = ()
+    _explained_report: dict[str, Any] | None = None
     scale: Any  # a parameter of every class
     metric: str = "euclidean"
 
@@ -174,6 +179,29 @@ class Estimator(Attributes, BaseEstimator):
         clone = super(Estimator, bare).__sklearn_clone__()
         clone.engine = self.engine  # a client cannot be copied
         return clone
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        boxes: Callable[[], str] = super()._repr_html_
+        return lambda: self._summary() + boxes()
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
+        if "text/html" in bundle:
+            bundle["text/html"] = self._summary() + bundle["text/html"]
+        return bundle
+
+    def _summary(self) -> str:
+        """Return what the fit has found as HTML; it is empty before a fit."""
+        if not hasattr(self, "report_"):
+            return ""
+        labels = getattr(self, "labels_", None)
+        return summary(
+            type(self).__name__,
+            self.report_,
+            None if labels is None else len(labels),
+            self._sentences if self._explained_report is self.report_ else (),
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file atomically; `mmcnb.load` reads it.
@@ -671,7 +699,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
             plans.append(plan)
         with self._open_engine(min(threads for _, threads in plans)) as engine:
             engine.traffic = Traffic(with_gaps)
-            return explain(
+            explanation = explain(
                 engine,
                 Sources(samples, described, with_gaps),
                 groups,
@@ -679,6 +707,9 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
                 row_index_of(X, samples),
                 min(most for most, _ in plans),
             )
+        self._sentences = explanation.clusters["sentence"].tolist()
+        self._explained_report = self.report_
+        return explanation
 
     @filling_gaps
     def score(
@@ -1004,7 +1035,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         report = fits.rescaled(report | result.report, unit)
         report = session.treatment.report(encoding) | report
         categories = self._warnings(session, result)
-        self.report_ = fits.Report(report | {"warnings": list(categories)})
+        self.report_ = Report(report | {"warnings": list(categories)})
         for sentence, category in categories.items():
             logger.info(sentence)
             if sentence not in result.quiet:

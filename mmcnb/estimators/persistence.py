@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from mmcnb.engine.session import Report
+from mmcnb.engine.fit_report import Report
 from mmcnb.errors import InputError, shown
 from mmcnb.estimators.parameters import RUNTIME_NAMES
 from mmcnb.features.model import Model, check_shapes, read_model, write_model

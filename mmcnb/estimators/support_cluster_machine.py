@@ -15,11 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from mmcnb._constraints import Choice, Interval
 from mmcnb.columns.gaps import donors_of_sample
 from mmcnb.columns.treatment import Treatment, treat
+from mmcnb.engine.fit_report import Report
 from mmcnb.engine.passes import SAMPLE_ROWS, draw_sample, sample_rows
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_passes
 from mmcnb.engine.run import Engine
 from mmcnb.engine.sample_weights import read_weights
-from mmcnb.engine.session import Report, connected, tag
+from mmcnb.engine.session import connected, tag
 from mmcnb.errors import ClusterWarning, GapsError, InputError, one_line
 from mmcnb.estimators.base import Estimator
 from mmcnb.estimators.given_rows import read_input

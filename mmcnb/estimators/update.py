@@ -16,9 +16,10 @@ from mmcnb.choice.newcomers import are_among_new, new_groups, renumbered
 from mmcnb.choice.number import MARGIN_KERNELS, Request, choose_number
 from mmcnb.choice.search import AS_BEFORE, Choice, Nodes, search
 from mmcnb.engine.checkpoint import CheckpointEngine
+from mmcnb.engine.fit_report import Report
 from mmcnb.engine.passes import CombinedPass
 from mmcnb.engine.run import Engine, Traffic
-from mmcnb.engine.session import Report, whole_numbers
+from mmcnb.engine.session import whole_numbers
 from mmcnb.errors import InputError, numbered_columns
 from mmcnb.estimators.joined_nodes import (
     JoinedNodes,

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from mmcnb import __version__
+from mmcnb.engine.fit_report import verdict
 from mmcnb.errors import plain, worded
 from mmcnb.plotting._cluster_map import ClusterMapDisplay
 from mmcnb.samples import Samples
@@ -58,7 +59,7 @@ def write_report(
     parts = {
         "title": _escaped(f"{clusters} of {name.name}"),
         "size": f"{samples.n_samples:,} rows, {n_columns:,} columns",
-        "verdict": _facts(_verdict(report)),
+        "verdict": _facts(verdict(report)),
         "clusters": "\n".join(_clusters(explanation)),
         "effects": _effects(explanation.columns),
         "map": _map(estimator, samples, labels),
@@ -72,24 +73,6 @@ def write_report(
     page = Template(template.read_text(encoding="utf-8")).substitute(parts)
     with atomic_write(path) as file:
         file.write(page.encode())
-
-
-def _verdict(report: dict[str, Any]) -> dict[str, Any]:
-    """Return what the fit says of its clusters."""
-    trust = report.get("trust")
-    number = report.get("number")
-    left_out = [
-        f"{column['name']} ({column['why']})"
-        for column in report.get("columns") or ()
-        if column["treatment"] == "left out"
-    ]
-    return {
-        "Trust": trust and f"{trust.get('level')}: {trust.get('reason')}",
-        "Number of clusters": number and number.get("reason"),
-        "Columns": report.get("scaling"),
-        "Columns left out": ", ".join(left_out),
-        "Warnings": " ".join(report.get("warnings", ())),
-    }
 
 
 def _clusters(explanation: Any) -> Iterator[str]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TablePlan:
     """What becomes of the columns of a table; it prints as one line a column.
 
@@ -76,6 +76,8 @@ class TablePlan:
         """Return one line for each column, and the sentences."""
         lines = [f"{self.n_samples:,} rows", self.columns.to_string(index=False)]
         return "\n".join([*lines, *self.notes])
+
+    __repr__ = __str__
 
 
 def table_plan(table: Any, **options: Any) -> TablePlan:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import mmcnb
-from mmcnb.engine.session import Report
+from mmcnb.engine.fit_report import Report
 
 MARKUP = "<script>alert(1)</script>"
 
@@ -33,6 +33,62 @@ def test_a_report_is_a_dict_that_prints_a_line_an_entry(fitted, tmp_path):
     loaded = mmcnb.load(tmp_path / "model").report_
     assert loaded == report
     assert isinstance(loaded, Report)
+
+
+def test_a_report_of_many_columns_is_short_and_still_has_them_all():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(120, 256)) + 3 * (np.arange(120) % 2)[:, None]
+    table = pd.DataFrame(X, columns=[f"column {k}" for k in range(256)])
+    table["id"] = [f"row {k}" for k in range(120)]
+    report = mmcnb.MaximumMarginClustering(random_state=0).fit(table).report_
+    lines = repr(report).splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) < 300
+    assert "left out are id (" in repr(report)
+    assert len(report["columns"]) == 257
+    assert report["columns"][3]["name"] == "column 3"
+
+
+def test_trust_is_a_dict_that_prints_as_words(tmp_path):
+    X = (
+        np.random.default_rng(2).normal(size=(150, 2))
+        + 9 * (np.arange(150) % 3)[:, None]
+    )
+    model = mmcnb.MaximumMarginClustering(random_state=0).fit(X)
+    model.save(tmp_path / "model")
+    for trust in (
+        model.report_["trust"],
+        mmcnb.load(tmp_path / "model").report_["trust"],
+    ):
+        assert repr(trust) == str(trust) == f"{trust['level']}: {trust['reason']}"
+        assert isinstance(trust["agreement"], float)
+
+
+def test_a_plan_is_shown_as_the_text_that_it_prints():
+    X = np.random.default_rng(3).normal(size=(50, 2))
+    plan = mmcnb.CPMMC().plan(X)
+    assert repr(plan) == str(plan)
+    assert repr(plan).startswith("rows")
+
+
+def test_a_notebook_shows_clusters_trust_and_sentences_of_a_fitted_estimator():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(200, 3)) + 9 * (np.arange(200) % 2)[:, None]
+    table = pd.DataFrame(X, columns=[MARKUP, "b", "c"])
+    table["note"] = [f"note {k}" for k in range(200)]
+    model = mmcnb.MaximumMarginClustering(random_state=0)
+    boxes = model._repr_html_()
+    assert "<dt>" not in boxes
+    shown = model.fit(table)._repr_html_()
+    assert "2 clusters of 200 rows, of 100, 100 rows" in shown
+    assert f"<dt>Trust</dt><dd>{model.report_['trust']['level']}: " in shown
+    assert "note (" in shown
+    assert "Cluster 0 (50 %)" not in shown
+    model.explain(table)
+    for shown in (model._repr_html_(), model._repr_mimebundle_()["text/html"]):
+        assert "<li>Cluster 0 (50 %): " in shown
+        assert MARKUP not in shown
+    assert "Cluster 0" not in model.fit(table)._repr_html_()
 
 
 def test_a_model_of_equal_rows_is_shown_without_the_tree_that_it_does_not_have():

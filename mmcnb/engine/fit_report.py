@@ -1,0 +1,144 @@
+"""The report of a fit: a dict for programs that prints as a short text."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+MOST_ENTRIES = 40
+MOST_CHARACTERS = 240  # of an entry
+MOST_ITEMS = 8  # of a list
+DIGITS = 4
+# What tells one row of a list from the others, and one figure of it.
+ITEMS = {
+    "candidates": "{candidate} (J {J:.2f})",
+    "layers": "{n_clusters} clusters (J {J:.2f})",
+    "changes": "cluster {number} {change}",
+    "dropped": "{share:.1%} of the rows: {reason}",
+}
+
+
+class Trust(dict[str, Any]):
+    """How far the clusters can be trusted: a dict that prints as words.
+
+    Examples
+    --------
+    >>> from mmcnb.engine.fit_report import Trust
+    >>> Trust(level="high", reason="other candidates agree by 0.89.", agreement=0.894)
+    high: other candidates agree by 0.89.
+    """
+
+    def __repr__(self) -> str:
+        """Return the level and the reason."""
+        return f"{self.get('level')}: {self.get('reason')}"
+
+
+class Report(dict[str, Any]):
+    """The report of a fit: a dict that prints one short line an entry.
+
+    Examples
+    --------
+    >>> from mmcnb.engine.fit_report import Report
+    >>> Report(sizes=[3, 4], w_norm=1.23456, warnings=[])
+    sizes     3, 4
+    w_norm    1.235
+    warnings  none
+    """
+
+    def __init__(self, *entries: Any, **named: Any) -> None:
+        super().__init__(*entries, **named)
+        if isinstance(self.get("trust"), dict):
+            self["trust"] = Trust(self["trust"])
+
+    def __repr__(self) -> str:
+        """Show one entry a line, at most 40."""
+        width = max(map(len, self), default=0)
+        lines = [
+            f"{name:<{width}}  {shortened(_text_of(name, value))}"
+            for name, value in self.items()
+        ]
+        if len(lines) > MOST_ENTRIES:
+            n_more = len(lines) - MOST_ENTRIES + 1
+            lines[MOST_ENTRIES - 1 :] = [f"... and {n_more} more entries"]
+        return "\n".join(lines)
+
+
+def verdict(report: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a fit says of its clusters: titles and sentences, some of them empty.
+
+    Examples
+    --------
+    >>> from mmcnb.engine.fit_report import verdict
+    >>> report = {"number": {"reason": "3 clusters, as asked."}, "warnings": []}
+    >>> verdict(report)["Number of clusters"]
+    '3 clusters, as asked.'
+    """
+    trust = report.get("trust")
+    number = report.get("number")
+    return {
+        "Trust": repr(Trust(trust)) if trust else "",
+        "Number of clusters": str(number.get("reason") or "") if number else "",
+        "Columns": report.get("scaling") or "",
+        "Columns left out": ", ".join(_left_out(report.get("columns") or ())),
+        "Warnings": " ".join(report.get("warnings") or ()),
+    }
+
+
+def _left_out(columns: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the columns that take no part, with the reasons."""
+    return [
+        f"{column['name']} ({column['why']})"
+        for column in columns
+        if column["treatment"] == "left out"
+    ]
+
+
+def shortened(text: str, most: int = MOST_CHARACTERS) -> str:
+    """Return a text on one line, cut if it is long."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 3]}..."
+
+
+def _text_of(name: str, value: Any) -> str:
+    """Return an entry in words."""
+    if name == "columns" and isinstance(value, list):
+        return _columns(value)
+    if name == "number" and isinstance(value, dict) and value.get("reason"):
+        return str(value["reason"])
+    if name == "warnings" and value:
+        return " ".join(value)
+    if name in ITEMS and isinstance(value, list):
+        value = [ITEMS[name].format(**row) for row in value]
+    return _words(value)
+
+
+def _columns(columns: list[dict[str, Any]]) -> str:
+    """Count the columns by their treatment, and name those that are left out."""
+    counts = Counter(column["treatment"] for column in columns)
+    parts = [f"{count} {treatment}" for treatment, count in counts.items()]
+    text = f"{len(columns)}: {', '.join(parts)}"
+    names = _left_out(columns)
+    return f"{text}; left out are {_listed(names)}" if names else text
+
+
+def _words(value: Any) -> str:
+    """Return a value with few digits and few items."""
+    if isinstance(value, bool | str):
+        return str(value)
+    if isinstance(value, Trust):
+        return repr(value)
+    if isinstance(value, float):
+        return f"{value:.{DIGITS}g}" if not value.is_integer() else f"{value:,.12g}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, dict):
+        return _listed([f"{name} {_words(part)}" for name, part in value.items()])
+    if isinstance(value, list | tuple):
+        return _listed([_words(part) for part in value])
+    return str(value)
+
+
+def _listed(texts: list[str]) -> str:
+    """Return the first texts of a list, and how many more there are."""
+    if len(texts) <= MOST_ITEMS:
+        return ", ".join(texts) or "none"
+    return f"{', '.join(texts[:MOST_ITEMS])} and {len(texts) - MOST_ITEMS:,} more"
