@@ -32,6 +32,12 @@ model = mmcnb.MaximumMarginClustering(n_clusters=3, random_state=0).fit(customer
 explanation = model.explain(customers)
 print(explanation)
 
+# %% A rule joins at most three conditions, which can filter the table: ``coverage`` is
+# the share of the cluster that matches, ``precision`` the share of the matching rows
+# that are in the cluster.
+
+print(explanation.rules[["cluster", "rule", "coverage", "precision"]].to_string())
+
 # %% A sentence names at most three columns, and none that hardly differs. The figures
 # behind it are a frame. An ``auc`` of 1 means that each row of the cluster has a larger
 # value than all others, 0 that it has a smaller one. If ``near`` is 1 and ``auc`` is
