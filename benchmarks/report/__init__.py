@@ -127,9 +127,15 @@ def _shown(
     ]
     for name, part in growing.items():
         panels += curves(
-            part, metric, "n", "rows", "method", "" if view.by_rows else "dataset"
+            part,
+            metric,
+            "n",
+            "rows",
+            "method",
+            "" if view.by_rows else "dataset",
+            view.growth_from,
         )
-        tables.append(growth(part, name))
+        tables.append(growth(part, name, view.growth_from))
     return panels, [*tables, whole]
 
 

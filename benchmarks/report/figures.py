@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,9 +17,11 @@ from benchmarks.report.summary import (
     PAPER,
     PUBLISHED,
     YARDSTICKS,
+    grows,
     is_share,
 )
 from benchmarks.report.tables import label
+from benchmarks.tables import log_slope
 
 # Distinct for colour-blind readers with their markers, dark enough for text on white;
 # variables of the page.
@@ -93,7 +95,7 @@ class Panel(NamedTuple):
         Whether an axis is logarithmic.
     fitted : bool, default=False
         Whether the lines are least squares fits to the logarithms instead of joining
-        the points.
+        the points. Only ``points`` in whose rows "grows" is true are fitted.
     names : sequence of str, default=()
         The data sets of a figure of dots, from above: ``y`` counts them.
     """
@@ -148,7 +150,13 @@ def dots(rows: pd.DataFrame, metric: str) -> list[Panel]:
 
 
 def curves(
-    rows: pd.DataFrame, metric: str, x: str, x_label: str, lines: str, each: str
+    rows: pd.DataFrame,
+    metric: str,
+    x: str,
+    x_label: str,
+    lines: str,
+    each: str,
+    growth_from: Mapping[str, int] | None = None,
 ) -> Iterator[Panel]:
     """Draw the metric, then the seconds, against rows or a parameter, by protocol.
 
@@ -166,6 +174,8 @@ def curves(
         The column that tells lines apart.
     each : str
         A column each value of which has figures of its own; "" is none.
+    growth_from : mapping of str to int, default=None
+        For a method, the rows from which its seconds are fitted, as in `View`.
     """
     rows = rows[rows[x].notna() & (rows["protocol"] != PUBLISHED)]
     rows = rows.assign(line=rows[lines], x=rows[x], fill="full").sort_values(
@@ -181,7 +191,19 @@ def curves(
                 f" {'of' if each == 'method' else 'on'} {name}" for name in one
             )
             fitted = seconds and x == "n"
-            fits = " Lines are least squares fits to the logarithms." if fitted else ""
+            fits = ""
+            if fitted:
+                part = part.assign(grows=grows(part, growth_from or {}))
+                part["line"] = part["line"].map(_with_slopes(part))
+                fits = (
+                    " Lines are least squares fits to the logarithms, "
+                    "with the slope and its 95 % interval."
+                )
+                if not part["grows"].all():
+                    fits += (
+                        " Points at which the time is that of a sample of fixed size "
+                        "are not fitted."
+                    )
             caption = f"{label(shown)}{where} against {x_label}, {protocol}.{fits}"
             logs = {"log_x": part["x"].min() > 0, "log_y": seconds}
             yield Panel(
@@ -192,6 +214,18 @@ def curves(
                 **logs,
                 fitted=fitted,
             )
+
+
+def _with_slopes(points: pd.DataFrame) -> dict[str, str]:
+    """Return names of lines with the slope and the interval of those that are fitted."""
+    names = {}
+    for name, line in points.groupby("line", sort=False):
+        growing = line[line["grows"]]
+        slope = log_slope(growing["x"], growing["y"])
+        is_fitted = len(growing) >= FEWEST_SIZES and np.isfinite(slope.value)
+        interval = f"{slope.value:.2f} ({slope.low:.2f} to {slope.high:.2f})"
+        names[str(name)] = f"{name}: {interval}" if is_fitted else str(name)
+    return names
 
 
 def _points(rows: pd.DataFrame, styled: str, metric: str) -> pd.DataFrame:
@@ -227,14 +261,17 @@ def draw(panel: Panel, figure: Any) -> Any:
         style, fill = points[["style", "fill"]].iloc[0]
         colour = COLOURS[style % len(COLOURS)]
         ends[name] = _End(x[-1], y[-1], colour)
-        fitted = panel.fitted and len(x) >= FEWEST_SIZES
+        growing = np.zeros(len(x), bool)
+        if panel.fitted:
+            growing = points["grows"].to_numpy(bool)
+        fitted = growing.sum() >= FEWEST_SIZES
         marker = {
             "marker": MARKERS[style % len(MARKERS)],
             "fillstyle": fill,
             "markerfacecoloralt": "none",
         }
         line = {
-            "linestyle": "none" if panel.names or fitted else "-",
+            "linestyle": "none" if panel.names or panel.fitted else "-",
             "linewidth": 1.4,
             "elinewidth": 0.9,
         }
@@ -249,10 +286,11 @@ def draw(panel: Panel, figure: Any) -> Any:
             **line,
         )
         if fitted:
-            slope, intercept = np.polyfit(np.log(x), np.log(y), 1)
+            slope, intercept = np.polyfit(np.log(x[growing]), np.log(y[growing]), 1)
+            ends_of_line = x[growing][[0, -1]]
             axes.plot(
-                x[[0, -1]],
-                np.exp(intercept) * x[[0, -1]] ** slope,
+                ends_of_line,
+                np.exp(intercept) * ends_of_line**slope,
                 linewidth=1.1,
                 color=colour,
             )

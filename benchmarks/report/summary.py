@@ -48,6 +48,9 @@ class View(NamedTuple):
         For a section of the study, the parameter on the horizontal axis.
     by_rows : bool, default=False
         Whether all data sets are sizes of one, so that rows are on the horizontal axis.
+    growth_from : mapping of str to int, default={}
+        For a method, the rows from which its time grows. Below, it is that of a sample
+        of fixed size, and a slope would not describe growth.
     """
 
     ours: tuple[str, ...] = ()
@@ -55,14 +58,17 @@ class View(NamedTuple):
     metric: str = ""
     sweeps: Mapping[str, str] = {}
     by_rows: bool = False
+    growth_from: Mapping[str, int] = {}
 
 
+# Methods that spend their time on a sample of fixed size up to so many rows.
+OF_SAMPLES = dict.fromkeys(("SKMMC", "SKMMC, widths between", "CPMMC"), 30_000)
 # In the order of the page.
 VIEWS = {
     "small": View(("SKMMC", "SKMMCv2"), ("SKMMC",)),
     "mnist": View(("SKMMC",), ("SKMMC",)),
-    "adult": View(("SKMMC",), ("SKMMC",), by_rows=True),
-    "usps": View(("SKMMC",), ("SKMMC",), by_rows=True),
+    "adult": View(("SKMMC",), ("SKMMC",), by_rows=True, growth_from=OF_SAMPLES),
+    "usps": View(("SKMMC",), ("SKMMC",), by_rows=True, growth_from=OF_SAMPLES),
     "eta": View(("SKMMC",), sweeps={"": "eta"}),
     "evolutionary": View(
         ("EvoMMC", "FastEvoMMC"), ("EvoMMC",), "error", {"restarts": "restarts"}
@@ -372,13 +378,21 @@ def place_of(method: str, view: View) -> tuple[int, list[Any]]:
     return [*view.ours, "", *YARDSTICKS].index(base if known else ""), name
 
 
-def slopes(rows: pd.DataFrame) -> pd.DataFrame:
+def grows(rows: pd.DataFrame, growth_from: Mapping[str, int]) -> pd.Series:
+    """Return whether the time of each row's method grows at its size, as in `View`."""
+    least = rows["method"].map(dict(growth_from)).astype(float).fillna(0)
+    return rows["n"] >= least
+
+
+def slopes(rows: pd.DataFrame, growth_from: Mapping[str, int]) -> pd.DataFrame:
     """Return slopes of the means over the rows, of methods with enough sizes.
 
     Parameters
     ----------
     rows : DataFrame
         Rows of one metric, from `summarise`.
+    growth_from : mapping of str to int
+        As in `View`.
     """
-    fits = slopes_over(rows, ["method", "protocol"], "mean")
+    fits = slopes_over(rows[grows(rows, growth_from)], ["method", "protocol"], "mean")
     return fits[fits["sizes"] >= FEWEST_SIZES]

@@ -9,8 +9,9 @@ import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.report import write_report
+from benchmarks.report.figures import curves
 from benchmarks.report.summary import VIEWS, View, read, summarise
-from benchmarks.report.tables import comparison
+from benchmarks.report.tables import comparison, growth
 from mmcnb import InputError
 from tests.benchmarks import frames
 from tests.benchmarks.frames import failed, run, write
@@ -236,3 +237,19 @@ def test_the_command_prints_the_page_and_a_study_of_failures_has_a_section(
     assert main(["report", "--out", str(tmp_path)]) == 0
     assert capsys.readouterr().out.strip() == str(tmp_path / "report.html")
     assert "Every run failed." in Page(tmp_path / "report.html").text
+
+
+def test_slopes_are_told_with_their_interval_and_only_where_time_grows(tmp_path):
+    """Time of SKMMC below a size is that of its sample; others grow from the start."""
+    rows = summarise(read(frames.write(tmp_path, "adult", frames.adult())))
+    for most, ours in ((0, "SKMMC: 0.90 (0.90 to 0.90)"), (30_000, "SKMMC")):
+        growth_from = {"SKMMC": most}
+        panels = curves(rows, "seconds", "n", "rows", "method", "", growth_from)
+        (panel,) = panels
+        assert {*panel.points["line"]} == {ours, "IterSVR: 2.00 (2.00 to 2.00)"}
+        assert ("sample of fixed size" in panel.caption) == (most > 0)
+        growing = panel.points[panel.points["grows"]]
+        assert growing["n"].min() == 1605
+        table = growth(rows, "", growth_from)
+        methods = {0: {"SKMMC", "IterSVR"}, 30_000: {"IterSVR"}}
+        assert {*table.texts["method"]} == methods[most]

@@ -3,10 +3,16 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 
+from benchmarks.__main__ import run_study
+from benchmarks.journal import Journal
 from benchmarks.methods import FRONT_DOOR, LEAST_SQUARES
-from benchmarks.run import Run
-from benchmarks.studies import _label_costs, scale
+from benchmarks.protocol import Data
+from benchmarks.run import Options, Run, Section
+from benchmarks.studies import _label_costs, adult, scale
+from mmcnb import open_samples
+from mmcnb.stores import open_class_labels
 
 pytestmark = pytest.mark.slow
 
@@ -44,3 +50,37 @@ def test_labels_of_a_store_are_timed_beside_a_vote_on_each_row(tmp_path):
     assert measures["ari"] == measures["ari, all vote"] == 1
     assert measures["differ"] == 0
     assert 0 < measures["us_a_row"] == pytest.approx(1e6 * measures["seconds"] / 5000)
+
+
+def test_a_replicated_set_repeats_its_rows_with_noise(tmp_path, monkeypatch):
+    few = Data("a9a", csr_array(np.eye(3, dtype=np.float32)), np.array([0, 1, 1]))
+    monkeypatch.setattr(adult, "load_once", lambda name: few)
+    monkeypatch.setattr(adult, "BLOCK", 4)  # Internal: several blocks of few rows
+    adult.write_replicated(tmp_path / "rows.zarr", rows=10, noise=0.01)
+    samples = open_samples(tmp_path / "rows.zarr")
+    rows = samples.block(0, samples.n_samples)
+    assert rows.shape == (10, 3)
+    np.testing.assert_allclose(rows, np.eye(3)[np.arange(10) % 3], atol=0.1)
+    assert np.unique(rows[:, 0]).size == 10
+    classes = np.asarray(open_class_labels(tmp_path / "rows.zarr"))
+    np.testing.assert_array_equal(classes, few.y[np.arange(10) % 3])
+
+
+def test_an_interrupted_replicated_study_goes_on(tmp_path):
+    """The journal has the sizes that were fitted; the others are computed."""
+    computed = []
+
+    def compute(run):
+        computed.append(run.parameters["rows"])
+        if len(computed) == 2:
+            raise KeyboardInterrupt
+        return {"n": run.parameters["rows"], "d": 2, "seconds": 1.0, "passes": 3}
+
+    section = Section(adult.grid_of_replicated, compute, adult.tables_of_replicated)
+    options = Options(tmp_path)
+    with pytest.raises(KeyboardInterrupt), Journal("adult", options, "a") as journal:
+        run_study(section, options, journal)
+    with Journal("adult", options, "a") as journal:
+        tables = run_study(section, options, journal).tables
+    assert computed == [10**6, 3 * 10**6, 3 * 10**6, 10**7]
+    assert tables["adult-replicated"]["n"].tolist() == [10**6, 3 * 10**6, 10**7]
