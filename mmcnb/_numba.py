@@ -152,6 +152,29 @@ def is_compiled(routine: Any) -> bool:
         return False
 
 
+def has_cache(routine: Any) -> bool:
+    """Return whether the machine code of a routine is kept on disk."""
+    return _cache_file(routine) is not None
+
+
+def compile_for(routine: Any, spelled_types: str, names: dict[str, Any]) -> None:
+    """Compile a routine for some types, or load it from the cache.
+
+    Parameters
+    ----------
+    routine : dispatcher
+        The routine.
+    spelled_types : str
+        Expressions of Numba's types, separated by semicolons, from a file of this
+        package.
+    names : dict of str to object
+        The names that the expressions use beside Numba's types.
+    """
+    known = {**names, **vars(types), "bool": types.boolean}
+    signature = tuple(eval(kind, known) for kind in spelled_types.split("; "))
+    routine.compile(signature)
+
+
 # float32 in a register of AVX-512; narrower machines take several registers.
 SIMD_LANES = 16
 REGISTERS = 4

@@ -17,7 +17,8 @@ from collections import defaultdict
 from importlib import import_module
 from pathlib import Path
 
-SIGNATURES = Path(__file__).with_name("signatures.csv")
+from mmcnb.engine.compile_apart import SIGNATURES, compile_module, listed_routines
+
 MODULES = (
     "mmcnb.graph._genie",
     "mmcnb.graph._layout",
@@ -66,11 +67,6 @@ def spelled(kind):
     return str(kind) if str(kind).isidentifier() else None
 
 
-def listed():
-    """Return the rows of signatures.csv."""
-    return list(csv.DictReader(SIGNATURES.read_text(encoding="utf-8").splitlines()))
-
-
 def record():
     """Write the signatures of all routines in the cache."""
     with SIGNATURES.open("w", encoding="utf-8", newline="") as file:
@@ -92,23 +88,15 @@ def record():
 
 def compile_modules(modules):
     """Compile the listed signatures of some modules, or load them from the cache."""
-    from numba import types  # noqa: TID251  a signature is made of numba's types
-
-    names = {**vars(types), "bool": types.boolean}
-    for row in listed():
-        if row["module"] in modules:
-            module = vars(import_module(row["module"]))
-            if row["routine"] in module:
-                kinds = row["types"].split("; ")
-                signature = tuple(eval(kind, module | names) for kind in kinds)
-                module[row["routine"]].compile(signature)
+    for module in modules:
+        compile_module(module)
 
 
 def shared_out():
     """Return the modules of each process, such that all have about as many signatures to compile."""
     weights = defaultdict(int)
-    for row in listed():
-        weights[row["module"]] += 1
+    for routine in listed_routines():
+        weights[routine.module] += 1
     shares = [[0, []] for _ in range(PROCESSES)]
     for module in sorted(weights, key=weights.get, reverse=True):
         least = min(shares, key=lambda share: share[0])
@@ -120,7 +108,7 @@ def shared_out():
 def compile_all():
     """Compile every listed signature, in one process for each share of the modules."""
     command = [sys.executable, "-m", "tests.compile_kernels"]
-    root = SIGNATURES.parent.parent
+    root = Path(__file__).parents[1]
     running = [
         subprocess.Popen([*command, *modules], cwd=root) for modules in shared_out()
     ]

@@ -180,8 +180,7 @@ def papers(run: Run) -> dict[str, Any]:
         run_and_watch([*python, "warm-up", run.method], environment)
     labels = cache.with_suffix(".labels.zarr")
     words = [run.method, store, run.settings["limit"], run.seed, labels]
-    report, polled = run_and_watch([*python, *map(str, words)], environment)
-    peak = max(polled, report.pop("peak_bytes"))
+    report, peak = run_and_watch([*python, *map(str, words)], environment)
     report["peak_mib"] = np.nan if report["refused"] else peak / MIB
     if labels.exists():
         found = zarr.open_array(str(labels), mode="r")[:]

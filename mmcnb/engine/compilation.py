@@ -39,6 +39,18 @@ def compile_seconds(routines: Mapping[str, float]) -> float:
     return sum(cold, 0.0)
 
 
+def can_compile_apart(routines: Mapping[str, float]) -> bool:
+    """Return whether another process can compile routines for this one.
+
+    Examples
+    --------
+    >>> from mmcnb.engine.compilation import can_compile_apart
+    >>> can_compile_apart({})
+    False
+    """
+    return any(_numba.has_cache(getattr(kernels.unchecked, name)) for name in routines)
+
+
 def compiler_bytes(seconds: float) -> int:
     """Return the bytes that compilation of some seconds takes, and keeps."""
     return int(COMPILER_BYTES + seconds * COMPILED_BYTES_A_SECOND) if seconds else 0

@@ -10,7 +10,12 @@ from typing import Any, Self
 import numpy as np
 
 from mmcnb._config import LIBRARIES, format_bytes, n_threads, resolve_memory_limit
-from mmcnb.engine.compilation import compile_seconds, compiler_bytes
+from mmcnb.engine.compilation import (
+    can_compile_apart,
+    compile_seconds,
+    compiler_bytes,
+)
+from mmcnb.engine.compile_apart import APART_BYTES
 from mmcnb.engine.run import READ_AHEAD, TASK_BYTES, task_rows
 from mmcnb.errors import MemoryLimitError
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, Samples
@@ -173,6 +178,9 @@ class FitPlan:
     costs : dict of str to float, default={}
         Estimated seconds of all passes for each store that is possible within the
         limit.
+    compiles_apart : bool, default=False
+        Whether other processes compile the routines before the fit begins, because
+        the limit has no room for compilation beside the fit.
     """
 
     rows: RowShape
@@ -182,6 +190,7 @@ class FitPlan:
     threads: int = 1
     store: str = "recompute"
     costs: dict[str, float] = field(default_factory=dict)
+    compiles_apart: bool = False
 
     # -- bytes -------------------------------------------------------------------------
 
@@ -190,8 +199,9 @@ class FitPlan:
         """Bytes by purpose; all are in memory, except "scratch"."""
         needs = self.needs
         columns = int(self._feature_bytes)
+        compiler = compiler_bytes(self.compile_seconds)
         return {
-            "libraries": LIBRARIES + compiler_bytes(self.compile_seconds),
+            "libraries": LIBRARIES + (0 if self.compiles_apart else compiler),
             "rows": int(self.rows.held_bytes),
             "in_flight": int(self._in_flight),
             "sample": int(needs.sample_bytes),
@@ -214,7 +224,8 @@ class FitPlan:
             sizes["larger"] + sizes["in_flight"] + sizes["row_state"] + sizes["cache"]
         )
         always = sizes["libraries"] + sizes["rows"] + sizes["sample"]
-        return always + max(sizes["work"], sweeps)
+        before = APART_BYTES + sizes["rows"] if self.compiles_apart else 0
+        return max(before, always + max(sizes["work"], sweeps))
 
     @property
     def capacity(self) -> int:
@@ -352,7 +363,8 @@ class FitPlan:
             "peak memory": f"about {format_bytes(self.peak)} of "
             f"{format_bytes(self.memory_limit)} allowed ({', '.join(parts)})",
             "time": f"about {self.seconds:.3g} s on {self.threads} threads here, "
-            f"{self.compile_seconds:.2g} s of it to compile (once)",
+            f"{self.compile_seconds:.2g} s of it to compile (once"
+            f"{', in other processes' if self.compiles_apart else ''})",
         }
         return [f"{name:<17}{text}" for name, text in facts.items()]
 
@@ -492,11 +504,16 @@ def _least_plan(rows: RowShape, needs: FitNeeds, memory_limit: int) -> FitPlan:
     least = FitPlan(rows, needs, memory_limit, seconds)
     if least.peak <= memory_limit:
         return least
+    apart = replace(least, compiles_apart=True)
+    if seconds > 0 and can_compile_apart(needs.routines):
+        if apart.peak <= memory_limit:
+            return apart
+        least = min(least, apart, key=lambda plan: plan.peak)
     message = (
         f"memory_limit={format_bytes(memory_limit)} is too small for "
         f"{rows.n_samples:,} rows of {rows.n_features:,} columns"
     )
-    if seconds:
+    if seconds and not least.compiles_apart:
         size = format_bytes(compiler_bytes(seconds))
         message += f", {size} of them for compilation, which mmcnb.warmup() does ahead"
     message += f"; the least that works is {format_bytes(least.peak, up=True)}"

@@ -18,6 +18,7 @@ from mmcnb._config import generator
 from mmcnb._constraints import Interval
 from mmcnb._docstrings import fill_docstrings
 from mmcnb.engine.checkpoint import Checkpoint, CheckpointEngine, environment
+from mmcnb.engine.compile_apart import compile_apart
 from mmcnb.engine.entries import fingerprint
 from mmcnb.engine.passes import SumPass, Sums, row_sum
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_passes
@@ -239,8 +240,13 @@ def estimate_basis(  # noqa: PLR0913
         record = Checkpoint(checkpoint, arguments | environment())
     rows = RowShape.of(samples, n_jobs)
     needs = _needs(rows, n_basis, tol, z.nbytes)
-    threads = plan_passes(rows, needs, memory_limit, n_jobs).threads
-    with open_engine(engine, threads, show_progress=None) as opened, record as journal:
+    plan = plan_passes(rows, needs, memory_limit, n_jobs)
+    if plan.compiles_apart:
+        compile_apart(samples.is_sparse)
+    with (
+        open_engine(engine, plan.threads, show_progress=None) as opened,
+        record as journal,
+    ):
         recorded = opened if journal is None else CheckpointEngine(opened, journal)
         formed = RowCoefficients((z,))
         mean = KernelMean(recorded, samples, formed, Kernel("rbf", float(gamma)))
