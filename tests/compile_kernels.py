@@ -62,6 +62,8 @@ def spelled(kind):
         steps = [":"] * (kind.ndim - 1)
         steps = [step, *steps] if kind.layout == "F" else [*steps, step]
         return f"{kind.dtype}[{','.join(steps)}]"
+    if hasattr(kind, "value") and type(kind).__name__ == "Omitted":
+        return f"Omitted({kind.value!r})"
     if hasattr(kind, "ndim"):
         return f"Array({kind.dtype}, {kind.ndim}, {kind.layout!r}, readonly=True)"
     return str(kind) if str(kind).isidentifier() else None
