@@ -1,11 +1,12 @@
 """Compile routines in processes of their own, whose memory ends with them.
 
 Numba needs more than 100 MiB to compile, and a process never gives them back. A fit
-whose memory limit has no room for them compiles here first, one module after the other,
-and then reads the machine code from the cache.
+whose memory limit has no room for them compiles here first, in one process after the
+other, and then reads the machine code from the cache.
 
-``python -m mmcnb.engine.compile_apart MODULE`` compiles the routines of a module for
-the types in ``kernels/signatures.csv``.
+``python -m mmcnb.engine.compile_apart START`` compiles the routines of
+``kernels/signatures.csv`` from a place in that list on, until its memory has grown, and
+prints the place at which the next process goes on.
 """
 
 import csv
@@ -18,13 +19,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mmcnb import _numba, kernels
+from mmcnb._machine import peak_memory
 
 logger = logging.getLogger("mmcnb")
 
 SIGNATURES = Path(kernels.__file__).with_name("signatures.csv")
-# A process that has compiled a module, and the one that waits for it before a fit has
-# read a row: 191 and 263 MiB, measured.
-APART_BYTES = 460 * 2**20
+# A process ends after the routine with which it has reached so many bytes.
+GROWN_BYTES = 185 * 2**20
+# A process that has compiled the largest routine, and the one that waits for it before
+# a fit has read a row: 230 and 270 MiB, measured.
+APART_BYTES = 500 * 2**20
 
 
 class ListedRoutine(NamedTuple):
@@ -61,24 +65,42 @@ def listed_routines() -> list[ListedRoutine]:
         return [ListedRoutine(*row) for row in csv.reader(file)][1:]
 
 
-def compile_module(module: str, is_sparse: bool = True) -> None:
-    """Compile the listed routines of a module in this process, or load them.
-
-    Parameters
-    ----------
-    module : str
-        Its name.
-    is_sparse : bool, default=True
-        Whether routines for rows in CSR form are compiled, too.
-    """
+def compile_module(module: str) -> None:
+    """Compile the listed routines of a module in this process, or load them."""
     names = vars(import_module(module))
     for routine in listed_routines():
-        if routine.module == module and (is_sparse or not routine.takes_csr):
+        if routine.module == module:
             _numba.compile_for(names[routine.name], routine.types, names)
 
 
+def compile_from(start: int, is_sparse: bool) -> int:
+    """Compile listed routines in this process until its memory has grown.
+
+    Parameters
+    ----------
+    start : int
+        Place of the first routine in `listed_routines`.
+    is_sparse : bool
+        Whether routines for rows in CSR form are compiled, too.
+
+    Returns
+    -------
+    int
+        Place of the next routine; the length of the list at its end.
+    """
+    routines = listed_routines()
+    for place, routine in enumerate(routines[start:], start):
+        if routine.takes_csr and not is_sparse:
+            continue
+        names = vars(import_module(routine.module))
+        _numba.compile_for(names[routine.name], routine.types, names)
+        if peak_memory() > GROWN_BYTES:
+            return place + 1
+    return len(routines)
+
+
 def compile_apart(is_sparse: bool) -> None:
-    """Compile all listed routines into the cache, a process for each module.
+    """Compile all listed routines into the cache, in one process after the other.
 
     Parameters
     ----------
@@ -89,11 +111,10 @@ def compile_apart(is_sparse: bool) -> None:
     package = Path(kernels.__file__).parents[2]
     paths = [str(package), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
-    modules = dict.fromkeys(routine.module for routine in listed_routines())
-    for module in modules:
-        command = [sys.executable, "-m", __name__, module]
-        if is_sparse:
-            command.append("--sparse")
+    n_listed = len(listed_routines())
+    place = 0
+    while place < n_listed:
+        command = [sys.executable, "-m", __name__, str(place), str(int(is_sparse))]
         result = subprocess.run(
             command,
             env=environment,
@@ -103,10 +124,11 @@ def compile_apart(is_sparse: bool) -> None:
             check=False,
         )
         if result.returncode != 0:  # the fit compiles what is missing
-            logger.warning(
-                "%s was not compiled ahead: %s", module, result.stderr[-300:]
-            )
+            reason = result.stderr.strip()[-300:]
+            logger.warning("routines were not compiled ahead: %s", reason)
+            return
+        place = int(result.stdout)
 
 
 if __name__ == "__main__":
-    compile_module(sys.argv[1], "--sparse" in sys.argv[2:])
+    print(compile_from(int(sys.argv[1]), sys.argv[2] == "1"))
