@@ -33,6 +33,7 @@ from mmcnb import InputError
 __all__ = ["write_report"]
 
 README_FIGURES = ("adult", "mnist")
+MORE_FIGURES = ("usps",)  # drawn where the folder has the study
 
 
 class Section(NamedTuple):
@@ -51,7 +52,8 @@ def write_report(folder: Path, figures: Path | None = None) -> Path:
     folder : Path
         Folder with the frames of the studies.
     figures : Path or None, default=None
-        Folder for adult.png and mnist.png, the figures of README; None writes none.
+        Folder for adult.png, mnist.png, and usps.png if that study has run; None writes
+        none.
 
     Returns
     -------
@@ -81,7 +83,7 @@ def write_report(folder: Path, figures: Path | None = None) -> Path:
     with whole_file(page) as aside:
         aside.write_text(_page(studies=studies, svg=svg), encoding="utf-8")
     if figures:
-        for name in names:
+        for name in [*names, *filter(panels.get, MORE_FIGURES)]:
             with whole_file(figures / f"{name}.png") as aside:
                 png(panels[name], aside)
     return page
