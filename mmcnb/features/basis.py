@@ -269,7 +269,10 @@ def basis_plan(
     ----------
     X : {rows}
         The rows; or a `RowShape`, the shape of rows that do not exist yet.
-    n_basis, tol, memory_limit, n_jobs
+    n_basis : int, default=1
+    tol : float or None, default=None
+    memory_limit : str, int or None, default=None
+    n_jobs : int or None, default=None
         As of `estimate_basis`. Coefficients count as eight bytes a row.
     {element}
 
