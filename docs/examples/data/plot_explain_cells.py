@@ -3,8 +3,8 @@ Which genes mark my cell types?
 ===============================
 
 Cluster the cells, and ask :meth:`explain <mmcnb.MaximumMarginClustering.explain>` for
-the genes by which each cluster differs. The cells are made here: 1,200 of four types,
-with 300 genes of which twelve are markers.
+the genes by which each cluster differs. The example generates 1,200 cells of four
+types with 300 genes, twelve of which are markers.
 """
 
 import anndata
@@ -39,15 +39,15 @@ cells = anndata.AnnData(
 )
 cells.var_names = genes
 
-# %% Counts are sparse here, and genes have names, so that the sentences may name them.
-# Values are logarithms of counts in a thousand, as in the matrix that was clustered.
+# %% The counts are sparse, and the genes have names that the sentences can use. Values
+# are logarithms of counts per thousand, as in the matrix that was clustered.
 
 model = mmcnb.MaximumMarginClustering(n_clusters=4, random_state=0).fit(cells)
 explanation = model.explain(cells)
 print(explanation)
 
-# %% Three genes of each cluster, and how far their means differ from those of all other
-# cells.
+# %% The frame shows three genes of each cluster, and how far their means differ from the
+# means of all other cells.
 
 top = explanation.columns.groupby("cluster").head(3)
 print(

@@ -2,7 +2,7 @@
 Which words mark my topics?
 ===========================
 
-Texts are long rows of small numbers, of which no single one sets a topic apart.
+Texts are long rows of small numbers, and no single number sets a topic apart.
 ``explain`` then lists words. The texts are made here: 1,200 of three topics, each with
 words of its own among words that all topics share.
 """
@@ -36,14 +36,14 @@ rows = anndata.AnnData(words.fit_transform(texts).tocsr())
 rows.var_names = words.get_feature_names_out()
 
 # %%
-# Names of the columns come with AnnData, or with a frame of sparse columns.
+# AnnData, or a frame of sparse columns, provides the names of the columns.
 
 model = mmcnb.UnsupervisedRLS(n_clusters=3, kernel="linear", random_state=0).fit(rows)
 explanation = model.explain(rows)
 print(explanation)
 
-# %% A score is the share of a word in its cluster, times a logarithm that is small for
-# words of all clusters.
+# %% The score of a word is its share in the cluster times a logarithm that is small for
+# words that occur in all clusters.
 
 figure, axes = plt.subplots(1, 3, figsize=(8, 3), layout="constrained")
 for ax, (cluster, own) in zip(axes, explanation.words.groupby("cluster"), strict=True):

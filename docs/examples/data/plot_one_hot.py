@@ -2,9 +2,9 @@
 Can it cluster one-hot columns without making them dense?
 =========================================================
 
-Yes: SciPy's CSR rows stay sparse up to the compiled routines. The rows are a draw of
-the UCI adult data if MMCNB_DATA_DIR names a folder with them, 14 questions about each
-person as 123 columns. Elsewhere they are made here, in the same form.
+Yes: SciPy CSR rows stay sparse down to the compiled routines. If MMCNB_DATA_DIR names a
+folder with the UCI adult data, the rows are a sample of it: 14 questions about each
+person as 123 columns. Otherwise the example generates rows of the same form.
 """
 
 import os
@@ -56,7 +56,7 @@ print(
 print(model.plan(X))
 
 # %%
-# The weights say which columns part the groups.
+# The weights say which columns separate the groups.
 
 weights = model.coef_.ravel()
 order = np.argsort(-np.abs(weights))[:16]

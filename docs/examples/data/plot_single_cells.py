@@ -3,8 +3,8 @@ How do I cluster single cells in AnnData?
 =========================================
 
 Normalise the counts, take logarithms, and let :func:`mmcnb.annotate` write the clusters
-beside the cells. Sparse counts stay sparse. The cells are made here: 1,200 of four
-types, one of them rare, with 500 genes of which 60 tell the types apart.
+beside the cells. Sparse counts stay sparse. The example generates 1,200 cells of
+four types, one of them rare, with 500 genes, 60 of which distinguish the types.
 """
 
 import anndata
@@ -30,8 +30,8 @@ adata = anndata.AnnData(
 print(adata)
 print(f"{counts.nnz / np.prod(counts.shape):.0%} of the entries are not zero")
 
-# %% Cells differ in their number of molecules, so raw counts would part deep cells from
-# shallow ones.
+# %% Cells differ in their number of molecules, so raw counts would separate deep
+# cells from shallow ones.
 
 per_cell = np.asarray(counts.sum(axis=1)).ravel()
 adata.layers["lognorm"] = sp.csr_matrix(
@@ -41,7 +41,7 @@ adata.obsm["X_pca"] = TruncatedSVD(20, random_state=0).fit_transform(
     adata.layers["lognorm"]
 )
 
-# %% One call, and the clusters are in the column that scanpy's users expect.
+# %% One call writes the clusters to the column that scanpy users expect.
 # ``element`` names the matrix to cluster.
 
 mmcnb.annotate(adata, n_clusters=4, element="obsm/X_pca", random_state=0)

@@ -2,9 +2,9 @@
 How do I cluster texts?
 =======================
 
-Count words, weigh them by TF-IDF, and give the sparse matrix. Raw counts part long
-texts from short ones. The texts are made here: 1,500 of three topics, each a mixture of
-words of its own and of words that all topics share.
+Count words, weight them by TF-IDF, and pass the sparse matrix. Raw counts separate long
+texts from short ones. The example generates 1,500 texts on three topics, each a mixture
+of words of its topic and words that all topics share.
 """
 
 import matplotlib.pyplot as plt
@@ -49,7 +49,7 @@ for name, X in {"counts": counts.astype(float), "TF-IDF": weighed}.items():
     )
 
 # %%
-# Two directions of the TF-IDF matrix, which stays sparse here too.
+# The plot shows two directions of the TF-IDF matrix, which stays sparse here too.
 
 plane = TruncatedSVD(3, random_state=0).fit_transform(weighed)[:, 1:]
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")

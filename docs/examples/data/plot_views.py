@@ -2,8 +2,8 @@
 Which of several views of the rows counts?
 ==========================================
 
-Give each view a kernel and let the fit weigh them. Two rings stand in the first two
-columns, and noise in sixteen others. Methods that see all columns at once cut both
+Give each view a kernel and let the fit weigh them. The first two columns contain two
+rings, and sixteen others contain noise. Methods that see all columns at once cut both
 rings in half.
 """
 
@@ -46,7 +46,7 @@ pd.Series(model.kernel_weights_, model.kernel_names_).plot.barh(ax=bars)
 plt.show()
 
 # %% A wide margin is not proof. With two columns of noise instead of sixteen the noise
-# wins, so drop views that you do not trust.
+# wins, so leave out views that you do not trust.
 
 few = X[:, :4]
 model.set_params(columns=[left, left, slice(2, 4), slice(2, 4)]).fit(few)

@@ -2,8 +2,8 @@
 Which customers are alike?
 ==========================
 
-From a CSV file to segments in three commands: list the columns, cluster the rows, label
-new ones. The table is raw: numbers of customers, an income with a long tail, a flag, a
+Three commands lead from a CSV file to segments: list the columns, cluster the rows, and
+label new ones. The table is raw: customer numbers, an income with a long tail, a flag, a
 plan in words, a date, and gaps. Dates are left out unless they are kept, because most
 of them only say when a row was recorded.
 """
@@ -69,7 +69,7 @@ main(
 )
 
 # %%
-# Two of the columns, in the colours of the segments.
+# The plot shows two of the columns, coloured by segment.
 
 labels = pd.read_csv(folder / "segments.csv")["cluster"]
 figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")

@@ -2,9 +2,9 @@
 Does it find the ten handwritten digits?
 ========================================
 
-Most of them. The digits are known here, but no method sees them: they only measure.
+Most of them. The digits are known here, but no method sees them; they only measure the error.
 k-means cuts a digit between two ways of writing it that lie far apart.
-:class:`mmcnb.MaximumMarginClustering` compares partitions and takes the one with the
+:class:`mmcnb.MaximumMarginClustering` compares partitions and selects the one with the
 widest gap between its clusters.
 """
 
@@ -22,7 +22,7 @@ peer = KMeans(10, n_init=10, random_state=0).fit(X)
 print("adjusted Rand index, mmcnb:", round(adjusted_rand_score(y, model.labels_), 2))
 print("adjusted Rand index, k-means:", round(adjusted_rand_score(y, peer.labels_), 2))
 
-# %% The report has all partitions that were compared, the best first, and says how far
+# %% The report lists all partitions that were compared, the best first, and says how far
 # to trust the clusters.
 
 for row in model.report_["candidates"]:
@@ -30,7 +30,7 @@ for row in model.report_["candidates"]:
 print(model.report_["trust"])
 
 # %%
-# The mean of each cluster shows its digit. A blurred mean is a cluster of two digits.
+# The mean of each cluster shows its digit. A blurred mean shows a cluster that mixes two digits.
 
 figure, axes = plt.subplots(2, 10, figsize=(10, 2.6), layout="constrained")
 for row, (name, labels) in zip(

@@ -38,8 +38,8 @@ print(explanation)
 
 print(explanation.rules[["cluster", "rule", "coverage", "precision"]].to_string())
 
-# %% A sentence names at most three columns, and none that hardly differs. The figures
-# behind it are a frame. An ``auc`` of 1 means that each row of the cluster has a larger
+# %% A sentence names at most three columns, and only columns that differ clearly. The
+# figures behind it are a frame. An ``auc`` of 1 means that each row of the cluster has a larger
 # value than all others, 0 that it has a smaller one. If ``near`` is 1 and ``auc`` is
 # 0.5, the others lie on both sides.
 
@@ -61,12 +61,12 @@ print(
 )
 
 # %%
-# The two columns that separate the clusters most, as a picture.
+# The plot shows the two columns that separate the clusters most.
 
 ClusterDisplay.from_estimator(model, customers).ax_.set_xscale("log")
 
-# %% The effects as a picture: by how many deviations the mean of a cluster is above
-# that of the other rows. ``model.write_report(customers, "page.html")`` puts them on a
+# %% This plot shows the effects: by how many standard deviations the mean of a cluster is
+# above the mean of the other rows. ``model.write_report(customers, "page.html")`` puts them on a
 # page with sentences, a map and trust.
 
 names = columns["column"] + " " + columns["category"]

@@ -2,7 +2,7 @@
 Can a few known labels help?
 ============================
 
-Yes, if the rows alone do not decide. Two views of the same rows are equally good here:
+Yes, if the rows alone do not settle the question. Two views of the same rows are equally good here:
 each pair of columns has two groups. Known labels of a dozen rows say which groups are
 meant.
 """
@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 import mmcnb
 
 random = np.random.default_rng(0)
-left, right = random.integers(0, 2, size=(2, 800))  # two ways to part the rows
+left, right = random.integers(0, 2, size=(2, 800))  # two ways to split the rows
 X = np.column_stack([6.0 * left, 4.5 * right]) + random.normal(size=(800, 2))
 
 alone = mmcnb.MaximumMarginClustering(n_clusters=2, random_state=0).fit(X)
@@ -28,7 +28,7 @@ for name, model in {"no labels": alone, "24 labels": helped}.items():
     )
 
 # %%
-# Stars are the rows whose labels were given.
+# Stars mark the rows whose labels were given.
 
 rows = list(known)
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
@@ -47,8 +47,8 @@ axes[1].scatter(
 )
 plt.show()
 
-# %% The labels select among the candidates, and start one of their own. The report has
-# the share of them that each breaks.
+# %% The labels select among the candidates and start one more candidate. The report gives
+# the share of the labels that each candidate breaks.
 
 for row in helped.report_["candidates"]:
     print(f"{row['candidate']:<16} J {row['J']:.2f}, broken {row['broken']:.0%}")

@@ -2,8 +2,8 @@
 How does it compare with k-means and spectral clustering?
 =========================================================
 
-All three are told the number of digits. Here are 10,000 of MNIST if MMCNB_DATA_DIR
-names a folder with it, and otherwise the 1,797 digits of scikit-learn.
+All three are told the number of digits. The example uses 10,000 digits of MNIST if
+MMCNB_DATA_DIR names a folder with it, and otherwise the 1,797 digits of scikit-learn.
 :doc:`/comparison` has more peers, UMAP among them.
 """
 
@@ -27,7 +27,7 @@ else:
 print(f"{len(X):,} digits of {X.shape[1]} pixels")
 
 # %% Spectral clustering sees a graph of ten neighbours too. It needs all rows at once,
-# and labels no new ones.
+# and cannot label new ones.
 
 methods = {
     "mmcnb": lambda: mmcnb.MaximumMarginClustering(
@@ -47,8 +47,8 @@ for method, cluster in methods.items():
         f"{method}: {index[method]:.2f} in {time.process_time() - began:.0f} s of CPU"
     )
 
-# %% The plane has two principal components of some rows; digits that overlap here lie
-# apart in other directions.
+# %% The plot shows two principal components of some rows; digits that overlap here are
+# separated in other directions.
 
 plane = PCA(2, random_state=0).fit_transform(X)[:2000]
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.6), layout="constrained")

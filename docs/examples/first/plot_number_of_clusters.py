@@ -3,7 +3,7 @@ How many clusters are there?
 ============================
 
 Without ``n_clusters`` the number is found, and the report says why. The page
-:doc:`/how_many_clusters` has the rule, and what it cannot see.
+:doc:`/how_many_clusters` explains the rule, and what it cannot detect.
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +23,7 @@ ClusterDisplay.from_estimator(model, X)
 plt.show()
 
 # %%
-# The merge tree has all numbers: SciPy draws it, and each cut is a partition.
+# The merge tree contains a partition for every number of clusters. SciPy can draw it.
 
 dendrogram(model.linkage_, truncate_mode="lastp", p=30, no_labels=True)
 plt.gca().set(yscale="log", ylim=model.linkage_[-30, 2] / 2, ylabel="1 / link")

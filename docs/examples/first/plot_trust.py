@@ -31,7 +31,7 @@ for gap, name in gaps.items():
         print("   ", warning.message)
 
 # %% At the lowest level the fit warns, as it does here for the cloud. The colours alone
-# would not have told.
+# would not have shown this.
 
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
 for ax, (name, (X, model)) in zip(axes, models.items(), strict=True):
@@ -42,8 +42,8 @@ for ax, (name, (X, model)) in zip(axes, models.items(), strict=True):
 plt.show()
 
 # %% Each row has probabilities: the share of each cluster among the votes of its
-# nearest nodes, or those of a support vector machine. Near the boundary the largest is
-# small.
+# nearest nodes, or the probabilities of a support vector machine. Near the boundary, the
+# largest probability is small.
 
 X, _ = models["two apart"]
 X[:300, 0] -= 2.0

@@ -2,7 +2,7 @@
 Does a Dask cluster give the same labels?
 =========================================
 
-The same, bit by bit, with any number of workers. The workers of this cluster are
+Yes, bit by bit, with any number of workers. The workers of this cluster are
 threads of this process. On real machines, pass the address of the scheduler to
 ``Client``, and put the store under a path that all workers see.
 """
@@ -36,13 +36,13 @@ with (
 print("same labels:", np.array_equal(threads.labels_, workers.labels_))
 print("same objective, to the last bit:", threads.objective_ == workers.objective_)
 
-# %% Little is sent: the place of the rows, the basis once a fit, and a hyperplane once
-# a sweep. The workers read the rows themselves.
+# %% Little data is sent: the location of the rows, the basis once per fit, and a
+# hyperplane once per sweep. The workers read the rows themselves.
 
 print(workers.history_[["stage", "sweeps", "reads", "seconds"]].tail(3))
 
 # %%
-# A model that was fitted on a cluster knows nothing of it: it labels rows anywhere.
+# A model that was fitted on a cluster does not depend on it and can label rows anywhere.
 
 new, _ = make_block("moons", 60_000, 62_000, n_features=2)
 ClusterDisplay.from_estimator(workers, new, s=4).ax_.set_aspect("equal")

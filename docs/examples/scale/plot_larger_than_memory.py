@@ -2,8 +2,8 @@
 How do I cluster a table that does not fit in memory?
 =====================================================
 
-Write it to a Zarr store in blocks, and set a limit. Here 400,000 rows are made block by
-block, so at no time are all of them in memory. A fit reads them a few times in blocks
+Write it to a Zarr store in blocks, and set a limit. This example generates 400,000 rows
+block by block, so they are never all in memory. A fit reads them a few times in blocks
 and streams the labels to disk.
 """
 
@@ -28,7 +28,7 @@ with create_dense_store(rows, n_features=32, dtype="float32") as store:
 
 # %% The plan states the memory and the reads of the fit, before any work. A limit that
 # is too small is refused, with the least that works. The limit counts the whole
-# process. This one runs the gallery, so it is set above the memory in use already.
+# process. This one runs the gallery, so it is set above the memory already in use.
 
 used = psutil.Process().memory_info().rss
 model = mmcnb.SparseKernelMMC(memory_limit=used + 2**28, random_state=0)
@@ -48,7 +48,7 @@ print(
 )
 
 # %%
-# A row in a hundred, by the label that was written.
+# The plot shows every hundredth row, coloured by the label that was written.
 
 shown = zarr.open_array(rows / "X")[::100]
 ClusterDisplay.from_predictions(shown, found[::100], s=3).ax_.set_aspect("equal")

@@ -3,8 +3,9 @@ Can I call the compiled kernels from my own loops?
 ==================================================
 
 Yes. ``mmcnb.kernels`` checks its arguments; ``mmcnb.kernels.unchecked`` has the same
-routines for your own njit code. Here a few lines find odd rows: those of least density
-under a Gaussian kernel. No matrix of rows by rows is formed.
+routines for your own njit code. In this example, a few lines find unusual rows: the
+rows with the lowest density under a Gaussian kernel. The matrix of all pairs of rows is
+never formed.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +17,7 @@ from mmcnb.kernels import rbf_kernel_block_into
 from mmcnb.kernels.unchecked import rbf_kernel_block_into as rbf_unchecked
 
 # %%
-# From plain Python, a wrong shape is one sentence and not a wrong number.
+# Called from plain Python, a wrong shape raises an error instead of giving a wrong number.
 
 try:
     rbf_kernel_block_into(np.zeros((4, 5)), np.zeros((3, 2)), 0.5, np.empty((4, 3)))
@@ -54,8 +55,8 @@ X = np.ascontiguousarray(X, dtype=np.float64)
 density = densities(X, 50.0)
 print("least densities:", np.sort(density)[:3].round(5))
 
-# %% The forty rows of least density are drawn in red. Most of them were scattered over
-# the rings at random.
+# %% The forty rows with the lowest density are drawn in red. Most of them were scattered
+# over the rings at random.
 
 odd = np.argsort(density)[:40]
 print("of them scattered:", int((odd >= len(X) - 40).sum()))

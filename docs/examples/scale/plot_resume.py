@@ -1,10 +1,10 @@
 """
-Does a killed fit begin again?
+Does a killed fit start again?
 ==============================
 
 No: with a checkpoint folder it resumes after the last pass that it completed, and ends
-with the same bits as one that was never stopped. Here a process of its own is killed in
-the middle of its fit.
+with the same bits as one that was never stopped. In this example, a separate process is
+killed in the middle of its fit.
 """
 
 import subprocess
@@ -33,8 +33,8 @@ print("exit status of the killed fit:", process.returncode)
 recorded = sorted(path.name for path in (run / "passes").iterdir())
 print("passes that were recorded:", len(recorded))
 
-# %% The same fit again resumes. Passes of the first process come from the folder, and
-# no row is read for them.
+# %% Calling the same fit again resumes it. The passes of the first process are read from
+# the folder, without reading any row again.
 
 resumed = mmcnb.SparseKernelMMC(random_state=0, checkpoint=run).fit(rows)
 whole = mmcnb.SparseKernelMMC(random_state=0).fit(rows)
@@ -43,8 +43,8 @@ print("same objective, to the last bit:", resumed.objective_ == whole.objective_
 print(resumed.history_.groupby(["stage", "resumed"]).size())
 
 # %% Each point is a pass over the rows, at the time when its total was recorded. The
-# search on the sample reads no rows, so it leaves no record and runs again: these are
-# the gaps.
+# search on the sample reads no rows, so it leaves no record and runs again, which
+# explains the gaps.
 
 passes = sorted((run / "passes").iterdir())
 times = np.array([path.stat().st_mtime for path in passes])

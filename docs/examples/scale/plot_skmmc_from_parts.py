@@ -3,8 +3,8 @@ Can I build SKMMC from its parts?
 =================================
 
 Yes: cutting planes, basis vectors and the quadratic program are public. The loop below
-streams a Zarr store and ends with the model of ``SparseKernelMMC(basis="paper")``, to
-the last bit.
+streams a Zarr store and produces the same model as ``SparseKernelMMC(basis="paper")``,
+to the last bit.
 """
 
 import tempfile
@@ -31,7 +31,7 @@ samples, n = mmcnb.open_samples(path), len(X)
 
 
 # %%
-# Each function reads blocks of the store, and needs one of them in memory.
+# Each function reads blocks of the store and needs only one of them in memory.
 
 
 def kernel(rows, basis):
@@ -56,7 +56,7 @@ def sweep(y, basis, coef, offset, rho):
 
 
 # %%
-# The estimator draws its sample first, and then a seed. Rounds end if no label changes.
+# The estimator draws its sample first, and then a seed. The rounds end when no label changes.
 
 draws = np.random.RandomState(0)
 sample = samples.gather(

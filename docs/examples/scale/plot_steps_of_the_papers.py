@@ -2,9 +2,9 @@
 Which steps of the papers can I import?
 =======================================
 
-All that take time: landmarks, kernel values, constraints, the quadratic program, sums
-of a basis vector. Here two moons are clustered by SKMMC on landmarks, one small step
-after another.
+You can import all steps that take time: landmarks, kernel values, constraints, the
+quadratic program, and the sums for a basis vector. This example clusters two moons by
+SKMMC on landmarks, one small step after another.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +18,8 @@ X, truth = make_shape("two-moons", 2000, random_state=0)
 X, n, GAMMA, ETA = np.ascontiguousarray(X, np.float64), len(X), 2.0, 0.01
 ones = np.ones(n)
 
-# %% k-means++ draws landmarks. The Nyström map gives each row features, whose inner
-# products are nearly those of the kernel.
+# %% k-means++ draws landmarks. The Nyström map gives each row features whose inner
+# products approximate the kernel.
 
 
 def kernel(rows, basis):
@@ -34,7 +34,7 @@ gram = kernel(landmarks, landmarks)
 F = kernel(X, landmarks) @ kernels.nystroem_map(gram, 1e-9)
 print("largest error of the map:", abs(F @ F.T - kernel(X, X)).max().round(4))
 
-# %% A round of CCCP holds the labels fixed. It adds the most violated constraint, and
+# %% A round of CCCP holds the labels fixed. It adds the most violated constraint and
 # solves the quadratic program over all of them, until the violation is within the
 # tolerance.
 
@@ -68,15 +68,15 @@ def cccp_round(y, C):
 
 
 # %%
-# Labels settle after a few rounds at C = 2.
+# The labels are stable after a few rounds at C = 2.
 
 y, old = np.where(X[:, 1] > X[:, 1].mean(), 1, -1), np.zeros(n)
 while (y != old).mean() > 0.001:
     old, (y, f) = y, cccp_round(y, 2.0)
 print("adjusted Rand index:", round(adjusted_rand_score(truth, y), 2))
 
-# %% More clusters have a constraint of their own. One step towards a basis vector of a
-# cluster's mean takes the sums of eq. (47).
+# %% With more than two clusters, the constraint is different. One step towards a basis
+# vector of a cluster's mean uses the sums of eq. (47).
 
 labels, scores = (
     (y > 0).astype(np.int64),
