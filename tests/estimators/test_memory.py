@@ -211,7 +211,7 @@ def test_samples_are_smaller_only_where_a_limit_is_too_small_for_the_usual_ones(
     rows = RowShape(8_000_000, 64)
     usual, small = (
         clone(estimator).set_params(memory_limit=limit, n_jobs=1).plan(rows).needs
-        for limit in ("1GiB", "560MiB")
+        for limit in ("1GiB", "500MiB")
     )
     assert usual.larger_rows == GROUP_ROWS > small.larger_rows
     assert usual.sample_size == small.sample_size
