@@ -209,4 +209,4 @@ SECTIONS = {
 
 def usual_sections(options: Options) -> tuple[str, ...]:
     """The shapes; the methods of the papers take hours."""
-    return ("shapes", "papers") if options.smoke else ("shapes",)
+    return ("shapes",)
