@@ -7,8 +7,6 @@ import numpy as np
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-MOST_ROWS_IN_INT64 = 2**32  # whose pairs can be counted without Python's integers
-
 
 def adjusted_rand_index(counts: "np.ndarray | csr_array") -> float:
     """Compute the adjusted Rand index of two labelings, from their contingency table.
@@ -48,7 +46,5 @@ def adjusted_rand_index(counts: "np.ndarray | csr_array") -> float:
 
 
 def _pairs(sizes: np.ndarray) -> int:
-    """Count the pairs of rows of the same group, exactly."""
-    if sizes.sum() < MOST_ROWS_IN_INT64:
-        return int((sizes * (sizes - 1) // 2).sum())
-    return sum(size * (size - 1) // 2 for size in sizes.tolist())
+    """Count the pairs of rows of the same group; Python's integers are exact."""
+    return sum(size * (size - 1) // 2 for size in sizes[sizes > 1].tolist())
