@@ -212,13 +212,13 @@ def test_another_process_with_another_seed_of_hashes_gives_the_same_bits():
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_csr_rows_and_single_precision_give_nearly_the_same_clusters(variant):
     X = rows_of(variant, 2000, np.float32)
-    model = fitted(variant, X)
+    # From a single start, rounding decides between two optima on some processors.
+    starts = {"n_init": 4} if variant == "CrammerSingerMMC" else {}
+    model = fitted(variant, X, **starts)
     for same_rows in (scipy.sparse.csr_array(X), X.astype(np.float64)):
-        other = fitted(variant, same_rows)
+        other = fitted(variant, same_rows, **starts)
         assert other.objective_ == pytest.approx(model.objective_, rel=1e-2)
-        # On some processors the search ends in another optimum, about as good.
-        is_same_optimum = other.objective_ == pytest.approx(model.objective_, rel=1e-5)
-        assert not is_same_optimum or np.mean(other.labels_ == model.labels_) > 0.99
+        assert np.mean(other.labels_ == model.labels_) > 0.99
 
 
 @pytest.mark.parametrize("seed", [10, 19, 52])
