@@ -432,40 +432,6 @@ def plan_fit(
     return replace(min(candidates, key=lambda plan: plan.pass_seconds), costs=costs)
 
 
-def threads_of_pass(
-    rows: RowShape,
-    needs: FitNeeds,
-    memory_limit: str | int | None = None,
-    n_jobs: int | None = None,
-) -> int:
-    """Return how many threads of a pass over rows fit a memory limit.
-
-    Parameters
-    ----------
-    rows, needs, memory_limit, n_jobs
-        As of `plan_fit`.
-
-    Returns
-    -------
-    int
-        At least 1.
-
-    Raises
-    ------
-    MemoryLimitError
-        If the limit is too small for one thread; the message names the least that
-        works.
-
-    Examples
-    --------
-    >>> from mmcnb.engine.plan import FitNeeds, RowShape, threads_of_pass
-    >>> rows, needs = RowShape(10**7, 250, chunk_bytes=2**25), FitNeeds(n_landmarks=200)
-    >>> threads_of_pass(rows, needs, memory_limit="600MiB", n_jobs=16)
-    2
-    """
-    return plan_passes(rows, needs, memory_limit, n_jobs).threads
-
-
 def plan_passes(
     rows: RowShape,
     needs: FitNeeds,
@@ -489,6 +455,13 @@ def plan_passes(
     MemoryLimitError
         If the limit is too small for one thread; the message names the least that
         works.
+
+    Examples
+    --------
+    >>> from mmcnb.engine.plan import FitNeeds, RowShape, plan_passes
+    >>> rows, needs = RowShape(10**7, 250, chunk_bytes=2**25), FitNeeds(n_landmarks=200)
+    >>> plan_passes(rows, needs, memory_limit="600MiB", n_jobs=16).threads
+    2
     """
     least = _least_plan(rows, needs, resolve_memory_limit(memory_limit))
     threads = n_threads(n_jobs)

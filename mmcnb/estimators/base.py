@@ -33,7 +33,7 @@ from mmcnb.engine.checkpoint import Checkpoint, CheckpointEngine
 from mmcnb.engine.compile_apart import compile_apart
 from mmcnb.engine.fit_report import Report
 from mmcnb.engine.passes import draw_sample, sample_rows
-from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit, threads_of_pass
+from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit, plan_passes
 from mmcnb.engine.run import Engine, Pass, Traffic
 from mmcnb.engine.sample_weights import read_weights
 from mmcnb.errors import (
@@ -224,9 +224,16 @@ class Estimator(Attributes, BaseEstimator):
         """Open an engine with as many threads as the memory limit allows."""
         rows = RowShape.of(features.root, self.n_jobs)
         needs = FitNeeds(_computed_columns(features))
-        return self._open_engine(
-            threads_of_pass(rows, needs, self.memory_limit, self.n_jobs)
-        )
+        plan = plan_passes(rows, needs, self.memory_limit, self.n_jobs)
+        return self._open_engine(plan.threads)
+
+    def _shape_of(self, X: object, element: str | None) -> RowShape:
+        """Return the shape of the rows that a fit would read; X may be a shape."""
+        self._check_parameters()
+        if isinstance(X, RowShape):
+            return X
+        samples = read_input(copy(self), X, reset=True, least_rows=2, element=element)
+        return RowShape.of(samples, self.n_jobs)
 
     def _check_parameters(self) -> None:
         """Refuse parameters that are invalid for any rows."""
@@ -834,13 +841,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         InputError
             If a parameter is invalid, or the memory limit is too small.
         """
-        self._check_parameters()
-        if not isinstance(X, RowShape):
-            samples = read_input(
-                copy(self), X, reset=True, least_rows=2, element=element
-            )
-            X = RowShape.of(samples, self.n_jobs)
-        return self._plan(X)
+        return self._plan(self._shape_of(X, element))
 
     # -- the fit -----------------------------------------------------------------------
 

@@ -3,7 +3,6 @@
 import os
 import warnings
 from collections.abc import Callable
-from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -403,13 +402,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         InputError
             If a parameter is invalid, or the memory limit is too small.
         """
-        self._check_parameters()
-        if not isinstance(X, RowShape):
-            samples = read_input(
-                copy(self), X, reset=True, least_rows=2, element=element
-            )
-            X = RowShape.of(samples, self.n_jobs)
-        return self._plan(X)
+        return self._plan(self._shape_of(X, element))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -8,7 +8,7 @@ import pandas as pd
 
 from mmcnb._config import LIBRARIES, resolve_memory_limit
 from mmcnb.engine.passes import sample_rows
-from mmcnb.engine.plan import FitNeeds, RowShape, threads_of_pass
+from mmcnb.engine.plan import FitNeeds, RowShape, plan_passes
 from mmcnb.engine.run import TASK_BYTES
 from mmcnb.errors import worded
 from mmcnb.features.rules import Rule
@@ -147,7 +147,7 @@ def plan_explanation(
         edge_bytes=1.2 * rows.edge_bytes,
     )
     needs = FitNeeds(n_landmarks, sample_bytes=means + k * row)
-    threads = threads_of_pass(read, needs, memory_limit, n_jobs)
+    threads = plan_passes(read, needs, memory_limit, n_jobs).threads
     always = LIBRARIES + rows.held_bytes + needs.sample_bytes
     spare = resolve_memory_limit(memory_limit) - always
     return min(20_000, rows.n_samples, k + int(spare / row)), threads

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mmcnb
-from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit, threads_of_pass
+from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit, plan_passes
 from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.hinge.needs import hinge_needs
 from mmcnb.samples import open_samples
@@ -72,9 +72,9 @@ def test_a_pass_has_as_many_threads_as_the_limit_leaves_room_for(
 ):
     rows = RowShape(10**7, 250, chunk_bytes=float(chunk_bytes))
     needs = FitNeeds(n_columns)
-    least = bytes_of(least_that_works(threads_of_pass, rows, needs, 1, n_jobs))
+    least = bytes_of(least_that_works(plan_passes, rows, needs, 1, n_jobs))
     for limit in (least, least + 2**29, least + 2**33, least + 2**37):
-        count = threads_of_pass(rows, needs, limit, n_jobs)
+        count = plan_passes(rows, needs, limit, n_jobs).threads
         peak, next_peak = (
             FitPlan(rows, needs, 1, threads=one).peak for one in (count, count + 1)
         )
