@@ -4,8 +4,8 @@ Numba needs more than 100 MiB to compile, and a process never gives them back. A
 whose memory limit has no room for them compiles here first, in one process after the
 other, and then reads the machine code from the cache.
 
-``python -m mmcnb.engine.compile_apart START`` compiles the routines of
-``kernels/signatures.csv`` from a place in that list on, until its memory has grown, and
+``python -m mmcnb.engine.compile_apart START SPARSE NAME...`` compiles what a fit needs
+whose plan counts the named routines, from a place on, until its memory has grown. It
 prints the place at which the next process goes on.
 """
 
@@ -14,6 +14,7 @@ import logging
 import os
 import subprocess
 import sys
+from collections.abc import Collection, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
@@ -26,9 +27,21 @@ logger = logging.getLogger("mmcnb")
 SIGNATURES = Path(kernels.__file__).with_name("signatures.csv")
 # A process ends after the routine with which it has reached so many bytes.
 GROWN_BYTES = 170 * 2**20
-# A process that has compiled the largest routine, and the one that waits for it before
-# a fit has read a row: about 230 and 270 MiB, measured.
-APART_BYTES = 500 * 2**20
+# The process that waits, before a fit has read a row, and the largest one that compiles
+# beside it: 270 and 237 MiB, and 250 for the search by evolution, measured.
+WAITING_BYTES = 272 * 2**20
+LARGEST_BYTES = 238 * 2**20
+LARGEST_OF_EVOLUTION = 251 * 2**20
+# Modules that only some methods call, with a routine that the plans of these count.
+GRAPH = "nearest_nodes_into"
+EVOLUTION = "evolve_labels"
+OF_SOME_METHODS = {
+    "mmcnb.graph._genie": GRAPH,
+    "mmcnb.graph._layout": GRAPH,
+    "mmcnb.graph._louvain": GRAPH,
+    "mmcnb.kernels.evolution": EVOLUTION,
+    "mmcnb.kernels.neighbours": GRAPH,
+}
 
 
 class ListedRoutine(NamedTuple):
@@ -73,50 +86,86 @@ def compile_module(module: str) -> None:
             _numba.compile_for(names[routine.name], routine.types, names)
 
 
-def compile_from(start: int, is_sparse: bool) -> int:
-    """Compile listed routines in this process until its memory has grown.
+def apart_bytes(routines: Collection[str]) -> int:
+    """Return the bytes of the process that waits and of one that compiles.
+
+    Parameters
+    ----------
+    routines : collection of str
+        The routines that the plan of the fit counts.
+
+    Examples
+    --------
+    >>> from mmcnb.engine.compile_apart import apart_bytes
+    >>> apart_bytes({"size_multipliers"}) // 2**20
+    510
+    """
+    largest = LARGEST_OF_EVOLUTION if EVOLUTION in routines else LARGEST_BYTES
+    return WAITING_BYTES + largest
+
+
+def needed_routines(routines: Collection[str], is_sparse: bool) -> list[ListedRoutine]:
+    """Return the listed routines that a fit may call.
+
+    Parameters
+    ----------
+    routines : collection of str
+        The routines that its plan counts.
+    is_sparse : bool
+        Whether its rows are in CSR form.
+    """
+    needed = []
+    for routine in listed_routines():
+        marker = OF_SOME_METHODS.get(routine.module)
+        is_called = marker is None or marker in routines
+        if is_called and (is_sparse or not routine.takes_csr):
+            needed.append(routine)
+    return needed
+
+
+def compile_from(start: int, needed: Sequence[ListedRoutine]) -> int:
+    """Compile routines in this process until its memory has grown.
 
     Parameters
     ----------
     start : int
-        Place of the first routine in `listed_routines`.
-    is_sparse : bool
-        Whether routines for rows in CSR form are compiled, too.
+        Place of the first of them.
+    needed : sequence of ListedRoutine
+        The routines.
 
     Returns
     -------
     int
-        Place of the next routine; the length of the list at its end.
+        Place of the next routine; their number at the end.
     """
-    routines = listed_routines()
-    for place, routine in enumerate(routines[start:], start):
-        if routine.takes_csr and not is_sparse:
-            continue
+    for place, routine in enumerate(needed[start:], start):
         names = vars(import_module(routine.module))
         _numba.compile_for(names[routine.name], routine.types, names)
         if peak_memory() > GROWN_BYTES:
             return place + 1
-    return len(routines)
+    return len(needed)
 
 
-def compile_apart(is_sparse: bool) -> None:
-    """Compile all listed routines into the cache, in one process after the other.
+def compile_apart(routines: Collection[str], is_sparse: bool) -> None:
+    """Compile routines into the cache, in one process after the other.
 
     Parameters
     ----------
+    routines : collection of str
+        The routines that the plan of the fit counts.
     is_sparse : bool
         Whether the rows are in CSR form.
     """
-    logger.info("compiling in other processes (once); this takes a minute or two")
+    logger.info("compiling in other processes (once); this takes some minutes")
     package = Path(kernels.__file__).parents[2]
     paths = [str(package), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
-    n_listed = len(listed_routines())
+    n_needed = len(needed_routines(routines, is_sparse))
     place = 0
-    while place < n_listed:
+    while place < n_needed:
         command = [sys.executable, "-m", __name__, str(place), str(int(is_sparse))]
         result = subprocess.run(
-            command,
+            [*command, *routines],
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -130,5 +179,12 @@ def compile_apart(is_sparse: bool) -> None:
         place = int(result.stdout)
 
 
+def main(arguments: Sequence[str]) -> None:
+    """Compile from a place on, and print the place of the next process."""
+    start, is_sparse, *routines = arguments
+    needed = needed_routines(routines, is_sparse == "1")
+    print(compile_from(int(start), needed))
+
+
 if __name__ == "__main__":
-    print(compile_from(int(sys.argv[1]), sys.argv[2] == "1"))
+    main(sys.argv[1:])

@@ -15,7 +15,7 @@ from mmcnb.engine.compilation import (
     compile_seconds,
     compiler_bytes,
 )
-from mmcnb.engine.compile_apart import APART_BYTES
+from mmcnb.engine.compile_apart import apart_bytes, compile_apart
 from mmcnb.engine.run import READ_AHEAD, TASK_BYTES, task_rows
 from mmcnb.errors import MemoryLimitError
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, Samples
@@ -224,7 +224,9 @@ class FitPlan:
             sizes["larger"] + sizes["in_flight"] + sizes["row_state"] + sizes["cache"]
         )
         always = sizes["libraries"] + sizes["rows"] + sizes["sample"]
-        before = APART_BYTES + sizes["rows"] if self.compiles_apart else 0
+        before = 0
+        if self.compiles_apart:
+            before = apart_bytes(self.needs.routines) + sizes["rows"]
         return max(before, always + max(sizes["work"], sweeps))
 
     @property
@@ -298,6 +300,11 @@ class FitPlan:
             # The disk is shared by the threads: one write, and a read for each sweep.
             seconds += (1 + sweeps) * (size / SCRATCH_RATE)
         return seconds
+
+    def compile_ahead(self) -> None:
+        """Let other processes compile the routines, if the plan says so."""
+        if self.compiles_apart:
+            compile_apart(self.needs.routines, self.rows.is_sparse)
 
     # -- the plan in words -------------------------------------------------------------
 

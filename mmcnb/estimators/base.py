@@ -30,7 +30,6 @@ from mmcnb.engine.callbacks import (
     with_callbacks,
 )
 from mmcnb.engine.checkpoint import Checkpoint, CheckpointEngine
-from mmcnb.engine.compile_apart import compile_apart
 from mmcnb.engine.fit_report import Report
 from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit, plan_passes
@@ -914,8 +913,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
             weights, unit = read_weights(sample_weight, samples.n_samples)
         random_state = check_random_state(self.random_state)
         plan = self._plan(RowShape.of(samples, self.n_jobs))
-        if plan.compiles_apart:
-            compile_apart(samples.is_sparse)
+        plan.compile_ahead()
         callbacks: AbstractContextManager[fits.Record] = nullcontext(fits.ignore)
         if any(hasattr(self, name) for name in CALLBACK_ATTRIBUTES):
             callbacks = callback_record(self, samples)

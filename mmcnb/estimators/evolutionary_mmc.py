@@ -32,6 +32,7 @@ from mmcnb.samples.matrix import to_dense
 
 # For the plan if the basis is the sample, whose columns are counted apart.
 PLANNED_LANDMARKS = 200
+EVOLUTION_ROUTINES = {"evolve_labels": 5.5}
 MATRICES = 3  # of the size of the kernel matrix, while it is inverted
 ONE_CLUSTER = (
     "the model finds one cluster alone on the sample; "
@@ -165,6 +166,7 @@ class EvolutionaryMMC(KernelFunction, StreamedClusterer):
             landmark_needs(rows, size, sample),
             search_seconds=partition_seconds(sample, 2),
         )
+        needs = replace(needs, routines=needs.routines | EVOLUTION_ROUTINES)
         if self.n_landmarks is not None:
             return needs
         basis_bytes = 24.0 * (sample - size) * rows.n_features

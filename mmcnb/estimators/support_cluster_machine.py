@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from mmcnb._constraints import Choice, Interval
 from mmcnb.columns.gaps import donors_of_sample
 from mmcnb.columns.treatment import Treatment, treat
-from mmcnb.engine.compile_apart import compile_apart
 from mmcnb.engine.fit_report import Report
 from mmcnb.engine.passes import SAMPLE_ROWS, draw_sample, sample_rows
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_passes
@@ -499,8 +498,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
     def _memory(self, samples: Samples) -> Memory:
         """Return the threads and the caches that the memory limit allows."""
         plan = self._plan(RowShape.of(samples, self.n_jobs))
-        if plan.compiles_apart:
-            compile_apart(samples.is_sparse)
+        plan.compile_ahead()
         free_bytes = plan.memory_limit - plan.peak
         return Memory(plan.threads, caches_within(free_bytes, plan.rows))
 

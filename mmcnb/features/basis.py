@@ -18,7 +18,6 @@ from mmcnb._config import generator
 from mmcnb._constraints import Interval
 from mmcnb._docstrings import fill_docstrings
 from mmcnb.engine.checkpoint import Checkpoint, CheckpointEngine, environment
-from mmcnb.engine.compile_apart import compile_apart
 from mmcnb.engine.entries import fingerprint
 from mmcnb.engine.passes import SumPass, Sums, row_sum
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_passes
@@ -241,8 +240,7 @@ def estimate_basis(  # noqa: PLR0913
     rows = RowShape.of(samples, n_jobs)
     needs = _needs(rows, n_basis, tol, z.nbytes)
     plan = plan_passes(rows, needs, memory_limit, n_jobs)
-    if plan.compiles_apart:
-        compile_apart(samples.is_sparse)
+    plan.compile_ahead()
     with (
         open_engine(engine, plan.threads, show_progress=None) as opened,
         record as journal,
