@@ -248,7 +248,13 @@ def test_the_first_screen_prints_what_it_says(page, tmp_path, monkeypatch, capsy
     with_clusters = Path("with-clusters.csv").read_text()
     assert all(with_clusters.startswith(head) for head in tables[-1:])
     assert all(table.startswith(head) for head in tables[:-1])
+    # Of 300 customers a few lie between the kinds that the script draws.
+    kinds = np.random.default_rng(0).choice(3, 300, p=[0.45, 0.35, 0.2])
+    labels = pd.read_csv("with-clusters.csv")["cluster"]
+    assert adjusted_rand_score(kinds, labels) > 0.95
     if page == "README":
+        loaded = mmcnb.load("customers.model")
+        assert (loaded.predict("customers.csv") == labels).all()
         report = Path("page.html").read_text(encoding="utf-8")
         assert "Cluster 2 (26 %): " in report
 

@@ -650,11 +650,11 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         Cluster 0 (50 %): age low (median 21, others 71).
         Cluster 1 (50 %): age high (median 71, others 21).
         >>> mmcnb.CPMMC(random_state=0).fit(X).explain(X).rules["rule"].tolist()
-        ['age <= 30', 'age > 30']
+        ['age <= 50', 'age > 50']
         >>> embedding = [[0.0], [0.1], [0.2], [2.0], [2.1], [2.2]]
         >>> model = mmcnb.CPMMC(random_state=0).fit(embedding)
         >>> model.explain(embedding, meta=X).rules["rule"].tolist()
-        ['age <= 30', 'age > 30']
+        ['age <= 50', 'age > 50']
         """
         return self._explanation(X, labels, element, meta)
 

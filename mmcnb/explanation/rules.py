@@ -445,7 +445,11 @@ class RankedValues:
         if first > last:
             return condition
         least, most = self.values[[first - 1, last]].tolist()
-        short = condition.column.threshold(least, most, bound)
+        near = bound  # a level is named as it is
+        if not condition.column.levels:
+            # The middle of the gap above the bound is farthest from all rows.
+            near = float(self.values[max(place - 1, 0) : place + 1].mean())
+        short = condition.column.threshold(least, most, near)
         if is_low:
             return replace(condition, low=short)
         return replace(condition, high=short)
