@@ -279,7 +279,7 @@ print(json.dumps([apart, model.report_["compile_seconds"], model.labels_.tolist(
 def test_a_fit_whose_routines_are_compiled_in_other_processes_is_the_same(
     tmp_path, stores
 ):
-    limit = "505MiB"  # with compilation in the process it would not be enough
+    limit = "512MiB"  # with compilation in the process it would not be enough
     expected = mmcnb.SparseKernelMMC(memory_limit=limit, random_state=0)
     mmcnb.warmup(expected)
     expected.fit(stores[1])
