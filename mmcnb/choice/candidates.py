@@ -1,4 +1,4 @@
-"""Candidates: partitions of the nodes of a graph, found in different ways."""
+"""Candidate partitions of the nodes of a graph, found by several methods."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -16,7 +16,9 @@ from mmcnb.graph.genie import genie_at, spanning_tree
 from mmcnb.graph.layout import kmeans_in_layout, layout
 from mmcnb.graph.neighbours import NodeGraph
 
-COMMUNITY_NEIGHBOURS = 10, 15, 25  # of the graphs whose communities are candidates
+COMMUNITY_NEIGHBOURS = 10, 15, 25  # per node; each number gives one candidate
+# Genie linkage merges the smallest cluster first while the Gini index of the cluster
+# sizes is above the threshold. Each threshold makes one candidate.
 GINI_THRESHOLDS = 0.1, 0.3, 0.5, 0.7
 MARGIN = "margin"
 KNOWN = "known labels"
@@ -26,14 +28,16 @@ DENSITY = "density"
 
 
 class Proposal(NamedTuple):
-    """What a candidate finds.
+    """What one method proposes.
 
     Attributes
     ----------
     labels : ndarray of shape (p,), int64, or None
-        Cluster of each node; None if the candidate finds no such partition.
+        Cluster of each node; None if the method finds no partition with the requested
+        number of clusters.
     model : Model or None, default=None
-        The model that labels rows by it; None is the vote of the nodes.
+        The model that labels rows; if None, the nearest nodes vote on the label of a
+        row.
     """
 
     labels: np.ndarray | None
@@ -45,22 +49,24 @@ Propose = Callable[[], Proposal]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A partition of the nodes, and how it is judged.
+    """A partition of the nodes, and its score.
 
     Parameters
     ----------
     name : str
-        How it was found.
+        Name of the method that found it.
     labels : ndarray of shape (p,), int64
         Cluster of each node.
     score : Score
-        What the judge gives it.
+        Its score, by `judge`.
     seconds : float, default=0.0
-        Time that it took.
+        How long the method took.
     broken : float or None, default=None
-        Share of the known labels that it breaks.
+        Share of the known labels that the partition breaks (`KnownRows.broken`); None
+        if no labels are known.
     model : Model or None, default=None
-        The model that labels rows by it; None is the vote of the nodes.
+        The model that labels rows; if None, the nearest nodes vote on the label of a
+        row.
     """
 
     name: str
@@ -76,7 +82,7 @@ class Candidate:
         return int(self.labels.max()) + 1
 
     def to_dict(self, sizes: np.ndarray) -> dict[str, Any]:
-        """Return a row of the report; ``sizes`` has the number of rows of each node."""
+        """Return a row for the report; ``sizes`` has the number of rows per node."""
         shares = np.bincount(self.labels, sizes) / sizes.sum()
         return {
             "candidate": self.name,
@@ -88,14 +94,14 @@ class Candidate:
 
 
 class JudgedCandidates(NamedTuple):
-    """The candidates with the requested number of clusters, and why others have none.
+    """The candidates with the requested number of clusters, and why others failed.
 
     Attributes
     ----------
     candidates : list of Candidate
         In the order of their proposals.
     left_out : dict of str to str
-        The names of all others, with the reason.
+        For each method without a candidate, its name and the reason.
     """
 
     candidates: list[Candidate]
@@ -104,7 +110,7 @@ class JudgedCandidates(NamedTuple):
 
 def graph_proposals(graph: NodeGraph, n_clusters: int, seed: int) -> dict[str, Propose]:
     """Return the functions that find the candidates of the graph, by name."""
-    # The first thread that needs the tree makes it.
+    # Several candidates cut the same tree; the first one that needs it builds it.
     tree = cache(lambda: spanning_tree(graph.lengths()))
 
     def communities(n_neighbors: int) -> Proposal:
@@ -135,14 +141,14 @@ def judge_candidates(
     proposals: Mapping[str, Propose],
     each: Callable[..., Iterable[Any]] = map,
 ) -> JudgedCandidates:
-    """Run the proposals side by side, and judge what they find.
+    """Run the proposals, and score the partitions that they return.
 
     Parameters
     ----------
     graph : NodeGraph
         The nodes.
     n_clusters : int
-        How many clusters each candidate must have.
+        Number of clusters that each candidate must have.
     proposals : mapping of str to callable
         Names, and functions that return a `Proposal`.
     each : callable, default=map
@@ -155,7 +161,7 @@ def judge_candidates(
     Raises
     ------
     InputError
-        No proposal has so many clusters.
+        If no method finds ``n_clusters`` clusters.
 
     Examples
     --------
@@ -169,9 +175,9 @@ def judge_candidates(
     >>> len(found.candidates), found.left_out
     (7, {})
     """
-    if len(proposals) == 1:  # a single proposal has all threads for its own passes
+    if len(proposals) == 1:  # a single proposal uses all threads for its own passes
         each = map
-    # The slowest proposals are named last, so they start first.
+    # The slowest proposals are listed last. Starting with them balances the threads.
     latest_first = list(proposals.items())[::-1]
     results = list(each(partial(_judge_proposal, graph, n_clusters), latest_first))
     candidates: list[Candidate] = []
@@ -194,22 +200,22 @@ def judge_candidates(
 def _judge_proposal(
     graph: NodeGraph, n_clusters: int, item: tuple[str, Propose]
 ) -> Candidate | str:
-    """Return a candidate, or why there is none."""
+    """Return the candidate, or the reason why the method failed."""
     name, propose = item
     started = time.perf_counter()
     try:
         labels, model = propose()
     except (InputError, IndexError, ValueError) as error:
-        # A number of clusters beyond the range of one method does not end the fit.
+        # The number of clusters may be out of range for one method, but not for others.
         return str(error) or type(error).__name__
     if labels is None or np.unique(labels).size != n_clusters:
-        return f"it finds no {n_clusters} clusters."
+        return f"it does not find {n_clusters} clusters."
     score = judge(graph, labels)
     return Candidate(name, labels, score, time.perf_counter() - started, model=model)
 
 
 def with_broken(graph: NodeGraph, known: KnownRows, candidate: Candidate) -> Candidate:
-    """Count the known labels that a candidate breaks."""
+    """Return the candidate with the share of the known labels that it breaks."""
     labels = candidate.labels[graph.node_of]
     return replace(candidate, broken=known.broken(labels))
 
@@ -217,10 +223,11 @@ def with_broken(graph: NodeGraph, known: KnownRows, candidate: Candidate) -> Can
 def with_known(
     graph: NodeGraph, known: KnownRows, n_clusters: int, candidates: list[Candidate]
 ) -> list[Candidate]:
-    """Count the known labels that candidates break, and add a candidate from them.
+    """Add to each candidate the labels that it breaks, and add a candidate from them.
 
-    If the labels name all clusters, they spread over the graph to one more candidate;
-    its share of broken labels is that of each half by a partition from the other half.
+    If each cluster has known labels, these are spread over the graph, which gives one
+    more candidate. Its share of broken labels is estimated by twofold cross-validation:
+    one half of the labels is spread, and the broken ones in the other half are counted.
     """
     result = [with_broken(graph, known, candidate) for candidate in candidates]
     labels = spread(graph, known, n_clusters)

@@ -1,4 +1,4 @@
-"""Groups inside clusters: merges that join two groups, clusters split into groups."""
+"""Groups inside clusters: find merges that join two groups, and split clusters."""
 
 import numpy as np
 
@@ -6,11 +6,12 @@ from mmcnb.choice.no_structure import LOG_LINK, link_terms, weighted_sum
 from mmcnb.graph.merge_tree import LEAST_LINK, MergeTree, by_first
 from mmcnb.graph.neighbours import LEAST_DISTANCE, NodeGraph
 
-LEAST_GROUP = 8  # nodes
-LEAST_DIMENSION = 1.35  # below it the formula of links was not fitted
-DENSITY_NEIGHBOUR = 9  # the tenth, whose distance measures how sparse the rows are
-CLEAR = 2.0
-# Of the logarithm of the density, between two sides and within them.
+LEAST_GROUP = 8  # rows of the sample
+LEAST_DIMENSION = 1.35  # the formula for links was not fitted below it
+DENSITY_NEIGHBOUR = 9  # index of the tenth; its distance measures the local density
+CLEAR = 2.0  # evidence, as a logarithm, above which a merge joins two groups
+# Limits of the depth of a valley: the log density within two sides, minus the log
+# density between them.
 SHALLOWEST_VALLEY = -1.0
 DEEPEST_VALLEY = 1.5
 
@@ -18,25 +19,27 @@ DEEPEST_VALLEY = 1.5
 def real_merges(
     graph: NodeGraph, tree: MergeTree, d: float, clear: float = CLEAR
 ) -> np.ndarray:
-    """Find the merges of a tree that join two groups of 8 nodes or more.
+    """Find the merges of a tree that join two groups of 8 rows or more.
 
-    The link of such a merge is far below that of rows without structure, and rows are
-    sparser between its two sides than within them.
+    The link of such a merge is far weaker than in data without structure, and the rows
+    between its two sides are sparser than the rows within them.
 
     Parameters
     ----------
     graph : NodeGraph
         The nodes.
     tree : MergeTree
-        The merge tree of its edges.
+        The merge tree of the graph.
     d : float
-        `dimension` of the nodes.
+        Intrinsic dimension of the nodes, by `dimension`.
     clear : float, default=2.0
-        How far below its expectation the link lies, as a logarithm.
+        Evidence above which a merge joins two groups: the logarithm of the expected
+        link over the observed one, plus half of the depth of the valley.
 
     Returns
     -------
     ndarray of shape (c - 1,), bool
+        True for merges that join two groups.
     """
     d = max(d, LEAST_DIMENSION)
     n_rows = tree.sums(graph.counts)
@@ -50,15 +53,16 @@ def real_merges(
 
 
 def log_radius(graph: NodeGraph) -> np.ndarray:
-    """Return the logarithm of the distance of each node to its tenth neighbour."""
+    """Return the logarithm of the distance from each node to its tenth neighbour."""
     last = min(DENSITY_NEIGHBOUR, graph.distances.shape[1] - 1)
     return np.log(np.maximum(graph.distances[:, last], LEAST_DISTANCE))
 
 
 def _valleys(graph: NodeGraph, tree: MergeTree, d: float) -> np.ndarray:
-    """Return how much sparser rows are between the sides of a merge than within them.
+    """Return the depth of the valley between the two sides of each merge.
 
-    The ratio of the densities is a power of the dimension; the result is its logarithm.
+    It is the logarithm of the density within the sides over the density between them.
+    The density is proportional to the distance to the tenth neighbour to the power -d.
     """
     sparsity = log_radius(graph)
     means = tree.sums(sparsity) / tree.sums(np.ones_like(sparsity))
@@ -82,7 +86,7 @@ def split(groups: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndar
     Parameters
     ----------
     groups : ndarray of shape (p,), int64
-        Group of each node: the tree without its real merges.
+        Group of each node: the merge tree with its real merges undone.
     labels : ndarray of shape (p,), int64
         Cluster of each node.
     counts : ndarray of shape (p,)
@@ -91,8 +95,9 @@ def split(groups: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndar
     Returns
     -------
     ndarray of shape (p,), int64
-        Labels numbered by first nodes. A node of many equal rows is a group, and nodes
-        in small groups stay in the largest group of their cluster.
+        Clusters, numbered in the order of their first nodes. A node that stands for
+        many equal rows is a group of its own. Nodes in small groups stay in the largest
+        group of their cluster.
 
     Examples
     --------
@@ -110,6 +115,8 @@ def split(groups: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndar
     for cluster in range(k):
         inside = np.flatnonzero(labels == cluster)
         sizes = np.bincount(groups[inside], counts[inside])
+        # A group has at least half of the mean size of a cluster, or half of its own
+        # cluster if that is smaller.
         least = max(LEAST_GROUP, min(2 * half_a_cluster, sizes.sum()) / 2)
         is_large = sizes >= least
         is_large[sizes.argmax()] = False

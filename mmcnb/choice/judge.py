@@ -1,4 +1,4 @@
-"""The judge of partitions: information about the graph, and gaps between clusters."""
+"""Score a partition of a graph by its information and by the gap between clusters."""
 
 import math
 from typing import NamedTuple
@@ -7,16 +7,16 @@ import numpy as np
 
 from mmcnb.graph.neighbours import NodeGraph
 
-# Chosen on other shapes, tables and texts; `python -m benchmarks choice` shows the
-# result.
+# Chosen on other shapes, tables and texts than those of the study
+# `python -m benchmarks choice`, which shows the result.
 INFORMATION_WEIGHT = 4.0
 ACROSS_QUANTILE = 0.05
 WITHIN_QUANTILE = 0.75
-FEWEST_ACROSS = 5  # neighbours in other clusters, below which clusters are apart
-# Scores that differ beyond these decimals differ by rounding, which is not the same on
-# every processor.
+FEWEST_ACROSS = 5  # pairs of neighbours; with fewer, the clusters do not touch
+# Differences of scores beyond this decimal place are rounding errors, which differ
+# between processors.
 ROUNDING_DIGITS = 9
-NO_DISTANCE_WITHIN = -9.0  # the gap if no node has a neighbour of its own cluster
+NO_DISTANCE_WITHIN = -9.0  # the gap if no node has a neighbour in its own cluster
 
 
 class Score(NamedTuple):
@@ -25,12 +25,13 @@ class Score(NamedTuple):
     Attributes
     ----------
     J : float
-        ``4 MI / log(k) + gap``.
+        ``4 MI / log(k) + gap``; the larger, the better.
     information : float
         MI / log(k): the mutual information of the labels at the two ends of an edge, at
         most 1.
     gap : float
-        Logarithm of a short distance between clusters over a long one within them.
+        Logarithm of a short distance between neighbours in different clusters (their 5
+        % quantile) over a long one between neighbours in the same cluster (75 %).
     """
 
     J: float
@@ -48,7 +49,8 @@ def judge(graph: NodeGraph, labels: np.ndarray, n_classes: int | None = None) ->
     labels : ndarray of shape (p,), int64
         Cluster of each node, from 0; at least two clusters.
     n_classes : int or None, default=None
-        The information is divided by its logarithm; None is the number of clusters.
+        The mutual information is divided by its logarithm. If None, the number of
+        clusters of the partition.
 
     Returns
     -------
@@ -78,7 +80,7 @@ def judge(graph: NodeGraph, labels: np.ndarray, n_classes: int | None = None) ->
 def cluster_weights(
     graph: NodeGraph, labels: np.ndarray, n_clusters: int
 ) -> np.ndarray:
-    """Return the weight of the edges between each two clusters, of shape (k, k)."""
+    """Return the total weight of the edges between each pair of clusters, (k, k)."""
     weights, loops = graph.edges()
     start = np.repeat(labels, np.diff(weights.indptr))
     end = labels[weights.indices]
@@ -109,7 +111,7 @@ def mutual_information(table: np.ndarray) -> float:
 
 
 def gap_between(graph: NodeGraph, labels: np.ndarray) -> float:
-    """Return the logarithm of a short distance across over a long one within."""
+    """Return the log ratio of short distances across clusters and long ones within."""
     distances, weights, starts, ends = graph.by_distance
     is_across = labels.take(starts) != labels.take(ends)
     across = np.flatnonzero(is_across)
@@ -117,6 +119,7 @@ def gap_between(graph: NodeGraph, labels: np.ndarray) -> float:
     if inside.size == 0:
         return NO_DISTANCE_WITHIN
     if across.size < FEWEST_ACROSS:
+        # Too few for a quantile: the clusters are apart.
         between = 2.0 * distances[inside[-1]]
     else:
         place = quantile_place(weights[across], ACROSS_QUANTILE)
@@ -126,7 +129,7 @@ def gap_between(graph: NodeGraph, labels: np.ndarray) -> float:
 
 
 def quantile_place(weights: np.ndarray, share: float) -> int:
-    """Return the first place at which the sum of the weights reaches a share of all.
+    """Return the first index at which the cumulative weight reaches a share of all.
 
     Examples
     --------
@@ -140,7 +143,7 @@ def quantile_place(weights: np.ndarray, share: float) -> int:
 
 
 def weighted_quantile(values: np.ndarray, weights: np.ndarray, share: float) -> float:
-    """Return the smallest of rising values that reaches a share of the weight.
+    """Return the weighted quantile of values in ascending order.
 
     Examples
     --------

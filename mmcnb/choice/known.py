@@ -1,4 +1,4 @@
-"""Known labels of some rows: how many a partition breaks, and a partition from them."""
+"""Known labels of some rows: count those that a partition breaks, or spread them."""
 
 from dataclasses import dataclass, replace
 
@@ -6,20 +6,20 @@ import numpy as np
 
 from mmcnb.graph.neighbours import NodeGraph
 
-CHANCE = 0.05  # of the labels, from trials with 1 % of them
-MOST_ROUNDS = 200  # in each of which labels reach the next nodes
+CHANCE = 0.05  # share of labels broken by chance, in trials with 1 % of the labels
+MOST_ROUNDS = 200  # in each round, labels spread along one more edge
 
 
 @dataclass(frozen=True)
 class KnownRows:
-    """Labels of some rows.
+    """Known labels of some rows.
 
     Parameters
     ----------
     rows : ndarray of shape (r,), int64
-        Numbers of the rows, rising; among all rows, or among those of a sample.
+        Row numbers in ascending order, in the data or in a sample of it.
     labels : ndarray of shape (r,), int64
-        Label of each of them, from 0.
+        Class of each of these rows, from 0.
 
     Examples
     --------
@@ -34,7 +34,7 @@ class KnownRows:
     labels: np.ndarray
 
     def among(self, rows: np.ndarray) -> "KnownRows":
-        """Return the labels with rows numbered by their places among some rows."""
+        """Return the labels with each row numbered by its place in ``rows``."""
         return replace(self, rows=np.searchsorted(rows, self.rows))
 
     def broken(self, labels: np.ndarray) -> float:
@@ -43,19 +43,21 @@ class KnownRows:
         Parameters
         ----------
         labels : ndarray of shape (m,), int64
-            Clusters of all rows among which these are numbered; in any order.
+            Cluster of every row of the data or of the sample. Clusters may have any
+            order.
 
         Returns
         -------
         float
-            0 if no label is broken. A label is broken if its row lies outside the
-            cluster that is matched with its class.
+            From 0, if no label is broken, to 1. Classes and clusters are matched one to
+            one, and a label is broken if its row lies outside the cluster that is
+            matched with its class.
         """
         return _mismatched(self.labels, labels[self.rows]) / self.rows.size
 
     @property
     def tolerance(self) -> float:
-        """How far two shares differ by chance: one label, and a twentieth of all."""
+        """Difference of two shares that may be due to chance: one label, plus 0.05."""
         return 1 / self.rows.size + CHANCE
 
     @property
@@ -75,7 +77,7 @@ def _mismatched(known: np.ndarray, clusters: np.ndarray) -> int:
 
 
 def spread(graph: NodeGraph, known: KnownRows, n_clusters: int) -> np.ndarray | None:
-    """Spread the known labels to all nodes, by votes of neighbours until none changes.
+    """Spread the known labels to all nodes by neighbour votes until none changes.
 
     Parameters
     ----------
@@ -89,7 +91,7 @@ def spread(graph: NodeGraph, known: KnownRows, n_clusters: int) -> np.ndarray | 
     Returns
     -------
     ndarray of shape (p,), int64, or None
-        Labels; None if a cluster has no known row.
+        Cluster of each node; None if a cluster has no known row.
     """
     nodes, first = np.unique(graph.node_of[known.rows], return_index=True)
     fixed = known.labels[first]
@@ -107,11 +109,14 @@ def spread(graph: NodeGraph, known: KnownRows, n_clusters: int) -> np.ndarray | 
             break
         labels = voted
         shares[:] = labels[:, None] == np.arange(n_clusters)
-    return np.maximum(labels, 0)
+    return np.maximum(labels, 0)  # no label reached the nodes that still have -1
 
 
 def held_out(graph: NodeGraph, known: KnownRows, n_clusters: int) -> float:
-    """Return the share of known labels broken by a partition from the other half."""
+    """Return the share of known labels that a partition from the other half breaks.
+
+    This is a twofold cross-validation, stratified by class.
+    """
     in_half = np.zeros(known.rows.size, bool)
     for label in range(n_clusters):
         in_half[np.flatnonzero(known.labels == label)[::2]] = True

@@ -1,4 +1,4 @@
-"""Clusters matched to those of an earlier partition, so they keep their numbers."""
+"""Match clusters with those of an earlier partition, so that they keep numbers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,20 +8,23 @@ from scipy.optimize import linear_sum_assignment
 
 
 def matched(table: np.ndarray) -> np.ndarray:
-    """Give new clusters the numbers of earlier ones with the largest common weight.
+    """Number new clusters, so that matched clusters keep the numbers of earlier ones.
 
-    Two clusters match if they have at least half of the weight of one of them in
-    common.
+    Clusters are matched one to one, so that the common weight is as large as possible.
+    Two clusters match only if they share at least half of the weight of the lighter
+    one.
 
     Parameters
     ----------
     table : ndarray of shape (a, b)
-        Common weight of a earlier clusters and b new ones.
+        Weight of the rows that each of the a earlier clusters shares with each of the
+        b new ones.
 
     Returns
     -------
     ndarray of shape (b,), int64
-        Numbers, each once; a new cluster without a match has a number from a on.
+        Number of each new cluster, all different. Clusters without a match are numbered
+        from a on.
 
     Examples
     --------
@@ -46,21 +49,23 @@ def matched(table: np.ndarray) -> np.ndarray:
 def changes(
     table: np.ndarray, before: Sequence[float], after: Sequence[float]
 ) -> list[dict[str, Any]]:
-    """Return what became of each number that has rows before or after.
+    """Return what became of each cluster that has rows before or after an update.
 
     Parameters
     ----------
     table : ndarray of shape (c, c)
-        Common weight of earlier clusters and new ones, each by its number.
+        Weight of the rows that each earlier cluster shares with each new one, both in
+        the order of their numbers.
     before, after : sequence of c numbers
-        Rows of the earlier clusters, and of the new ones.
+        Number of rows of each earlier cluster, and of each new one.
 
     Returns
     -------
     list of dict
-        "number"; "change": "kept", "split" if another cluster has most of its rows from
-        it, "merged" if most rows of another one are in it, "new" or "gone"; rows
-        "before" and "after".
+        One for each cluster, with its "number", the number of its rows "before" and
+        "after", and its "change": "new", "gone", "split" if most rows of another
+        cluster come from it, "merged" if it has taken most rows of another cluster, and
+        otherwise "kept".
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""New rows beside the nodes of a model: which of them no earlier cluster explains."""
+"""New groups in an update: new rows that no earlier cluster explains."""
 
 import numpy as np
 from scipy.special import bdtr
@@ -12,17 +12,18 @@ from mmcnb.graph.neighbours import N_NEIGHBORS, NodeGraph, NodeSearch
 from mmcnb.graph.sparse_nodes import SparseSearch
 from mmcnb.samples.matrix import Matrix
 
-# New rows of the same kind have their nearest row among the nodes, which are four times
-# as many. In many columns new rows are nearer to each other than that, because the axes
-# follow the noise of the nodes; the probability that all of some nearest rows are new
-# stays below 1 %.
+# A new row stands out if five other new rows are nearer to it than any node. As there
+# are four times as many nodes, this is rare for rows with the distribution of the
+# nodes. In many columns it is less rare, because the axes fit the noise of the nodes,
+# so that new rows lie nearer to each other; but it stays below 1 %.
 NEAREST_NEW = 5
 NODES_PER_ROW = 4
 MOST_COMPARED = 2000
-# A group is new if it has at most a fourth of the expected earlier nodes, and so few by
-# chance with this probability. Besides, the nodes nearest to its new ones hold at most
-# a tenth of the expected earlier ones: there are nearly none near a new group, and half
-# as many as expected where old clusters have moved a little.
+# A group is new if it has at most a quarter of the earlier nodes that are expected by
+# chance, and if the probability of so few is below CHANCE. Besides, at most a tenth of
+# the expected earlier nodes may be among the neighbours of its new nodes: near a new
+# group there are hardly any, but where an old cluster has moved a little, there are
+# about half as many as expected.
 EARLIER_SHARE = 0.25
 CHANCE = 1e-6
 NEAR_SHARE = 0.1
@@ -32,19 +33,20 @@ JOINING_ROUNDS = 5
 def are_among_new(points: Matrix, nodes: NodeSearch) -> np.ndarray:
     """Return which new rows are nearer to five other new rows than to any node.
 
-    Rows of the same kind as the nodes seldom are.
+    Fewer than 1 % of the rows are if they have the distribution of the nodes.
 
     Parameters
     ----------
     points : ndarray or csr_array of shape (m, c)
-        New rows along the axes of the nodes, in random order; at most 2,000 of the
-        first ones are compared, and a fourth of the number of nodes.
+        New rows along the axes of the nodes, in random order. Only the first s rows are
+        compared: at most 2,000, and at most a quarter of the number of nodes.
     nodes : InvertedFileIndex or SparseSearch
         The nodes.
 
     Returns
     -------
     ndarray of shape (s,), bool
+        One value for each row that was compared.
 
     Examples
     --------
@@ -75,14 +77,15 @@ def new_groups(
 ) -> np.ndarray:
     """Find groups of new nodes that no earlier cluster explains.
 
-    They are groups of a merge tree, or clusters of a new search at any resolution, that
-    have hardly any earlier nodes in and around them; or groups of which at least half
+    Candidates are the groups of the merge tree, and the clusters that a new search
+    finds at any resolution. Such a group is new if it has hardly any earlier nodes in
+    and around it. A group of the merge tree is also new if at least half of its nodes
     are far.
 
     Parameters
     ----------
     found : NumberedStructure
-        The clusters of a new search, and its structure.
+        Result of a new search, over the earlier and the new nodes together.
     is_new : ndarray of shape (p,), bool
         Which nodes are new rows.
     is_far : ndarray of shape (p,), bool
@@ -91,7 +94,8 @@ def new_groups(
     Returns
     -------
     ndarray of shape (p,), int64
-        Group of each node, from 1 on; 0 for all other nodes, and all earlier ones.
+        New group of each node, from 1 on; 0 for all other nodes, and for all earlier
+        ones.
     """
     graph = found.structure.graph
     groups = found.structure.groups
@@ -111,7 +115,7 @@ def new_groups(
 
 
 def renumbered(groups: np.ndarray, taken: np.ndarray) -> np.ndarray:
-    """Number some groups from 1 on; nodes of the others are in no group.
+    """Renumber the groups in ``taken`` from 1 on, and give all others the number 0.
 
     Examples
     --------
@@ -130,7 +134,7 @@ def _number(partition: ScoredPartition) -> int:
 
 
 def _are_new(graph: NodeGraph, labels: np.ndarray, is_new: np.ndarray) -> np.ndarray:
-    """Return which clusters have far fewer earlier nodes than by chance."""
+    """Return which clusters have far fewer earlier nodes than expected by chance."""
     share = np.mean(~is_new)
     sizes = np.bincount(labels)
     n_new = np.bincount(labels, is_new)
@@ -146,7 +150,7 @@ def _are_new(graph: NodeGraph, labels: np.ndarray, is_new: np.ndarray) -> np.nda
 def _with_nearest(
     graph: NodeGraph, groups: np.ndarray, is_new: np.ndarray
 ) -> np.ndarray:
-    """Add new nodes whose edges lead to a group more than to earlier nodes."""
+    """Add new nodes that are linked more to a group than to earlier nodes."""
     if not groups.any():
         return groups
     weights, _ = graph.edges()

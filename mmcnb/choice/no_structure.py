@@ -1,4 +1,4 @@
-"""What partitions of rows without structure look like: fitted formulas.
+"""Fitted formulas for partitions of data without structure.
 
 For data without structure, the conditional entropy of the labels, as a fraction of
 their entropy (the loss L of a partition), follows a closed formula in the number of
@@ -46,8 +46,8 @@ LOG_SPREAD = {
     "H": -0.4411,
     "Hi": 0.3235,
 }
-# The link of a merge of groups of a <= c rows of n, where i = 1/d, r = d^(-1/2),
-# u = log(a/10), v = log(n/a), w = log(c/a) and e = a/n.
+# The link of a merge of two groups, of a <= c rows among n, where i = 1/d, r =
+# d^(-1/2), u = log(a/10), v = log(n/a), w = log(c/a) and e = a/n.
 LOG_LINK = {
     "1": -0.2998,
     "i": -2.0011,
@@ -74,12 +74,14 @@ LOG_LINK = {
     "ei": 10.1903,
     "er": -8.1478,
 }
-LEAST_SPREAD = 0.04
+LEAST_SPREAD = 0.04  # of log L, so that small fitted spreads do not inflate z
 SPREAD_FACTOR = 1.5  # the residuals have heavier tails than a normal distribution
 
 
 def dimension(graph: NodeGraph) -> float:
     """Return the intrinsic dimension of the rows around the nodes, between 1.01 and 60.
+
+    This is the maximum likelihood estimate from distances to the nearest neighbours.
 
     References
     ----------
@@ -183,12 +185,15 @@ def term_matrix(terms: Mapping[str, Values]) -> np.ndarray:
 
 
 def weighted_sum(terms: Mapping[str, Values], coefficients: Mapping[str, float]) -> Any:
-    """Return the sum of the terms, each times the coefficient of its name."""
+    """Return the sum of the terms, each multiplied by the coefficient of its name."""
     return term_matrix(terms) @ np.array([coefficients[name] for name in terms])
 
 
 def significance(n: float, k: Values, loss: Values, entropy: Values, d: float) -> Any:
-    """Return by how many spreads a loss lies below the loss without structure.
+    """Return the evidence z: how far a loss lies below that without structure.
+
+    The logarithm of the loss is compared with its expectation for data without
+    structure, in units of its spread there.
 
     Parameters
     ----------
@@ -198,7 +203,12 @@ def significance(n: float, k: Values, loss: Values, entropy: Values, d: float) -
         Number of clusters of the partition, its loss above 0, and the entropy of the
         volumes of its clusters, in nats.
     d : float
-        `dimension`.
+        Intrinsic dimension of the nodes, by `dimension`.
+
+    Returns
+    -------
+    float or ndarray
+        z; the larger, the less likely is such a loss without clusters.
 
     Examples
     --------

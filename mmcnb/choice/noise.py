@@ -1,4 +1,4 @@
-"""Noise: rows far out in their own cluster, and clusters of scattered rows."""
+"""Noise: outlying rows in each cluster, and clusters of scattered rows."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -13,35 +13,37 @@ from mmcnb.graph.merge_tree import by_first
 from mmcnb.graph.neighbours import N_NEIGHBORS, NodeGraph
 from mmcnb.graph.vote import EVERY_ROW
 
-# Of uniform rows in 26 sets, precision and recall are .58 and .73 at 2.75 deviations,
-# .62 and .72 at 3; one threshold for all rows has .53 and .74.
+# Uniform noise in 26 data sets is found with a precision of 0.62 and a recall of 0.72
+# at 3 deviations, and of 0.58 and 0.73 at 2.75. One threshold for all clusters has 0.53
+# and 0.74.
 DEVIATIONS = 3.0
-# Distances to the tenth neighbour that differ by 1 % are equal, as on a grid.
+# Lower limit of a deviation: on a grid, distances to the tenth neighbour are equal up
+# to about 1 %, and such differences are no evidence of noise.
 LEAST_DEVIATION = 0.01
-MAD_FACTOR = 1.4826  # the standard deviation of normal values over their MAD
-# A cluster of n nodes has a sparse part if the medians of the two parts differ by
-# 1.5 + 12 / sqrt(n) of their summed deviations, and both parts are large. One group,
-# normal, uniform or with heavy tails, reaches this in fewer than 1 of 100 draws.
+MAD_FACTOR = 1.4826  # standard deviation over MAD of a normal distribution
+# A cluster of n nodes has a dense and a sparse part if both are large, and their
+# medians differ by more than 1.5 + 12 / sqrt(n) times the sum of their deviations. Of
+# draws from a single normal, uniform or heavy-tailed group, fewer than 1 in 100 do.
 CLEAR_PARTS = 1.5
 CLEAR_PARTS_OF_FEW = 12.0
-LEAST_DENSE = 0.2
+LEAST_DENSE = 0.2  # share of the rows
 LEAST_SPARSE = 0.15
 FEWEST_NODES = 30
-# Of scattered rows at least 20 % border on other clusters, of groups that stand apart
-# at most 15 %; at the border scattered rows are as dense as elsewhere.
+# In clusters of scattered rows, at least 20 % of the rows border on other clusters; in
+# separate groups at most 15 %. Scattered rows are as dense at the border as elsewhere.
 LEAST_BORDER = 0.18
 BORDER_FALL = 0.5  # deviations
 
 
 class UsualDistance(NamedTuple):
-    """The usual logarithm of the distance to the tenth neighbour.
+    """Median and deviation of log d₁₀, the log distance to the tenth neighbour.
 
     Attributes
     ----------
     middle : float
         Median.
     deviation : float
-        Robust deviation.
+        Robust standard deviation, 1.4826 times the median absolute deviation.
     """
 
     middle: float
@@ -54,9 +56,9 @@ class Scattered(NamedTuple):
     Attributes
     ----------
     cluster : int
-        Its number.
+        Number of the cluster.
     log_ratio : float
-        By how much its usual distance to the tenth neighbour exceeds that of others.
+        Median of log d₁₀ of its rows, minus the median of all other rows.
     border : float
         Share of its rows that have neighbours in other clusters.
     """
@@ -67,27 +69,27 @@ class Scattered(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """Why it is no cluster."""
+        """Why it does not count as a cluster."""
         return (
             f"its rows are {np.exp(self.log_ratio):.1f} times as far from their tenth "
             f"neighbours as other rows, {self.border:.0%} of them border on other "
-            "clusters, and there they are as dense as elsewhere"
+            "clusters, and at the border they are as dense as elsewhere"
         )
 
 
 class Noise(NamedTuple):
-    """What is noise among the nodes.
+    """The noise among the nodes, and the clusters that remain.
 
     Attributes
     ----------
     choice : Choice
-        The clusters that are left. A node of a dropped cluster has the label of the
-        cluster that it is linked to.
+        The clusters that remain. A node of a dropped cluster has the label of the
+        remaining cluster to which it is linked most.
     thresholds : ndarray of shape (p,)
-        The log d₁₀ above which rows nearest to each node are noise; `EVERY_ROW` in
-        dropped clusters.
+        Value of log d₁₀ above which a row nearest to this node is noise. In dropped
+        clusters it is `EVERY_ROW`, so that all rows are noise.
     dropped : list of dict
-        For each dropped cluster its "share" of the rows, about, and the "reason".
+        For each dropped cluster, its approximate "share" of the rows and the "reason".
     """
 
     choice: Choice
@@ -102,10 +104,10 @@ def find_noise(
     logs: np.ndarray,
     noise: float | str,
 ) -> Noise:
-    """Drop clusters of scattered rows, and find the rows far out in each other one.
+    """Drop clusters of scattered rows, and find outlying rows in the other clusters.
 
-    Known labels keep all clusters, and so does a support vector machine that was asked
-    for.
+    No cluster is dropped if some labels are known, or if a support vector machine was
+    requested by ``kernel``.
 
     Parameters
     ----------
@@ -114,11 +116,12 @@ def find_noise(
     choice : Choice
         Their clusters.
     request : Request
-        What was asked of the clusters.
+        What the user requested.
     logs : ndarray of shape (p,)
-        Logarithm of the distance to the tenth neighbour of each node.
+        log d₁₀ of each node, the logarithm of the distance to its tenth neighbour.
     noise : "auto" or float
-        With a number, about this share of the rows is noise.
+        If "auto", rows are noise by their distance in robust deviations, see
+        `noise_thresholds`. If a number, about this share of the rows is noise.
 
     Returns
     -------
@@ -153,23 +156,24 @@ def noise_thresholds(
 ) -> np.ndarray:
     """Return the log d₁₀ above which rows nearest to each node are noise.
 
-    A row is compared with its own cluster: with the median and the robust deviation of
-    its rows, or of those in its denser part, if it has a denser and a sparse part. The
-    densest row of a cluster is never noise.
+    A row is compared with the median and the robust deviation of its own cluster. If
+    the cluster has a dense and a sparse part, these are the figures of the dense part.
+    The densest row of a cluster is never noise.
 
     Parameters
     ----------
     logs : ndarray of shape (p,)
-        Logarithm of the distance to the tenth neighbour of each node.
+        log d₁₀ of each node, the logarithm of the distance to its tenth neighbour.
     labels : ndarray of shape (p,), int64
         Cluster of each node.
     counts : ndarray of shape (p,)
         Number of rows of each node.
     noise : "auto" or float
-        "auto" is 3 deviations above the median. With a number the threshold is the same
-        in deviations for all clusters, and about this share of the rows is noise.
+        If "auto", the threshold lies 3 deviations above the median. If a number, all
+        clusters have the same threshold in deviations, and about this share of the rows
+        is noise.
     is_scattered : ndarray of shape (p,), bool, or None, default=None
-        Nodes around which all rows are noise.
+        True for nodes of dropped clusters, around which all rows are noise.
 
     Returns
     -------
@@ -221,10 +225,10 @@ class _Part(NamedTuple):
 
 
 def _denser_part(logs: np.ndarray, counts: np.ndarray) -> _Part:
-    """Return the denser part of a cluster, or all of it if it is not two parts.
+    """Return the dense part of a cluster, or all of it if it does not have two parts.
 
-    Many scattered rows in a cluster would move its median. The parts are those between
-    which the variance is largest (Otsu).
+    Many scattered rows in a cluster would shift its median. The cluster is divided
+    where the variance between the parts is largest (Otsu's method).
     """
     whole = _Part(logs, counts)
     if logs.size < FEWEST_NODES:
@@ -250,9 +254,9 @@ def _denser_part(logs: np.ndarray, counts: np.ndarray) -> _Part:
 
 
 def _cut_of_share(values: np.ndarray, counts: np.ndarray, share: float) -> float:
-    """Return a number that about a share of the rows exceeds, and never more of them.
+    """Return a cut that about this share of the rows exceeds, and never more of them.
 
-    It lies between two values, so that rounding does not decide.
+    The cut lies between two values, so that rounding errors move no row across it.
     """
     order = np.argsort(-values, kind="stable")
     n_above = int((np.cumsum(counts[order]) <= share * counts.sum()).sum())
@@ -271,20 +275,21 @@ def scattered_clusters(
 ) -> list[Scattered]:
     """Find clusters that are no denser than the space around them.
 
-    Such a cluster is far sparser than others, and its density does not fall towards
-    them: many of its rows have neighbours in other clusters, and these rows are as
-    dense as the rest. A group, however wide, stands apart or is sparser at its border.
+    Such a cluster is far sparser than the other clusters, many of its rows have
+    neighbours in them, and these rows are as dense as the rest. A real group, even a
+    wide one, stands apart or becomes sparser at its border.
 
     Parameters
     ----------
     graph : NodeGraph
         The nodes.
     logs : ndarray of shape (p,)
-        Logarithm of the distance to the tenth neighbour of each node.
+        log d₁₀ of each node, the logarithm of the distance to its tenth neighbour.
     labels : ndarray of shape (p,), int64
         Cluster of each node.
     small : ndarray of shape (p,), int64
-        Not 0 for nodes of small clusters that were found as dense groups, and are none.
+        Small cluster of each node, or 0. Small clusters were found because they are
+        dense, so they are never scattered.
 
     Returns
     -------
@@ -326,7 +331,10 @@ class _Dropped(NamedTuple):
 def _dropped_clusters(
     nodes: Nodes, labels: np.ndarray, logs: np.ndarray, noise: float | str
 ) -> list[_Dropped]:
-    """Return the clusters of scattered rows; all of them, or as many as are noise."""
+    """Return the clusters to drop.
+
+    If ``noise`` is a share of the rows, the dropped clusters do not exceed it.
+    """
     shares = np.bincount(labels, nodes.rows_of_node) / nodes.rows_of_node.sum()
     left = 1.0 if isinstance(noise, str) else noise
     dropped = []
@@ -341,7 +349,7 @@ def _dropped_clusters(
 def _without(
     nodes: Nodes, choice: Choice, is_scattered: np.ndarray, dropped: list[_Dropped]
 ) -> Choice:
-    """Return a choice without its scattered nodes, and say what was dropped."""
+    """Return a choice without the dropped clusters, whose reasons mention them."""
     graph = nodes.graph
     labels = by_first(_joined(graph, choice.best.labels, is_scattered))
     score = judge(graph, labels)
@@ -352,7 +360,9 @@ def _without(
         doubt = f"{len(dropped)} clusters of scattered rows ({share:.1%}) were dropped"
     number = replace(choice.number, n_clusters=best.n_clusters)
     if number.reason:
-        reason = f"{best.n_clusters} clusters, because {doubt}; before, {number.reason}"
+        reason = (
+            f"{best.n_clusters} clusters, because {doubt}; before that, {number.reason}"
+        )
         number = replace(number, reason=reason)
     trust = choice.trust.with_doubt(doubt)
     if best.n_clusters == 1:
@@ -363,10 +373,13 @@ def _without(
 def _joined(
     graph: NodeGraph, labels: np.ndarray, is_scattered: np.ndarray
 ) -> np.ndarray:
-    """Give scattered nodes the cluster to which they are linked most, step by step."""
+    """Give each scattered node the cluster to which it is linked most.
+
+    Labels spread from the other clusters along one edge per step.
+    """
     labels = np.where(is_scattered, -1, labels)
     weights, _ = graph.edges()
-    # The graph has one component, so that each step reaches further nodes.
+    # The graph is connected, so each step reaches more nodes.
     while (labels < 0).any():
         missing = np.flatnonzero(labels < 0)
         links = weights[missing].tocoo()

@@ -1,4 +1,4 @@
-"""The number of clusters: the partition that agrees most with all likely partitions."""
+"""Choose the number of clusters by the partition that agrees best with likely ones."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -28,48 +28,49 @@ from mmcnb.graph.merge_tree import by_first
 from mmcnb.graph.neighbours import NodeGraph
 from mmcnb.samples.matrix import check_clusters, check_places
 
-# Spreads below the loss without structure. In few dimensions fainter clusters count,
-# if the density between them falls clearly, and others do not, if it hardly falls.
+# Evidence z for a partition, in spreads (`no_structure.significance`). A number of
+# clusters above 1 needs more than GATE. In few dimensions FAINT is enough if the
+# density between the clusters falls by CLEAR_FALL, and GATE is not if it hardly falls.
 GATE = 2.5
 FAINT = 1.0
 CLEAR_FALL = 1.0
-SURE = 12.0  # no cloud has so many
-SHARPNESS = 8.0  # weight of the scores in the probabilities of the partitions
-LEAST_PROBABILITY = 1e-6  # of the partitions with which others are compared
+SURE = 12.0  # no single cloud reaches it, so none is simulated
+SHARPNESS = 8.0  # factor of the scores in the log probabilities of the partitions
+LEAST_PROBABILITY = 1e-6  # partitions below it are ignored in expected agreements
 MOST_LAYERS = 5
-LEAST_LAYER_GAIN = 0.01  # of the expected agreement with the closest layer
-MARGIN_KERNELS = ("rbf", "linear")  # under which the widest margin alone is a candidate
-# Up to so many clusters the widest margin is a candidate beside those of the graph.
-# With more its J was never the largest, on 41 shapes and data sets.
+LEAST_LAYER_GAIN = 0.01  # in the expected agreement with the closest layer
+MARGIN_KERNELS = ("rbf", "linear")  # with these the widest margin is the only candidate
+# Up to this number of clusters the widest margin is a candidate beside those of the
+# graph. For more clusters its J was never the largest, on 41 shapes and data sets.
 MOST_MARGIN_CLUSTERS = 2
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asks of the clusters.
+    """What the user requests: the number of clusters, their sizes, and known labels.
 
     Parameters
     ----------
     n_clusters : int or None, default=None
-        The requested number of clusters; None chooses it in the range.
+        The requested number of clusters; if None, it is chosen from the range.
     least, most : int and float, default=1 and inf
-        The range of the number of clusters.
+        The range of the number of clusters, both ends included.
     min_cluster_size : float, default=0.0
-        Fewest rows of a cluster; below 1 it is a share of the rows.
+        Least number of rows of a cluster, or, below 1, least share of the rows.
     known : KnownRows or None, default=None
         Known labels of rows of the sample.
     uses_graph : bool, default=True
-        Whether the graph gives candidates.
+        Whether partitions of the graph are candidates.
     most_margin_clusters : float, default=0
-        Up to how many clusters the widest margin is a candidate.
+        Largest number of clusters for which the widest margin is a candidate.
     margin_kernel : {"rbf", "linear"}, default="rbf"
         The kernel function of the widest margin.
     earlier : ndarray of shape (p,), int64, or None, default=None
-        Clusters that the nodes have already, small ones among them. They stay unless
-        others are clearly better; there are no other candidates than the partition that
-        has the number.
+        Clusters that the nodes have from an earlier fit, including small clusters. They
+        are replaced only if the partition with the chosen number of clusters is clearly
+        better; there are no other candidates.
     keeps_earlier : bool, default=False
-        Whether the earlier clusters stay whatever is found.
+        Whether the earlier clusters are kept in any case.
     """
 
     n_clusters: int | None = None
@@ -91,7 +92,7 @@ class Request:
         kernel: str,
         metric: str,
     ) -> Self:
-        """Return the request that parameters of the default estimator state."""
+        """Return the request that follows from parameters of the default estimator."""
         uses_graph = kernel not in MARGIN_KERNELS
         most_margin_clusters: float = 0
         if not uses_graph:
@@ -114,17 +115,17 @@ class Request:
 
     @property
     def likely_clusters(self) -> int:
-        """The number of clusters or the end of its range; 2 if it is open."""
+        """The number of clusters, or the upper end of its range; 2 if that is open."""
         return int(self.most) if self.most < np.inf else 2
 
     @property
     def seeks_small(self) -> bool:
-        """Whether small clusters are sought: nothing is asked, and the nodes vote."""
+        """Whether to search for small clusters: nothing is set, and the nodes vote."""
         is_open = (self.least, self.most) == (1, np.inf)
         return is_open and self.min_cluster_size == 0 and self.uses_graph
 
     def least_weight(self, n_samples: float, graph: NodeGraph) -> float:
-        """Return the least weight of a cluster, in the weight of the nodes."""
+        """Return ``min_cluster_size`` as a weight of nodes of the graph."""
         share = self.min_cluster_size
         if share >= 1:
             share /= n_samples
@@ -133,20 +134,20 @@ class Request:
 
 @dataclass(frozen=True)
 class ChosenNumber:
-    """A number of clusters, and why it was taken.
+    """A number of clusters, and why it was chosen.
 
     Parameters
     ----------
     n_clusters : int
-        The number; 1 without structure.
+        The number; 1 if the data have no structure.
     labels : ndarray of shape (p,), int64
-        The partition that has it.
+        The partition with this number of clusters.
     reason : str, default=""
-        One sentence.
+        One sentence for the report.
     next_best : int or None, default=None
-        The number that comes next.
+        The second best number.
     agreement : float, default=1.0
-        Expected agreement of the partition with the right one.
+        Expected agreement of the partition with the true one, from 0 to 1.
     by_density : bool, default=False
         Whether the density along boundaries split or joined clusters; then the
         partition is one of the candidates.
@@ -160,7 +161,7 @@ class ChosenNumber:
     by_density: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entry of a report."""
+        """Return the entry for the report."""
         return {
             "n_clusters": self.n_clusters,
             "reason": self.reason,
@@ -176,7 +177,7 @@ def requested_number(structure: Structure, n_clusters: int) -> ChosenNumber:
 
 @dataclass(frozen=True)
 class NumberedStructure:
-    """The number of clusters of a graph, and the structure in which it was found."""
+    """The number of clusters of a graph, and the structure from which it was chosen."""
 
     number: ChosenNumber
     structure: Structure
@@ -196,13 +197,13 @@ def choose_number(
     graph : NodeGraph
         The nodes.
     request : Request
-        The number or its range, least sizes and known rows.
+        The number of clusters or its range, least sizes and known labels.
     n_samples : float
-        Number of rows for which the nodes stand.
+        Number of rows that the nodes represent.
     each : callable, default=map
         Maps a function over items, perhaps in threads.
     seed : int, default=0
-        Seed of the surrogate without clusters.
+        Seed of the simulated data without clusters.
 
     Returns
     -------
@@ -211,7 +212,7 @@ def choose_number(
     Raises
     ------
     InputError
-        The nodes are fewer than the clusters.
+        If there are fewer nodes than clusters.
     """
     least = request.least
     check_clusters(least, graph.node_of, n_samples, "n_nodes")
@@ -225,7 +226,7 @@ def choose_number(
     number = best_number(structure, least, max(least, request.most))
     if least < 2 <= number.n_clusters:
         number = _unless_one_cloud(structure, number, seed, each)
-    if number.n_clusters < least:  # a tree of smaller pieces has so many
+    if number.n_clusters < least:  # needs a tree with more pieces
         structure = find_structure(graph, least, each)
         number = replace(requested_number(structure, least), reason=number.reason)
     number = _of_least_size(graph, number, request, n_samples)
@@ -235,7 +236,7 @@ def choose_number(
 def _of_least_size(
     graph: NodeGraph, number: ChosenNumber, request: Request, n_samples: float
 ) -> ChosenNumber:
-    """Merge clusters below ``min_cluster_size`` into others, and say so."""
+    """Merge clusters below ``min_cluster_size`` into others, and give the reason."""
     least = request.least_weight(n_samples, graph)
     labels = without_small(graph, number.labels, least)
     n_found = number.n_clusters
@@ -252,8 +253,8 @@ def _of_least_size(
     elif sizes.max() < least / graph.sizes.sum() * n_samples:
         reason = (
             f"one cluster: {asked} is larger than each of the {n_found} clusters that "
-            f"were found, of which the largest has about {sizes.max():,.0f} rows, so "
-            "they were joined; give a smaller one."
+            f"were found (the largest has about {sizes.max():,.0f} rows), so they were "
+            "joined; give a smaller one."
         )
     else:
         reason = (
@@ -266,18 +267,19 @@ def _of_least_size(
 def best_number(
     structure: Structure, least: int = 1, most: float = np.inf
 ) -> ChosenNumber:
-    """Choose the partition with the largest expected agreement.
+    """Choose the partition with the largest expected agreement with the true one.
 
-    Each partition is as likely as its score and its persistence say. Clusters that
-    consist of two or more groups are split afterwards. In few dimensions the density
-    along boundaries splits and joins clusters once more.
+    The probability that a partition is the true one follows from its score and its
+    persistence. Clusters that consist of two or more groups are split afterwards. In
+    few dimensions, the density along boundaries splits and joins clusters once more.
 
     Parameters
     ----------
     structure : Structure
         The partitions.
     least, most : int and float, default=1 and inf
-        Range of the number; from 2 on there are clusters whatever the evidence.
+        Range of the number. If ``least`` is 2 or more, one cluster is never returned,
+        however weak the evidence.
 
     Returns
     -------
@@ -295,7 +297,7 @@ def best_number(
     ]
     if not eligible:
         k = int(min(max(least, 2), structure.tree.n_pieces, most))
-        reason = "no resolution has a number in the range."
+        reason = "no partition has a number of clusters in the range."
         return replace(requested_number(structure, k), reason=reason)
     number = _likeliest(structure, eligible, most)
     if not is_low:
@@ -321,9 +323,9 @@ def _unless_one_piece(
     if fall > needed:
         return number
     reason = (
-        f"one cluster: {number.n_clusters} pieces of it were found, but the density "
-        f"hardly falls between them (by {max(fall, 0):.2f} as a logarithm, of "
-        f"{needed:.2f} needed)."
+        f"one cluster: {number.n_clusters} pieces were found, but the density hardly "
+        f"falls between them (its logarithm by {max(fall, 0):.2f}; more than "
+        f"{needed:.2f} is needed)."
     )
     return _one_cluster(structure, reason)
 
@@ -339,22 +341,23 @@ def _unless_one_cloud(
     if excess is None or excess.is_clear:
         return number
     reason = (
-        "one cluster: one cloud with the same correlations has partitions that are as "
-        f"clear (evidence {excess.surrogate_z:.1f}, here {excess.z:.1f})."
+        "one cluster: simulated rows in one cloud with the same correlations have "
+        f"partitions that are as clear (evidence {excess.surrogate_z:.1f}; your rows "
+        f"have {excess.z:.1f})."
     )
     return _one_cluster(structure, reason)
 
 
 def is_low_dimensional(structure: Structure) -> bool:
-    """Return whether the density along boundaries is evidence."""
+    """Return whether the density along boundaries can be trusted."""
     is_low = structure.d < LOW_DIMENSION
     return is_low and structure.graph.n_nodes >= FEWEST_NODES
 
 
 def _no_evidence(strongest: float) -> str:
     return (
-        f"one cluster: no partition differs from rows without structure by {GATE} "
-        f"(at most {strongest:.1f})."
+        "one cluster: no partition stands out from those of rows without structure "
+        f"(evidence at most {strongest:.1f}; more than {GATE} is needed)."
     )
 
 
@@ -363,10 +366,10 @@ def _one_cluster(structure: Structure, reason: str) -> ChosenNumber:
 
 
 def _likeliest(structure: Structure, places: list[int], most: float) -> ChosenNumber:
-    """Choose the partition that agrees most with the likely ones, split at gaps."""
+    """Choose the partition that agrees most with likely ones, and split it at gaps."""
     expected = _expected_agreements(structure, places)
     eligible = [structure.partitions[place] for place in places]
-    # Of partitions that are equally good up to rounding, the first is taken.
+    # Break ties up to rounding by taking the first partition.
     ranks = np.round(expected, ROUNDING_DIGITS)
     best = int(np.argmax(ranks))
     whole = eligible[best]
@@ -380,15 +383,15 @@ def _likeliest(structure: Structure, places: list[int], most: float) -> ChosenNu
     others = np.flatnonzero(is_other)
     following = int(others[ranks[others].argmax()]) if others.size else None
     reason = (
-        f"{k} clusters: their expected agreement with the right partition is "
+        f"{k} clusters: their expected agreement with the true partition is "
         f"{expected[best]:.2f}"
     )
     if k > whole.n_clusters:
-        reason += f", after {whole.n_clusters} were split at gaps inside"
+        reason += f", after {whole.n_clusters} were split at gaps inside them"
     next_best = None
     if following is not None:
         next_best = eligible[following].n_clusters
-        reason += f"; next are {next_best} with {expected[following]:.2f}"
+        reason += f"; the next best is {next_best}, with {expected[following]:.2f}"
     return ChosenNumber(k, labels, f"{reason}.", next_best, float(expected[best]))
 
 
@@ -409,13 +412,13 @@ def _by_density(
     changes = []
     if n_pieces > number.n_clusters:
         changes.append(
-            f"{number.n_clusters} were split to {n_pieces}, because the density falls "
-            "and rises again inside"
+            f"{number.n_clusters} were split into {n_pieces}, because the density "
+            "falls and rises again inside them"
         )
     if k < n_pieces:
         changes.append(
-            f"{n_pieces} pieces were joined to {k}, because the density does not fall "
-            "between them"
+            f"{n_pieces} pieces were joined into {k}, because the density does not "
+            "fall between them"
         )
     next_best = number.next_best
     if number.n_clusters != k:
@@ -430,7 +433,11 @@ def _by_density(
 
 
 def _expected_agreements(structure: Structure, places: list[int]) -> list[float]:
-    """Return the expected agreement of each partition with the likely ones."""
+    """Return the expected agreement of each partition with the true one.
+
+    This is the mean of its agreements with all partitions that are likely enough,
+    weighted by their probabilities.
+    """
     probabilities = structure.probabilities(SHARPNESS)
     likely = np.flatnonzero(probabilities > LEAST_PROBABILITY).tolist()
     return [
@@ -443,7 +450,7 @@ def _expected_agreements(structure: Structure, places: list[int]) -> list[float]
 
 
 def without_small(graph: NodeGraph, labels: np.ndarray, least: float) -> np.ndarray:
-    """Merge clusters of less than a weight into those they are linked to most."""
+    """Merge clusters of less than a weight into those to which they are linked most."""
     weights = np.bincount(labels, graph.sizes)
     while weights.min() < least and weights.size > 1:
         smallest = int(weights.argmin())
@@ -462,22 +469,26 @@ def without_small(graph: NodeGraph, labels: np.ndarray, least: float) -> np.ndar
 def layers(
     structure: Structure, labels: np.ndarray, least_gain: float = LEAST_LAYER_GAIN
 ) -> list[ScoredPartition]:
-    """Add to a partition the cuts of the tree that raise the expected agreement most.
+    """Choose layers: a partition, and the cuts of the tree that complement it best.
+
+    Cuts are added one by one. Each of them raises the expected agreement of the true
+    partition with the closest layer as much as possible.
 
     Parameters
     ----------
     structure : Structure
         The partitions.
     labels : ndarray of shape (p,), int64
-        The partition that was taken.
+        The partition that was chosen.
     least_gain : float, default=0.01
-        Least gain of a layer in the expected agreement with the closest layer.
+        Least gain in the expected agreement with the closest layer for which a cut is
+        added.
 
     Returns
     -------
     list of ScoredPartition
-        At most five. The one taken comes first, and has these labels; the others follow
-        by rising number of clusters.
+        At most five. The first one has the given labels; the others follow in the order
+        of their numbers of clusters.
     """
     taken = structure.scored(labels)
     result = [taken]
@@ -506,9 +517,9 @@ def layers(
 
 
 def _other_cuts(structure: Structure, n_clusters: int) -> dict[int, int]:
-    """Return the places of the partitions that are cuts of the tree, by their numbers.
+    """Return the partitions that are cuts of the tree, as places by number of clusters.
 
-    Without clusters, and with the number of clusters that was taken, there are none.
+    The chosen number of clusters is left out. If it is 1, there are no other cuts.
     """
     cuts: dict[int, int] = {}
     if n_clusters == 1:
@@ -525,7 +536,7 @@ def _other_cuts(structure: Structure, n_clusters: int) -> dict[int, int]:
 def layer_rows(
     structure: Structure, labels: np.ndarray, sizes: np.ndarray
 ) -> list[dict[str, Any]]:
-    """Return the figures of the layers; ``sizes`` has the rows of each node."""
+    """Return the figures of the layers; ``sizes`` has the number of rows per node."""
     rows = []
     for layer in layers(structure, labels):
         smallest = np.bincount(layer.labels, sizes).min()

@@ -1,8 +1,9 @@
-"""Persistence: how far the density falls on the best way from one cluster to another.
+"""Persistence of a boundary: how far the density falls on the best way across it.
 
-Between the slices of a long curve the density does not fall, however many rows there
-are; between two groups it does. Distances are only compared over a few neighbours, so
-this holds for rows of a small dimension; in many dimensions distances concentrate.
+The density does not fall between two slices of a long curve, however many rows there
+are, but it falls between two groups. It is estimated from distances to a few
+neighbours, which concentrate in many dimensions, so these functions are for rows of a
+low intrinsic dimension.
 """
 
 from collections.abc import Iterator
@@ -25,31 +26,31 @@ from mmcnb.graph.communities import communities_by
 from mmcnb.graph.merge_tree import LEAST_LINK, by_first
 from mmcnb.graph.neighbours import NodeGraph
 
-# Below this dimension, and from so many nodes on, the density along boundaries is
-# evidence.
+# Below this dimension, and from this number of nodes on, the density along boundaries
+# can be trusted.
 LOW_DIMENSION = 3.2
 FEWEST_NODES = 500
-STEPS = 3  # over the graph, by which the density is smoothed
-PEAK_QUANTILE = 0.9
-BOUNDARY_QUANTILE = 0.75
-# A boundary of few edges is noisy: this over the square root of their number is added
-# to the persistence up to which clusters are joined or not split.
+STEPS = 3  # of smoothing the density over the graph
+PEAK_QUANTILE = 0.9  # of the densities in a region: the height of its peak
+BOUNDARY_QUANTILE = 0.75  # of the densities at a boundary: the height of the pass
+# A boundary with only e edges is noisy, so EDGE_NOISE / sqrt(e) is added to the
+# persistence below which clusters are joined, or not split.
 EDGE_NOISE = 1.2
 # Chosen on curves, shapes, maps and blobs; `python -m benchmarks number --part
 # families` shows the result.
 SPLIT_PERSISTENCE = 0.7
-SPLIT_EVIDENCE = 0.0  # a link below that of rows without structure
-FINE_RESOLUTION = 3.14  # of the pieces of a cluster
+SPLIT_EVIDENCE = 0.0  # the link is weaker than without structure
+FINE_RESOLUTION = 3.14  # of the communities into which clusters are cut
 LEAST_PIECE = 15  # rows
 JOIN_PERSISTENCE = 0.35
-# Communities end where nodes happen to be sparse, and more nodes have more such places:
-# the persistence of joined clusters rises with the logarithm of their number.
+# Communities end where nodes happen to be sparse, and more nodes have more such places,
+# so the threshold for joining grows with the logarithm of the number of nodes.
 PERSISTENCE_GROWTH = 0.05
 FEW_NODES = 1000
 JOIN_VALLEY = 0.5
-JOIN_EVIDENCE = 3.5  # a link so far below that of rows without structure is a gap
+JOIN_EVIDENCE = 3.5  # from here on there is a gap between clusters: never join them
 LEAST_JOINED = 50  # rows
-LEAST_EDGES = 4  # fewer edges are no boundary, but bridges over a gap
+LEAST_EDGES = 4  # fewer edges are bridges over a gap, not a boundary
 
 
 def log_density(graph: NodeGraph, d: float, steps: int = STEPS) -> np.ndarray:
@@ -60,14 +61,15 @@ def log_density(graph: NodeGraph, d: float, steps: int = STEPS) -> np.ndarray:
     graph : NodeGraph
         The p nodes.
     d : float
-        `dimension` of the nodes.
+        Intrinsic dimension of the nodes, by `dimension`.
     steps : int, default=3
-        In each step a node takes the mean of itself and its neighbours.
+        Number of smoothing steps. Each of them replaces the value of a node by the mean
+        over the node and its neighbours.
 
     Returns
     -------
     ndarray of shape (p,)
-        Up to a constant.
+        Natural logarithm of the density, up to a constant.
 
     Examples
     --------
@@ -95,20 +97,20 @@ def log_density(graph: NodeGraph, d: float, steps: int = STEPS) -> np.ndarray:
 
 @dataclass
 class Region:
-    """Some nodes, and sums over them.
+    """A set of nodes, with sums over them that are updated by merges.
 
     Parameters
     ----------
     nodes : ndarray of int64
         Numbers of the nodes.
     n_rows : float
-        For how many rows they stand.
+        Number of rows of the sample that they represent.
     volume : float
-        Weight of their edges.
+        Sum of the weights of their edges.
     log_radius : float
-        Sum of the logarithms of the distances to the tenth neighbours.
+        Sum of the logarithms of the distances from the nodes to their tenth neighbours.
     peak : float, default=0.0
-        A high quantile of the logarithm of the density.
+        The 90 % quantile of the logarithm of the density.
     """
 
     nodes: np.ndarray
@@ -125,13 +127,17 @@ class Boundary:
     Parameters
     ----------
     densities : ndarray
-        The smaller logarithm of the density at the two ends of each edge.
+        For each edge, the logarithm of the density at its sparser end.
     weight : float
-        Their weight.
+        Sum of the weights of the edges.
     log_radius : float
-        Sum of the means of the logarithms of the distances at both ends.
+        Sum over the edges of the mean, at the two ends, of the logarithm of the
+        distance to the tenth neighbour.
     persistence : float, default=0.0
-        How far the density falls on the best way across.
+        How far the logarithm of the density falls on the best way across: the lower one
+        of the two peaks minus the height of the pass.
+    gap : Gap or None, default=None
+        How far apart the two regions are; None until it is needed.
     """
 
     densities: np.ndarray
@@ -142,25 +148,25 @@ class Boundary:
 
     @property
     def noise(self) -> float:
-        """What the noise of so few edges adds to the persistence."""
+        """What noise adds to the persistence, given the number of edges."""
         return EDGE_NOISE / self.densities.size**0.5
 
     @property
     def excess(self) -> float:
-        """The persistence without what noise adds, rounded to compare it."""
+        """The persistence minus its noise, rounded for reproducible comparisons."""
         return round(self.persistence - self.noise, ROUNDING_DIGITS)
 
 
 class Gap(NamedTuple):
-    """How far two regions are apart.
+    """How far apart two regions are.
 
     Attributes
     ----------
     evidence : float
-        How far their link lies below that of rows without structure, as a logarithm,
-        and half of the valley.
+        Logarithm of the link expected without structure over the observed link, plus
+        half of the valley.
     valley : float
-        How much sparser rows are on the boundary than inside, as a logarithm.
+        Logarithm of the density inside the regions over the density on the boundary.
     """
 
     evidence: float
@@ -178,7 +184,7 @@ class Regions:
     graph : NodeGraph
         The nodes.
     d : float
-        `dimension` of the nodes.
+        Intrinsic dimension of the nodes, by `dimension`.
     labels : ndarray of shape (p,), int64
         Region of each node, from 0.
     """
@@ -225,18 +231,18 @@ class Regions:
 
     @property
     def labels(self) -> np.ndarray:
-        """Region of each node, numbered by first nodes."""
+        """Region of each node, numbered in the order of their first nodes."""
         labels = np.empty(self.n_nodes, np.int64)
         for number, region in self.regions.items():
             labels[region.nodes] = number
         return by_first(labels)
 
     def smaller(self, pair: Pair) -> float:
-        """Return the rows of the smaller one of two regions."""
+        """Return the number of rows of the smaller one of two regions."""
         return min(self.regions[number].n_rows for number in pair)
 
     def gap(self, pair: Pair) -> Gap:
-        """Return how far two neighbouring regions are apart."""
+        """Return how far apart two neighbouring regions are."""
         boundary = self.boundaries[pair]
         if boundary.gap is None:
             boundary.gap = self._gap(pair, boundary)
@@ -272,7 +278,7 @@ class Regions:
         known.log_radius += boundary.log_radius
 
     def _measure(self, pair: Pair) -> None:
-        """Measure the persistence of a boundary that has changed."""
+        """Measure the persistence of a boundary, and forget its outdated gap."""
         boundary = self.boundaries[pair]
         peak = min(self.regions[number].peak for number in pair)
         pass_height = np.quantile(boundary.densities, BOUNDARY_QUANTILE)
@@ -293,7 +299,7 @@ class Regions:
 
 
 def _members(labels: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the places of each label, from 0 on."""
+    """Yield the indices of the elements with label 0, 1, 2 and so on."""
     order = np.argsort(labels, kind="stable")
     ends = np.cumsum(np.bincount(labels))
     for start, end in pairwise(np.append(0, ends)):
@@ -312,23 +318,23 @@ def _in_order(a: int, b: int) -> Pair:
 def split_at_valleys(graph: NodeGraph, d: float, labels: np.ndarray) -> np.ndarray:
     """Split clusters in which the density falls and rises again.
 
-    Each cluster is cut into fine communities. Neighbouring pieces of it are merged, the
-    least persistent boundary first, until the density falls on each boundary left, and
-    the link across is weaker than that of rows without structure.
+    Each cluster is cut into fine communities. Neighbouring communities of a cluster are
+    merged, the least persistent boundary first, until the density falls on each
+    remaining boundary and the link across it is weaker than without structure.
 
     Parameters
     ----------
     graph : NodeGraph
         The p nodes.
     d : float
-        `dimension` of the nodes.
+        Intrinsic dimension of the nodes, by `dimension`.
     labels : ndarray of shape (p,), int64
         Cluster of each node, from 0.
 
     Returns
     -------
     ndarray of shape (p,), int64
-        Clusters numbered by first nodes.
+        Clusters, numbered in the order of their first nodes.
 
     Examples
     --------
@@ -367,12 +373,12 @@ def split_at_valleys(graph: NodeGraph, d: float, labels: np.ndarray) -> np.ndarr
 
 
 def _shallowest(regions: Regions, pairs: list[Pair]) -> Pair:
-    """Return the pair with the least persistent boundary; of equal ones the first."""
+    """Return the pair with the least persistent boundary; ties go to the first pair."""
     return min(pairs, key=lambda pair: (regions.boundaries[pair].excess, pair))
 
 
 def _without_crumbs(regions: Regions, cluster: dict[int, int]) -> np.ndarray:
-    """Let regions of few rows join the largest region of their cluster."""
+    """Return labels in which tiny regions join the largest region of their cluster."""
     labels = np.empty(regions.n_nodes, np.int64)
     largest: dict[int, int] = {}
     for number, region in regions.regions.items():
@@ -386,7 +392,7 @@ def _without_crumbs(regions: Regions, cluster: dict[int, int]) -> np.ndarray:
 
 
 def joined_persistence(n_nodes: int) -> float:
-    """Return the persistence up to which clusters are joined, beside the noise.
+    """Return the persistence, without noise, below which clusters are joined.
 
     Examples
     --------
@@ -408,16 +414,16 @@ def joined_without_valley(
     graph : NodeGraph
         The p nodes.
     d : float
-        `dimension` of the nodes.
+        Intrinsic dimension of the nodes, by `dimension`.
     labels : ndarray of shape (p,), int64
         Cluster of each node, from 0.
     least : int, default=2
-        Number of clusters that remain.
+        Clusters are not joined below this number.
 
     Returns
     -------
     ndarray of shape (p,), int64
-        Clusters numbered by first nodes.
+        Clusters, numbered in the order of their first nodes.
 
     Examples
     --------
@@ -453,17 +459,17 @@ def joined_without_valley(
 
 
 def least_of_any_cut(graph: NodeGraph, d: float, labels: np.ndarray) -> float:
-    """Return up to which persistence clusters must be joined before one is left.
+    """Return the persistence at which clusters are joined until one is left.
 
-    Noise does not count in it. Clusters that a gap separates are never joined: it is
-    infinite.
+    This is the threshold that would be needed, without the noise of boundaries. It is
+    infinite if a gap separates clusters, because these are never joined.
 
     Parameters
     ----------
     graph : NodeGraph
         The p nodes.
     d : float
-        `dimension` of the nodes.
+        Intrinsic dimension of the nodes, by `dimension`.
     labels : ndarray of shape (p,), int64
         Cluster of each node, from 0.
 

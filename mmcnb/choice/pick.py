@@ -1,4 +1,4 @@
-"""The pick among candidates, and the repair of the one that is picked."""
+"""Pick the best of several candidate partitions, and repair it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -19,20 +19,22 @@ from mmcnb.choice.judge import (
 from mmcnb.graph.communities import communities_at
 from mmcnb.graph.neighbours import NodeGraph
 
-# Chosen on other data sets; `python -m benchmarks choice` shows the result.
-LEAST_GAIN = 0.1  # of J, for a repair
+# Chosen on other data sets than those of `python -m benchmarks choice`, which shows the
+# result.
+LEAST_GAIN = 0.1  # in J, for a repaired partition to replace the original
 LAYOUT_LEAD = 0.1
-NARROWER_GAP = 0.03  # by which a layout has no lead: `python -m benchmarks number`
-# Times the square of the logarithm of the number of clusters: of many clusters J trades
-# small ones, which the density tells apart, for halves of large ones.
+# A layout whose gap is narrower by this has no lead: `python -m benchmarks number`.
+NARROWER_GAP = 0.03
+# Factor of log(k)². Among many clusters, J prefers to halve large clusters rather than
+# to separate small ones, which the density tells apart.
 DENSITY_LEAD = 0.07
-# These do not search for the largest information.
+# These candidates are not found by maximising the information.
 WITHOUT_SEARCH = (MARGIN, LAYOUT, DENSITY)
 MOST_REPAIRED = 30  # clusters
-REPAIRED = ", repaired"  # ends the name of a repaired candidate
-FEWEST_MERGES = 8
+REPAIRED = ", repaired"  # suffix of the name of a repaired candidate
+FEWEST_MERGES = 8  # pairs of clusters to try in a round, if there are as many
 MOST_ROUNDS = 6
-JUDGED = 10  # partitions of a round, by their mutual information
+JUDGED = 10  # partitions of a round with the largest mutual information
 
 
 def pick(
@@ -44,22 +46,22 @@ def pick(
 ) -> Candidate:
     """Pick the candidate with the largest J, and repair it.
 
-    The widest margin and the layout have a lead in J, which `score_with_lead` adds,
-    beside the largest J of the others; so has the partition that the density gives.
+    Some candidates get a lead in J, see `score_with_lead`: the widest margin, the
+    layout, and the partition by density.
 
     Parameters
     ----------
     graph : NodeGraph
         The nodes.
     candidates : sequence of Candidate
-        At least one; of candidates with equal J the first is picked.
+        At least one. If several have the same J, the first one is picked.
     seed : int
-        Seed of the repair.
+        Seed of the communities into which the repair halves clusters.
     tolerance : float, default=0.0
-        Candidates that break more of the known labels than the best one, by more than
-        this, are not picked.
+        A candidate is eligible if the share of the known labels that it breaks exceeds
+        the smallest share of all candidates by at most this value.
     repairs : bool, default=True
-        Whether to repair it.
+        Whether to repair the picked candidate.
 
     Returns
     -------
@@ -78,7 +80,7 @@ def pick(
     rival = max(rivals, key=_rounded_J, default=None)
     best = max(eligible, key=partial(score_with_lead, rival=rival))
     has_labels_alone = best.model is None and best.broken is None
-    # A repair raises J, which does not see where the density falls.
+    # A repair raises J, which does not take into account where the density falls.
     is_repairable = has_labels_alone and best.name != DENSITY
     if not (repairs and is_repairable and 2 < best.n_clusters <= MOST_REPAIRED):
         return best
@@ -92,8 +94,8 @@ def pick(
 def margin_lead(n_nodes: int) -> float:
     """Return the lead of the widest margin in J.
 
-    The other candidates search for the largest information, so by chance their J is too
-    high, and more so among few nodes.
+    The other candidates maximise the information, which makes their J too high by
+    chance, the more so the fewer nodes there are.
 
     Examples
     --------
@@ -105,19 +107,19 @@ def margin_lead(n_nodes: int) -> float:
 
 
 def score_with_lead(candidate: Candidate, rival: Candidate | None = None) -> float:
-    """Return J, with the lead of a candidate that does not maximise the information.
+    """Return J plus the lead of candidates that do not maximise the information.
 
-    The partition that the density gives has a lead that rises with its number of
-    clusters.
+    The lead of the partition by density grows with its number of clusters.
 
     Parameters
     ----------
     candidate : Candidate
         The candidate.
     rival : Candidate or None, default=None
-        The best one that maximises the information. By chance it has too much of it,
-        and the lead of the layout makes up for that, but not for a clearly narrower
-        gap, which comes from large clusters that k-means halves.
+        The best candidate among those that maximise the information, which makes its J
+        too high by chance. The lead of the layout compensates for this. There is no
+        such lead if the gap of the layout is clearly narrower than that of the rival,
+        because then k-means has halved large clusters.
 
     Returns
     -------
@@ -149,7 +151,7 @@ def _rounded_J(candidate: Candidate) -> float:
 
 
 class _Scored(NamedTuple):
-    """Labels and their score, compared without the bits in which processors differ."""
+    """Labels and their score, which is compared after rounding."""
 
     score: float
     labels: np.ndarray
@@ -159,7 +161,7 @@ class _Scored(NamedTuple):
 
 
 class _Halves:
-    """The two communities of some nodes, kept because most clusters recur."""
+    """The two halves of sets of nodes, cached because most clusters recur."""
 
     def __init__(self, graph: NodeGraph, seed: int) -> None:
         self.graph = graph
@@ -167,7 +169,7 @@ class _Halves:
         self._second: dict[bytes, np.ndarray | None] = {}
 
     def second(self, nodes: np.ndarray) -> np.ndarray | None:
-        """Return which nodes are in the second half; None if there are no two."""
+        """Return which nodes are in the second half; None if they cannot be halved."""
         if nodes.size < 2:
             return None
         key = nodes.tobytes()
@@ -180,21 +182,21 @@ class _Halves:
 
 
 def repaired(graph: NodeGraph, labels: np.ndarray, seed: int) -> np.ndarray:
-    """Repair labels: in up to six rounds, two clusters merge and another one is halved.
+    """Raise J in up to six rounds, each of which merges two clusters and halves one.
 
     Parameters
     ----------
     graph : NodeGraph
         The nodes.
     labels : ndarray of shape (p,), int64
-        Their clusters.
+        Cluster of each node.
     seed : int
         Seed of the halves.
 
     Returns
     -------
     ndarray of shape (p,), int64
-        Labels whose J is at least that of the argument.
+        Labels with the same number of clusters, whose J is not smaller.
     """
     halves = _Halves(graph, seed)
     best = _Scored(judge(graph, labels).J, labels)
@@ -203,7 +205,7 @@ def repaired(graph: NodeGraph, labels: np.ndarray, seed: int) -> np.ndarray:
         likely = nlargest(JUDGED, moves, key=_Scored.rounded)
         judged = [_Scored(judge(graph, move.labels).J, move.labels) for move in likely]
         following = max(judged, key=_Scored.rounded, default=best)
-        # The same clusters in another order have another rounding.
+        # The same clusters in another order differ by rounding only.
         if following.score <= best.score + 1e-9:
             break
         best = following
@@ -242,7 +244,7 @@ def _merges_and_halvings(
 
 
 def _linked_pairs(table: np.ndarray) -> list[tuple[int, int]]:
-    """Return the pairs of clusters with the largest link, relative to their volumes."""
+    """Return the pairs of clusters with the largest link relative to their volumes."""
     volumes = table.sum(axis=1)
 
     def falling_link(pair: tuple[int, int]) -> float:

@@ -1,4 +1,4 @@
-"""Labels that a user knows of some rows, checked."""
+"""Read and check the ``partial_labels`` of a user."""
 
 import warnings
 from collections.abc import Mapping
@@ -12,41 +12,43 @@ from mmcnb.errors import ClusterWarning, InputError
 from mmcnb.samples.arrays import plain_values
 from mmcnb.samples.row_index import RowIndex
 
-MOST_SHOWN = 10  # rows named in a sentence
-MOST_ROWS = 2000  # that are used; more do not change which partition is picked
+MOST_SHOWN = 10  # rows listed in a message
+MOST_ROWS = 2000  # used at most; more do not change which partition is picked
 
 
 def read_known_rows(
     partial_labels: Any, n_samples: int, n_clusters: int, index: RowIndex | None = None
 ) -> KnownRows | None:
-    """Read the known labels of some rows; None if there are none.
+    """Read the known labels of some rows.
 
     Parameters
     ----------
     partial_labels : array-like of shape (n_samples,) or mapping
-        Labels from 0, and -1 where a row has none; or the labels of some rows by their
-        numbers.
+        Label of each row, from 0, or -1 where it is unknown; or a mapping of row
+        numbers to labels.
     n_samples, n_clusters : int
-        Rows, and the most clusters there may be.
+        Number of rows, and largest possible number of clusters.
     index : RowIndex or None, default=None
-        Which rows of their source these are, if some were left out; row numbers are
-        those of the source.
+        Which rows of their source are used, if some were left out. Row numbers in
+        ``partial_labels`` are those of the source.
 
     Returns
     -------
     KnownRows or None
-        Of at most 2,000 rows, evenly among those that have a label.
+        At most 2,000 rows, evenly spaced among those with a label; None if no row has
+        one.
 
     Raises
     ------
     InputError
-        If a row or a label is not an integer or out of range, rows and labels differ in
-        number, or rows of several files were left out.
+        If a row number or a label is not an integer or is out of range, if rows and
+        labels differ in number, or if row numbers are ambiguous because rows of several
+        files were left out.
 
     Warns
     -----
     ClusterWarning
-        If some of the labels are of rows that were left out.
+        If rows with labels were left out.
 
     Examples
     --------
@@ -62,8 +64,8 @@ def read_known_rows(
     if not rows.shape == labels.shape == (rows.size,):
         raise InputError(
             f"partial_labels has the shape {labels.shape} for {rows.size} rows; give "
-            "one label a row, -1 where there is none, or a dict of row numbers and "
-            "labels."
+            "one label for each row, -1 where it is unknown, or a dict of row numbers "
+            "and labels."
         )
     bad = (rows < 0) | (rows > given.last)
     if bad.any():
@@ -87,7 +89,7 @@ def read_known_rows(
     if bad.any():
         raise InputError(
             f"partial_labels of row {rows[bad][0]} is {labels[bad][0]}; give labels "
-            f"from 0 to {n_clusters - 1}, and -1 where there is none."
+            f"from 0 to {n_clusters - 1}, and -1 where the label is unknown."
         )
     if not rows.size:
         return None
@@ -96,15 +98,17 @@ def read_known_rows(
 
 
 class _Given(NamedTuple):
-    """Labels as they were given, with the rows that they are of.
+    """Labels as the user passed them, with the row number of each.
 
     Attributes
     ----------
     rows, labels : ndarray of int64
+        Row numbers, and the label of each of these rows.
     last : int
-        The last row there is.
+        The largest valid row number.
     numbers : ndarray of int64 or None
-        Those of the rows that are left, if ``rows`` also count others.
+        Numbers of the rows that were not left out, if ``rows`` also counts the others;
+        otherwise None.
     """
 
     rows: np.ndarray
@@ -127,7 +131,7 @@ def _given(
         labels = _integers(list(partial_labels.values()))
         return _Given(rows, labels, last, numbers)
     labels = _integers(partial_labels)
-    if labels.shape == (n_samples,):  # of the rows that are left
+    if labels.shape == (n_samples,):  # a label for each row that was not left out
         numbers = None
     if numbers is not None:
         last = max(labels.size - 1, _last_row(index, numbers))
@@ -147,9 +151,9 @@ def _last_row(index: RowIndex | None, numbers: np.ndarray) -> int:
     """Return the number of the last row, which must be one of a single file."""
     if index is not None and index.files:
         raise InputError(
-            "partial_labels names rows of a folder by one number each, but rows with "
-            "gaps were left out of its files; give one label for each row that is "
-            f"left, an array of shape ({numbers.size},) with -1 where there is none."
+            "partial_labels has row numbers, which are ambiguous, because rows with "
+            "gaps were left out of several files; give one label for each remaining "
+            f"row, an array of shape ({numbers.size},) with -1 where it is unknown."
         )
     return int(numbers[-1])
 
@@ -159,15 +163,15 @@ def _warn_of_rows_left_out(rows: np.ndarray) -> None:
     if rows.size > MOST_SHOWN:
         listed += f" and {rows.size - MOST_SHOWN} more"
     warnings.warn(
-        f"partial_labels has labels of rows that were left out for their gaps "
-        f"({listed}), which are not used.",
+        f"partial_labels has labels of rows that were left out because of gaps "
+        f"({listed}); these labels are ignored.",
         ClusterWarning,
         stacklevel=4,
     )
 
 
 def _integers(numbers: Any) -> np.ndarray:
-    """Return integers of any numeric type as int64."""
+    """Return numbers of any type as int64; InputError if one is not an integer."""
     values = plain_values(numbers, "partial_labels")
     if values.dtype.kind in "iuf":
         is_in_range = np.abs(values.astype(np.float64)) < 2**63
@@ -176,6 +180,6 @@ def _integers(numbers: Any) -> np.ndarray:
             if (integers == values).all():
                 return integers
     raise InputError(
-        "partial_labels holds what is no whole number; "
+        "partial_labels has a value that is not an integer; "
         "give row numbers and labels as integers."
     )

@@ -1,7 +1,7 @@
-"""The search for clusters of nodes: candidates, the pick among them, and its trust.
+"""Search for clusters of nodes: make candidates, pick one, and assess its trust.
 
 A fit and an update both call `search`. A new kind of candidate is one function that
-proposes labels of the nodes: `graph_proposals` has those that the graph gives.
+proposes labels of the nodes; `graph_proposals` lists those that only need the graph.
 """
 
 from collections.abc import Callable, Sequence
@@ -53,34 +53,35 @@ from mmcnb.graph.neighbours import NodeGraph
 
 RESOLUTIONS = "resolutions"
 AS_BEFORE = "as before"
-# Of J, for clusters that replace those of an earlier fit: users hold their numbers.
+# Gain in J for which an update replaces the clusters of the earlier fit. It is large
+# because users rely on the numbers of their clusters.
 REPLACING_GAIN = 1.0
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """Rows of a sample as nodes, and what is known of them before candidates are made.
+    """The nodes of a sample, and what is known about them before candidates are made.
 
     Parameters
     ----------
     sample : ndarray or csr_array of shape (m, d)
-        Rows, with their columns scaled.
+        Rows of the sample, with their columns scaled.
     sample_weights : ndarray of shape (m,) or None
-        Weights of the sample.
+        Weights of these rows; None if all are equal.
     n_samples : float
-        Number of rows for which the nodes stand.
+        Number of rows that all nodes together represent.
     rows_of_node : ndarray of shape (p,)
-        How many of them each node stands for.
+        Number of rows that each node represents.
     structure : Structure
         The graph of the nodes, its merge tree, and partitions at many resolutions.
     number : ChosenNumber
-        The number of clusters, and the partition that has it.
+        The number of clusters, and the partition from which it was chosen.
     small : ndarray of shape (p,), int64
         Small cluster of each node, from 1 on; 0 for all other nodes.
     columns : SampleColumns or None, default=None
         The columns of the first rows of the sample, before they were scaled.
     doubts : sequence of str, default=()
-        What speaks against any clusters of the rows.
+        Reasons to doubt any clusters of the rows, as sentences.
     """
 
     sample: Any
@@ -100,21 +101,21 @@ class Nodes:
 
 
 class WidestMargin(Protocol):
-    """Proposes the widest margin."""
+    """Proposes the clusters that are separated by the widest margin."""
 
     def __call__(
         self, nodes: Nodes, n_clusters: int, seed: int, like: Any = None
     ) -> Proposal:
-        """Return clusters of the nodes; ``like`` is a model with the same bandwidth."""
+        """Return clusters of the nodes; ``like`` is a model whose bandwidth is used."""
 
 
 class SearchWithout(Protocol):
-    """Searches clusters without some columns."""
+    """Searches for clusters without some of the columns."""
 
     def __call__(
         self, names: Sequence[ColumnName], labels: np.ndarray
     ) -> Without | None:
-        """Compare these with labels of the sample; None if there are none."""
+        """Compare its clusters with labels of the sample; None if it fails."""
 
 
 @dataclass(frozen=True)
@@ -124,14 +125,14 @@ class Choice:
     Parameters
     ----------
     best : Candidate
-        The labels of the nodes, their score, and the model that labels rows by them;
-        without a model the nodes vote.
+        The labels of the nodes, their score, and the model that labels rows; without a
+        model, the nearest nodes vote.
     others : list of Candidate
         All other candidates.
     left_out : dict of str to str
-        Why other proposals are no candidates.
+        For each method without a candidate, its name and the reason.
     number : ChosenNumber
-        The number of clusters, and its reason.
+        The number of clusters, with the reason for it.
     trust : Trust
         How far the clusters can be trusted.
     """
@@ -143,7 +144,7 @@ class Choice:
     trust: Trust
 
     def report(self, nodes: Nodes) -> dict[str, Any]:
-        """Return the entries of a report."""
+        """Return the entries for the report."""
         sizes = nodes.rows_of_node
         candidates = sorted([self.best, *self.others], key=_falling_J)
         return {
@@ -162,22 +163,23 @@ def search(
     each: Callable = map,
     search_without: SearchWithout | None = None,
 ) -> Choice:
-    """Search the clusters of nodes.
+    """Search for clusters of the nodes.
 
     Parameters
     ----------
     nodes : Nodes
         The nodes, with the number of clusters.
     request : Request
-        What is asked of the clusters.
+        What the user requested.
     seed : int
         Seed of the candidates.
     widest_margin : callable or None, default=None
-        Proposes a candidate up to `Request.most_margin_clusters`.
+        Proposes the candidate with the widest margin, for up to
+        `Request.most_margin_clusters` clusters.
     each : callable, default=map
         Maps a function over items, perhaps in threads.
     search_without : callable or None, default=None
-        Searches again if a few columns make the clusters alone.
+        Called if a few columns alone determine the clusters, to search without these.
 
     Returns
     -------
@@ -234,7 +236,7 @@ def _ranked(
     widest_margin: WidestMargin | None,
     each: Callable,
 ) -> _Ranking:
-    """Pick the best of all candidates, and set small clusters apart in each."""
+    """Pick the best candidate, and make small clusters separate in all candidates."""
     candidates, left_out = _candidates(nodes, request, seed, widest_margin, each)
     tolerance = request.known.tolerance if request.known else 0.0
     repairs = request.min_cluster_size == 0
@@ -259,7 +261,7 @@ def _ranked(
 
 
 def _is_contested(best: Candidate, candidates: list[Candidate]) -> bool:
-    """Return whether the widest margin is the best, but the others disagree with it."""
+    """Return whether the widest margin is best, but other candidates disagree."""
     others = [candidate for candidate in candidates if candidate is not best]
     if best.name != MARGIN or not others:
         return False
@@ -273,17 +275,18 @@ def _second_margin(
     widest_margin: WidestMargin,
     first: Candidate,
 ) -> Candidate:
-    """Search the widest margin again, from other rows and starts.
+    """Search for the widest margin again, with other rows and starts.
 
-    The search ends in a local optimum, which no other candidate confirms. Of two
-    searches the better one depends less on the seed. The bandwidth is that of the
-    first, because a search of all of them would take twice the time of the fit.
+    The first search has ended in a local optimum that no other candidate confirms. The
+    better one of two searches depends less on the seed. The second search uses the
+    bandwidth of the first, because trying all bandwidths again would double the time of
+    the fit.
     """
     k = first.n_clusters
     propose = partial(widest_margin, nodes, k, seed + 1, like=first.model)
     try:
         again = judge_candidates(nodes.graph, k, {MARGIN: propose}).candidates[0]
-    except InputError:  # it finds no such clusters
+    except InputError:  # no partition with k clusters was found
         return first
     if request.known is None:
         return again
@@ -297,7 +300,7 @@ def _candidates(
     widest_margin: WidestMargin | None,
     each: Callable,
 ) -> JudgedCandidates:
-    """Make the candidates, judge them, and leave out those with too small clusters."""
+    """Make and score the candidates, and leave out those with too small clusters."""
     graph = nodes.graph
     k = nodes.number.n_clusters
     proposals = _proposals(nodes, request, seed, widest_margin)
@@ -325,7 +328,7 @@ def _candidates(
 def _apart_by_density(
     structure: Structure, candidates: list[Candidate]
 ) -> JudgedCandidates:
-    """Leave out candidates that cut where the density does not fall, unless all do."""
+    """Leave out candidates with cuts where the density does not fall, unless all do."""
     kept = []
     cutting = {}
     for candidate in candidates:
@@ -359,10 +362,10 @@ def _proposals(
 
 
 def _earlier_or_new(nodes: Nodes, earlier: np.ndarray, keeps_earlier: bool) -> _Ranking:
-    """Keep the clusters that the nodes have already, or take clearly better ones.
+    """Keep the clusters of the earlier fit, or replace them by clearly better ones.
 
-    Small clusters are set apart in the new ones. One cluster that is found among the
-    other nodes is no reason to give up the earlier ones.
+    Small clusters are made separate in the new partition. If the new search finds only
+    one cluster among the other nodes, the earlier clusters are kept.
     """
     number = nodes.number
 
@@ -376,7 +379,7 @@ def _earlier_or_new(nodes: Nodes, earlier: np.ndarray, keeps_earlier: bool) -> _
     if not keeps_earlier and np.unique(among_others).size > 1:
         new = candidate(RESOLUTIONS, number.labels)
         new = set_apart(nodes.graph, new, nodes.small)
-        # With fewer clusters gaps are wider, and J is larger.
+        # Fewer clusters have wider gaps, and so a larger J, without being better.
         is_fewer = new.n_clusters < best.n_clusters
         is_better = new.score.J > best.score.J + REPLACING_GAIN
         stays = is_fewer or (best.n_clusters > 1 and not is_better)
@@ -386,6 +389,6 @@ def _earlier_or_new(nodes: Nodes, earlier: np.ndarray, keeps_earlier: bool) -> _
             best = new
     reason = number.reason
     if reason:
-        reason = f"{best.n_clusters} clusters, {best.name}; a search: {reason}"
+        reason = f"{best.n_clusters} clusters, {best.name}; a new search: {reason}"
     number = replace(number, n_clusters=best.n_clusters, reason=reason)
     return _Ranking(best, others, {}, number)

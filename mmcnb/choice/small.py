@@ -19,30 +19,31 @@ from mmcnb.graph.tubes import Tube, tube_between
 from mmcnb.graph.vote import log_distances, noise_threshold
 from mmcnb.samples.matrix import Matrix
 
-USUAL_DEVIATIONS = 6.0  # robust deviations up to which a distance is usual
-# A tube ends in the middle of the nodes of a cluster that are nearest to a group: so
-# many, and such a share of its nodes. A few of these may be rows of the group itself.
+USUAL_DEVIATIONS = 6.0  # a distance is usual up to this number of robust deviations
+# A tube ends at the mean of the nodes of a cluster that are nearest to the group: a
+# share of the nodes, but at least LEAST_TARGETS. A few of these nodes may belong to the
+# group itself.
 LEAST_TARGETS = 30
 TARGET_SHARE = 0.1
 MOST_TUBES = 3  # from a group, to the clusters nearest to it
 
 
 class _Target(NamedTuple):
-    """Where a tube ends, and how far it is from the group."""
+    """The end of a tube, and its distance from the group."""
 
     distance: float
     point: np.ndarray
 
 
 class FarGroups(NamedTuple):
-    """Groups of far rows of a sample that was drawn twice.
+    """Groups of far rows in a sample to which far rows were added in a second draw.
 
     Attributes
     ----------
     small : ndarray of shape (m,), int64
         Group of each row, from 1 on; 0 for all other rows.
     axes : Axes or AllColumns
-        The axes along which they were found.
+        The axes along which the groups were found.
     """
 
     small: np.ndarray
@@ -52,22 +53,23 @@ class FarGroups(NamedTuple):
 def far_row_groups(
     sample: Matrix, graph: NodeGraph, seed: int, each: Callable = map
 ) -> FarGroups:
-    """Find groups of far rows in a sample that was drawn twice.
+    """Find groups of far rows in a sample to which far rows were added.
 
-    They have at least 8 nodes, at least half of which are far rows. A group is what
-    remains of the merge tree without its real merges. Rows of noise, whose seventh
-    neighbour is much farther than usual, would tie groups together, so they are left
-    out.
+    Undoing the real merges of the merge tree leaves groups. Those with at least 8 rows,
+    at least half of which are far rows, are returned. Noise, that is rows whose seventh
+    neighbour is much farther away than usual, is left out, because it would link groups
+    to each other.
 
-    Far rows are drawn at a higher rate than nodes, so that nodes are denser from some
-    distance on, and tails look like groups. `with_valleys` drops these.
+    Far rows are drawn at a higher rate than other rows. From some distance on the
+    sample is therefore denser, and tails of clusters look like groups. `with_valleys`
+    drops such groups.
 
     Parameters
     ----------
     sample : ndarray or csr_array of shape (m, d)
-        The rows of the graph, and then the rows far from its nodes.
+        The rows of ``graph``, followed by the rows far from its nodes.
     graph : NodeGraph
-        The graph of the first rows.
+        Graph of the first rows of the sample.
     seed : int
         Seed of the search for neighbours.
     each : callable, default=map
@@ -106,7 +108,8 @@ def far_row_groups(
     is_real = real_merges(inner, tree, dimension(inner))
     groups = tree.without(is_real)[inner.node_of]
     small = np.zeros(m, np.int64)
-    # What remains beside real merges may be smaller than the sides of these.
+    # Both sides of a real merge have LEAST_GROUP rows, but what remains of a side after
+    # other real merges are undone may have fewer.
     small[dense] = far_groups(groups, dense >= graph.node_of.size, LEAST_GROUP)
     return FarGroups(small, whole.axes)
 
@@ -117,9 +120,10 @@ def _log_scales(graph: NodeGraph) -> np.ndarray:
 
 
 def far_groups(groups: np.ndarray, is_far: np.ndarray, least: int = 1) -> np.ndarray:
-    """Number the groups of which at least half are far rows, from 1 on; others are 0.
+    """Number the groups that consist of far rows from 1 on, and all other groups 0.
 
-    Groups of fewer rows than ``least`` are 0 as well.
+    At least half of the rows of such a group are far, and it has at least ``least``
+    rows.
 
     Examples
     --------
@@ -145,12 +149,12 @@ def tubes_inwards(
     small : ndarray of shape (m,), int64
         Group of each row, from 1 on; 0 for all other rows.
     labels : ndarray of shape (p,), int64
-        Clusters of the first rows, which were found without the far rows.
+        Clusters of the first p rows, which were found without the far rows.
 
     Returns
     -------
     list of Tube
-        At most three for each group.
+        At most three for each group, to the nearest clusters.
     """
     points = points.astype(np.float64)
     tubes = []
@@ -176,9 +180,9 @@ def _targets(
     small: np.ndarray,
     labels: np.ndarray,
 ) -> Iterator[_Target]:
-    """Yield the side of each larger cluster that faces a group.
+    """Yield a point on that side of each larger cluster that faces the group.
 
-    A cluster that mostly consists of the group is no larger one.
+    A cluster that consists mostly of rows of the group itself is skipped.
     """
     group_of_node = small[: labels.size]
     distances = np.linalg.norm(points[: labels.size] - mean, axis=1)
@@ -197,16 +201,16 @@ def _targets(
 def with_valleys(
     small: np.ndarray, tubes: Sequence[Tube], profiles: np.ndarray
 ) -> np.ndarray:
-    """Keep the groups from which the density falls on all ways to larger clusters.
+    """Keep the groups from which the density falls along all tubes to larger clusters.
 
     Parameters
     ----------
     small : ndarray of shape (m,), int64
         Group of each row, from 1 on; 0 for all other rows.
     tubes : sequence of Tube
-        Those of `tubes_inwards`.
+        The tubes, from `tubes_inwards`.
     profiles : ndarray of shape (number of tubes, 64)
-        Rows in the slabs of each tube.
+        Number of rows in each slab of each tube.
 
     Returns
     -------
@@ -222,22 +226,22 @@ def with_valleys(
 
 
 def set_apart(graph: NodeGraph, candidate: Candidate, small: np.ndarray) -> Candidate:
-    """Make each small cluster a cluster of its own.
+    """Make each small cluster a separate cluster of a candidate.
 
     Parameters
     ----------
     graph : NodeGraph
         The nodes.
     candidate : Candidate
-        Its other nodes keep their clusters, except that the rest of a cluster that was
-        mostly a small cluster joins it.
+        The partition. Nodes outside small clusters keep their clusters, except for the
+        rest of a cluster that consists mostly of a small cluster: it joins this one.
     small : ndarray of shape (p,), int64
         Small cluster of each node, from 1 on; 0 for all other nodes.
 
     Returns
     -------
     Candidate
-        Without a model, if its labels changed: then the vote of the nodes labels rows.
+        If labels have changed, the candidate has no model, so that the nodes vote.
     """
     labels = candidate.labels.copy()
     is_small = small > 0
@@ -258,18 +262,19 @@ def set_apart(graph: NodeGraph, candidate: Candidate, small: np.ndarray) -> Cand
 def with_small(
     number: ChosenNumber, n_clusters: int, small: np.ndarray
 ) -> ChosenNumber:
-    """Return the number of clusters with small ones, which its reason names."""
+    """Return the number of clusters including small ones, with a new reason."""
     reason = (
         f"{n_clusters} clusters, {small.max()} of them small and far from the others; "
-        f"without a look for these, {number.reason}"
+        f"without these, {number.reason}"
     )
     return replace(number, n_clusters=n_clusters, reason=reason)
 
 
 def with_own(rows: np.ndarray, small: np.ndarray) -> np.ndarray:
-    """Return how many rows each node stands for; nodes of small clusters stand for one.
+    """Return how many rows each node represents; a node of a small cluster is one row.
 
-    Small clusters are in the sample whole; the other nodes stand for all other rows.
+    All rows of small clusters are in the sample. The other nodes represent all other
+    rows.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The structure of a sample: partitions at many resolutions, with their evidence."""
+"""Partition a sample at many resolutions, and weigh the evidence for each partition."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -20,11 +20,12 @@ from mmcnb.graph.communities import communities_by, merge_tree
 from mmcnb.graph.merge_tree import MergeTree
 from mmcnb.graph.neighbours import NodeGraph
 
-# If the last cut has more than MANY clusters, cuts go on to MOST_CLUSTERS.
+# The cuts of a tree have up to MANY clusters, or more if the last cut has: in this case
+# finer cuts are added, up to MOST_CLUSTERS.
 MANY = 30
 MOST_CLUSTERS = 300
-LEAST_MEAN_SIZE = 6  # nodes of a cluster, on average
-SAME_PARTITION = 0.95  # adjusted Rand index
+LEAST_MEAN_SIZE = 6  # nodes per cluster
+SAME_PARTITION = 0.95  # adjusted Rand index above which partitions count as equal
 
 
 @dataclass(frozen=True)
@@ -34,20 +35,21 @@ class ScoredPartition:
     Parameters
     ----------
     labels : ndarray of shape (p,), int64
-        Cluster of each node, numbered by first nodes.
+        Cluster of each node, numbered in the order of their first nodes.
     n_clusters : int
         Number of clusters.
     entropy, loss : float
         Entropy of the volumes of the clusters, in nats, and the conditional entropy of
         the labels as a fraction of it.
     J : float
-        J of the judge.
+        J, by `judge`.
     z : float
-        By how many spreads the loss lies below that of rows without structure.
+        Evidence: by how many spreads the loss lies below that of data without
+        structure.
     score : float
-        Comparable between numbers of clusters; the larger, the better.
+        Score that can be compared between numbers of clusters; the larger, the better.
     persistence : int
-        At how many resolutions it was found.
+        Number of resolutions at which the partition was found.
     """
 
     labels: np.ndarray
@@ -69,11 +71,11 @@ class Structure:
     graph : NodeGraph
         The nodes.
     tree : MergeTree
-        The merge tree of the graph that judges.
+        The merge tree of the graph.
     d : float
-        `dimension` of the nodes.
+        Intrinsic dimension of the nodes, by `dimension`.
     partitions : sequence of ScoredPartition
-        All different.
+        The partitions, all different.
     """
 
     graph: NodeGraph
@@ -86,11 +88,14 @@ class Structure:
 
     @cached_property
     def groups(self) -> np.ndarray:
-        """Groups of nodes: the tree without the merges that join two groups."""
+        """Group of each node: the tree with the merges that join two groups undone."""
         return self.tree.without(real_merges(self.graph, self.tree, self.d))
 
     def probabilities(self, sharpness: float) -> np.ndarray:
-        """Return how likely each partition is, by its score and its persistence."""
+        """Return the probability of each partition, from its score and its persistence.
+
+        It is proportional to ``exp(sharpness * score) * persistence``.
+        """
         scores = np.array([partition.score for partition in self.partitions])
         persistence = [partition.persistence for partition in self.partitions]
         likelihoods = np.exp(sharpness * (scores - scores.max())) * persistence
@@ -111,13 +116,16 @@ class Structure:
         return self._pair_agreements[pair]
 
     def agreements_of_partition(self, place: int) -> np.ndarray:
-        """Do as `agreements` for one of the partitions, given by its place."""
+        """Return `agreements` for one of the partitions, given by its place.
+
+        Agreements of pairs are cached.
+        """
         places = range(len(self.partitions))
         values = [self.pair_agreement(place, other) for other in places]
         return np.maximum(np.array(values), 0.0)
 
     def scored(self, labels: np.ndarray) -> ScoredPartition:
-        """Score labels; they persist where a nearly equal partition was found."""
+        """Score labels; their persistence is that of nearly equal partitions."""
         is_same = self.agreements(labels) >= SAME_PARTITION
         persistence = [partition.persistence for partition in self.partitions]
         return score_partition(
@@ -137,8 +145,8 @@ def find_structure(
     graph : NodeGraph
         The nodes.
     n_clusters : int or None, default=None
-        The requested number of clusters. If it is given, the partitions are cuts of the
-        merge tree only, and the tree has at least so many pieces.
+        The requested number of clusters. If given, the merge tree has at least this
+        number of pieces, and the only partitions are its cuts.
     each : callable, default=map
         Maps a function over items, perhaps in threads.
 
@@ -183,7 +191,7 @@ def find_structure(
 
 
 def _cuts(tree: MergeTree) -> list[np.ndarray]:
-    """Return the cuts of a tree at links in equal ratios."""
+    """Return the cuts of a tree at links in geometric progression."""
     links = np.geomspace(0.01, 4.0, 22)
     numbers = [tree.n_at(link) for link in links]
     link = links[-1]
@@ -201,7 +209,9 @@ def score_partition(
 ) -> ScoredPartition:
     """Score a partition and weigh the evidence for it.
 
-    Its score is 4 MI / log(k + 1) + gap - 0.06 log(n / 100) log k + 1.4 / d log(1 + z).
+    Its score is 4 MI / log(k + 1) + gap - 0.06 log(n / 100) log k + 1.4 / d log(1 + z),
+    where MI is the mutual information in nats, and the logarithms of n / 100 and of
+    1 + z are at least 0.
     """
     n = graph.n_nodes
     k = int(labels.max()) + 1
@@ -232,14 +242,14 @@ def score_partition(
 def agreement(
     first: np.ndarray, second: np.ndarray, counts: np.ndarray | None = None
 ) -> float:
-    """Return the adjusted Rand index of two labelings of nodes of several rows each.
+    """Return the adjusted Rand index of two labelings of nodes.
 
     Parameters
     ----------
     first, second : ndarray of shape (p,), int64
         Labels from 0.
     counts : ndarray of shape (p,) or None, default=None
-        Number of rows of each node; None is one.
+        Number of rows of each node; None counts each node once.
     """
     shape = int(first.max()) + 1, int(second.max()) + 1
     pairs = np.bincount(first * shape[1] + second, counts, shape[0] * shape[1])

@@ -1,8 +1,8 @@
-"""A surrogate without clusters: one cloud with the correlations of the rows.
+"""Compare rows with a surrogate without clusters: one cloud with their correlations.
 
-A long cloud has a smaller dimension at large scale than between neighbours, so that its
-partitions lose less than the formula for rows without structure says. The partitions of
-a surrogate lose as little; those of rows with clusters lose less still.
+An elongated cloud has a lower dimension at large scale than between neighbours, so its
+partitions lose less than the formula for data without structure predicts. The
+partitions of a surrogate lose as little, and those of rows with clusters even less.
 """
 
 from collections.abc import Callable
@@ -17,33 +17,37 @@ from mmcnb.graph.neighbours import MOST_AXES, node_graph
 from mmcnb.graph.nodes import Matrix
 
 SURROGATE_NODES = 5000
-# Of few nodes there are several surrogates, of so many nodes in all; their mean counts.
+# For few nodes, results are averaged over several surrogates, which have this number of
+# nodes in total.
 NODES_OF_SURROGATES = 2000
 MOST_SURROGATES = 5
-SCORE_WEIGHT = 2.0
-# A node with so large a share of the rows, and 8 of them, may be a cluster alone.
+SCORE_WEIGHT = 2.0  # of the score, where the evidence has weight 1
+# A node with more than this share of the rows, and more than 8 rows, may be a cluster
+# of its own.
 HEAP = 0.05
-LEAST_DEVIATION = 3e-5  # along an axis, as a fraction of the largest
+# Axes with a smaller deviation, as a fraction of the largest one, are left out.
+LEAST_DEVIATION = 3e-5
 # Chosen on clouds, Gaussian groups and data sets; `python -m benchmarks number --part
 # families` shows the result.
 LEAST_EXCESS = 1.0
-# A cloud that is brought to length 1 is less long than the directions.
+# Rows scaled to length 1 need more: scaling shortens the cloud of the surrogate.
 LEAST_EXCESS_OF_DIRECTIONS = 2.0
 
 
 class Excess(NamedTuple):
-    """By how much the structure of rows exceeds that of their surrogate.
+    """How much more structure rows have than their surrogate.
 
     Attributes
     ----------
     z : float
-        The largest evidence of a partition of the rows, in spreads.
+        The largest evidence of any partition of the rows, in spreads.
     surrogate_z : float
-        That of the surrogate, or the mean of several ones.
+        The largest evidence of any partition of the surrogate; the mean, if there are
+        several surrogates.
     score : float
-        The largest score of a partition of the rows, less that of the surrogate.
+        The largest score of any partition of the rows, minus that of the surrogate.
     needed : float
-        From which value on there is more structure than in one cloud.
+        Value above which the rows have more structure than one cloud.
     """
 
     z: float
@@ -53,35 +57,35 @@ class Excess(NamedTuple):
 
     @property
     def value(self) -> float:
-        """The excess of the evidence, and of the score with its weight."""
+        """The excess of the evidence plus twice the excess of the score."""
         return self.z - self.surrogate_z + SCORE_WEIGHT * self.score
 
     @property
     def is_clear(self) -> bool:
-        """Whether there is more structure than in one cloud."""
+        """Whether the rows have more structure than one cloud."""
         return self.value > self.needed
 
 
 def excess_over_surrogate(
     structure: Structure, seed: int, each: Callable = map
 ) -> Excess | None:
-    """Compare the structure of rows with that of one cloud with their correlations.
+    """Compare the structure of rows with the structure of a surrogate.
 
     Parameters
     ----------
     structure : Structure
         Partitions of the nodes of the rows.
     seed : int
-        Seed of the surrogate, and of the nodes that are compared if there are many.
+        Seed of the surrogate, and of the choice of nodes if there are more than 5,000.
     each : callable, default=map
         Maps a function over items, perhaps in threads.
 
     Returns
     -------
     Excess or None
-        None if only the distances of the nodes are known, or if a node of equal rows is
-        a cluster by its weight. Otherwise weights do not count, as a node of more
-        weight than others is no structure.
+        None if only distances between nodes are known, or if a node of equal rows is
+        heavy enough to be a cluster. Otherwise the weights of nodes are ignored,
+        because they are not structure.
 
     Examples
     --------
@@ -129,14 +133,14 @@ def excess_over_surrogate(
 
 
 def _n_surrogates(n_nodes: int) -> int:
-    """Return the number of surrogates: the evidence of few nodes varies by chance."""
+    """Return the number of surrogates: more for few nodes, whose evidence is noisy."""
     return int(np.clip(NODES_OF_SURROGATES // n_nodes, 1, MOST_SURROGATES))
 
 
 def _cloud(
     points: np.ndarray, is_unit: bool, random_state: np.random.RandomState
 ) -> np.ndarray:
-    """Draw a surrogate around the mean of the points; of directions it has length 1."""
+    """Draw a surrogate around the mean of the points; directions get length 1 again."""
     mean = points.mean(axis=0, dtype=np.float64)
     cloud = mean + surrogate(points, random_state)
     if is_unit:
@@ -147,9 +151,10 @@ def _cloud(
 def _points(
     nodes: Matrix, is_unit: bool, random_state: np.random.RandomState, each: Callable
 ) -> np.ndarray:
-    """Return nodes in so few dense columns that their covariance matrix is small.
+    """Return nodes as dense rows, along leading axes if there are many columns.
 
-    Directions stay directions.
+    Otherwise their covariance matrix would be too large. Directions have length 1
+    afterwards, too.
     """
     if not hasattr(nodes, "indptr") and nodes.shape[1] <= MOST_AXES:
         return nodes
@@ -166,10 +171,10 @@ def _of_length_1(rows: np.ndarray) -> np.ndarray:
 
 
 def surrogate(points: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:
-    """Draw one cloud with the covariance of some points, each of them in turn.
+    """Draw one cloud with the same number of points and the same covariance.
 
-    A point of the cloud has a random direction, and the length of its original where
-    the covariance is that of a sphere, so that heavy tails stay.
+    Points are whitened, each one is turned to a random direction, and the whitening is
+    undone. As each point keeps its length while it is white, heavy tails are kept.
 
     Parameters
     ----------
@@ -181,7 +186,7 @@ def surrogate(points: np.ndarray, random_state: np.random.RandomState) -> np.nda
     Returns
     -------
     ndarray of shape (p, c), float64
-        Its mean is near 0.
+        The cloud, whose mean is near 0.
 
     Examples
     --------
@@ -209,6 +214,6 @@ def _structure(
 
 
 def _largest(structure: Structure, figure: str) -> float:
-    """Return the largest z or score of a partition."""
+    """Return the largest z or score of all partitions."""
     values = [getattr(partition, figure) for partition in structure.partitions]
     return float(max(values, default=0.0))

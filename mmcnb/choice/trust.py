@@ -1,4 +1,4 @@
-"""How far a partition can be trusted: what speaks against it, and a level."""
+"""How far a partition can be trusted: the doubts about it, and a level."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,27 +12,28 @@ from mmcnb.choice.number import GATE, ChosenNumber
 from mmcnb.choice.structure import Structure, agreement
 from mmcnb.columns.single import SingleColumns
 
-# Fitted on other data sets; `python -m benchmarks choice` prints how often each level
-# is right.
+# Fitted on other data sets than those of `python -m benchmarks choice`, which prints
+# how often each level is right.
 HIGH_AGREEMENT = 0.8
 LIKELY_NUMBER = 0.9
-LOW_SUM = 3.5  # of J + 1.5 agreement
+LOW_SUM = 3.5  # of J + 1.5 agreement; trust is low below it
 AGREEMENT_WEIGHT = 1.5
 LINE_DIMENSION = 1.1  # gaps between rows along a line look like clusters
-# A cluster is tiny if its rows are below both.
-TINY_SHARE = 0.01  # of the rows
-TINY_SHARE_OF_MEAN = 0.2
+# A cluster is tiny if its number of rows is below both limits.
+TINY_SHARE = 0.01  # of all rows
+TINY_SHARE_OF_MEAN = 0.2  # of the mean number of rows of a cluster
 REMEDY = "try other columns, another scale or another n_clusters"
 
 
 @dataclass(frozen=True)
 class Doubts:
-    """What speaks against a partition.
+    """Reasons to doubt a partition.
 
     Parameters
     ----------
     sentences : sequence of str, default=()
-        The gravest first: evidence, clusters that split further, their number.
+        The most serious one first: weak evidence, clusters that can be split further,
+        an uncertain number of clusters.
     no_structure : bool, default=False
         Whether the clusters are no clearer than those of rows without structure.
     """
@@ -44,16 +45,16 @@ class Doubts:
 def doubts_about(
     structure: Structure, labels: np.ndarray, number: ChosenNumber
 ) -> Doubts:
-    """Find what speaks against a partition.
+    """Find reasons to doubt a partition.
 
     Parameters
     ----------
     structure : Structure
         Partitions of the nodes.
     labels : ndarray of shape (p,), int64
-        The partition taken.
+        The partition that was chosen.
     number : ChosenNumber
-        Its number of clusters.
+        The number of clusters, and how it was chosen.
 
     Returns
     -------
@@ -61,7 +62,7 @@ def doubts_about(
     """
     if labels.max() == 0:
         reason = number.reason.removesuffix(".")
-        return Doubts([reason or "one cluster contains all rows, as asked"])
+        return Doubts([reason or "one cluster contains all rows, as requested"])
     z = structure.scored(labels).z
     divided = split(structure.groups, labels, structure.graph.counts)
     n_more = int(divided.max() - labels.max())
@@ -69,31 +70,31 @@ def doubts_about(
     if z <= GATE:
         sentences.append(
             "the clusters are no clearer than those of rows without structure "
-            f"(evidence {z:.1f}, of {GATE} needed)"
+            f"(evidence {z:.1f}; more than {GATE} is needed)"
         )
     elif z < 2 * GATE or structure.d < LINE_DIMENSION:
         sentences.append(f"the evidence for clusters is weak ({z:.1f})")
     if n_more > 0:
-        sentences.append(f"a look into the clusters finds {n_more} more")
+        sentences.append(f"splitting each cluster again suggests {n_more} more")
     if number.agreement < LIKELY_NUMBER:
         sentences.append(
-            f"the expected agreement with the right partition is {number.agreement:.2f}"
+            f"the expected agreement with the true partition is {number.agreement:.2f}"
         )
     return Doubts(sentences, no_structure=z <= GATE)
 
 
 def tiny_clusters(labels: np.ndarray, rows_of_node: np.ndarray) -> str:
-    """Return a doubt if most of the clusters are tiny; empty otherwise.
+    """Return a doubt if most of the clusters are tiny, otherwise an empty string.
 
-    Tails and outliers may be such clusters. Many clusters are not tiny if they are as
-    large as the others.
+    Tiny clusters are often tails or outliers. If there are many clusters of about the
+    same size, none of them is tiny.
 
     Parameters
     ----------
     labels : ndarray of shape (p,), int64
-        The partition taken.
+        The partition that was chosen.
     rows_of_node : ndarray of shape (p,)
-        How many rows each node stands for.
+        Number of rows that each node represents.
 
     Examples
     --------
@@ -115,21 +116,21 @@ def tiny_clusters(labels: np.ndarray, rows_of_node: np.ndarray) -> str:
 
 
 class Without(NamedTuple):
-    """The clusters of a sample without the columns that make the clusters alone.
+    """Clusters of a sample without the columns that alone determine its clusters.
 
     Attributes
     ----------
     n_clusters : int
-        Their number.
+        Number of clusters.
     agreement : float
-        Their adjusted Rand index with the clusters that were taken, at least 0.
+        Their adjusted Rand index with the chosen clusters, at least 0.
     """
 
     n_clusters: int
     agreement: float
 
     def sentence(self, pronoun: str) -> str:
-        """Return what they are, where a pronoun stands for the columns."""
+        """Return a clause about them; ``pronoun`` is "it" or "them", the columns."""
         if self.n_clusters == 1:
             return f"without {pronoun} there is one cluster"
         return (
@@ -151,9 +152,9 @@ class Trust(NamedTuple):
         Mean adjusted Rand index with the other candidates, each weighted by the
         exponential of its J minus that of the partition.
     columns : list of str or int
-        Columns that make the clusters alone.
+        Columns that alone determine the clusters.
     without : Without or None
-        The clusters without these columns, if they were looked for.
+        The clusters without these columns, if there was a search for them.
     """
 
     level: str
@@ -163,12 +164,12 @@ class Trust(NamedTuple):
     without: Without | None = None
 
     def with_doubt(self, doubt: str) -> "Trust":
-        """Return the trust after one more doubt: it is not high."""
+        """Return the trust with one more doubt, at most at level "medium"."""
         level = "medium" if self.level == "high" else self.level
         return self._replace(level=level, reason=f"{doubt}; {self.reason}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entry of a report."""
+        """Return the entry for the report."""
         entry = self._asdict() | {"columns": list(self.columns)}
         del entry["without"]
         if self.without is not None:
@@ -183,20 +184,20 @@ def trust(
     doubts: Doubts = Doubts(),
     without: Without | None = None,
 ) -> Trust:
-    """Judge how far a partition can be trusted.
+    """Assess how far a partition can be trusted.
 
     Parameters
     ----------
     best : Candidate
-        The partition that was taken.
+        The partition that was chosen.
     others : sequence of Candidate
-        All others.
+        All other candidates.
     single : SingleColumns or None, default=None
-        Columns that make the clusters alone.
+        Columns that alone determine the clusters.
     doubts : Doubts, default=Doubts()
-        What speaks against it.
+        Reasons to doubt the partition.
     without : Without or None, default=None
-        The clusters without the single columns.
+        The clusters without these columns.
 
     Returns
     -------
@@ -225,7 +226,7 @@ def trust(
 
 
 def mean_agreement(best: Candidate, others: Sequence[Candidate]) -> float:
-    """Return the mean agreement with the others, weighted by their J; 0 without any."""
+    """Return the mean agreement with other candidates, weighted by J; 0 without any."""
     if not others:
         return 0.0
     differences = [min(other.score.J - best.score.J, 50.0) for other in others]

@@ -1,15 +1,15 @@
-"""Whether the density falls on the way from a small group of rows to larger clusters.
+"""Test whether the density falls between a small group of rows and larger clusters.
 
-The tail of a cluster is no cluster: from any group of its rows inwards, the density
-only rises. From a cluster of its own it falls first. Rows are counted in slabs of a
-tube as wide as the group (`mmcnb.graph.tubes`), and the evidence for a valley is a test
-of two rates: the rows in a few slabs around the middle of the group, and those in any
-slabs between these and the densest place on the way.
+The tail of a cluster is not a cluster of its own: from any group of rows in the tail,
+the density only rises inwards. From a separate cluster it falls first. Rows are counted
+in slabs of a tube as wide as the group (`mmcnb.graph.tubes`). The evidence for a valley
+comes from a test of two rates: rows per slab around the middle of the group, and rows
+per slab in any range between there and the densest place on the way.
 
-In simulations (Student tails of 3 to 5 degrees and log-normal tails, in latent
-directions or in all columns, 5 to 300 columns), 1 group of tails in 150 has an evidence
-above 3. Clusters of 12 to 40 rows, 6 to 8 deviations from a cluster of 10,000 rows,
-have 3.7 to 10.
+In simulations, 1 group of tail rows in 150 has evidence above 3 (Student tails with 3
+to 5 degrees of freedom and log-normal tails, in latent directions or in all columns, 5
+to 300 columns). Clusters of 12 to 40 rows, 6 to 8 deviations from a cluster of 10,000
+rows, have evidence of 3.7 to 10.
 """
 
 import numpy as np
@@ -17,21 +17,22 @@ import numpy as np
 from mmcnb.graph.tubes import MOST_SLABS, SLABS_BEHIND
 
 CLEAR_VALLEY = 3.5
-# A valley has at most this share of the density of the group.
+# The density in a valley is at most this fraction of the density of the group.
 DEPTH = 0.5
-PEAK_SLABS = (2, 4, 6)  # one, two and three deviations of the group
+PEAK_SLABS = (2, 4, 6)  # slabs in windows of one, two and three deviations of the group
 
 
 def valley_evidence(profile: np.ndarray) -> float:
-    """Return how clearly the density falls along a tube, from its start on.
+    """Return how clearly the density falls along a tube, beginning at its start.
 
-    It is the root of the likelihood ratio statistic of two Poisson rates against one.
+    This is the square root of the likelihood ratio statistic that compares two Poisson
+    rates with a single one.
 
     Parameters
     ----------
     profile : ndarray of shape (n_slabs,)
-        Rows in each slab. The first three slabs lie behind the start, and the last one
-        is in the larger cluster.
+        Number of rows in each slab. The first three slabs lie behind the start, and the
+        last one is in the larger cluster.
 
     Returns
     -------
@@ -57,7 +58,8 @@ def valley_evidence(profile: np.ndarray) -> float:
         in_window = sums[width:] - sums[:-width]
         middle = SLABS_BEHIND - width // 2
         for first in range(max(middle - 1, 0), min(middle + 2, in_window.size - 1)):
-            # Beyond the densest place, a fall is the far side of the larger cluster.
+            # Beyond the densest place, the density falls on the far side of the larger
+            # cluster, which is not a valley.
             densest = first + int(in_window[first:].argmax())
             last = densest + width if densest > first else n_slabs
             is_between = (begins >= first + width) & (ends <= last)
@@ -76,11 +78,11 @@ def _likelihood_ratio(
 ) -> np.ndarray:
     """Return twice the logarithm of the likelihood ratio of two rates against one.
 
-    Rows are counted in slabs: a peak in ``width`` slabs, and others in ``lengths``.
+    There are ``peak`` rows in ``width`` slabs, and ``rows`` rows in ``lengths`` slabs.
     """
     common_rate = (peak + rows) / (width + lengths)
     of_peak = peak * np.log(peak / (common_rate * width))
-    # x log x is 0 at 0.
+    # x log x tends to 0 at 0.
     shares = np.maximum(rows, np.finfo(float).tiny) / (common_rate * lengths)
     return np.asarray(2 * (of_peak + rows * np.log(shares)))
 
@@ -95,14 +97,14 @@ def groups_with_valleys(
     groups : ndarray of shape (t,), int64
         Group from which each tube leads.
     profiles : ndarray of shape (t, 64)
-        Rows in the slabs of each tube.
+        Number of rows in each slab of each tube.
     n_slabs : ndarray of shape (t,), int64
         Number of slabs of each tube.
 
     Returns
     -------
     ndarray of int64
-        Their numbers, rising.
+        Numbers of these groups, in ascending order.
     """
     assert profiles.shape[1] == MOST_SLABS
     evidence = [

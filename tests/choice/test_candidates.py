@@ -81,7 +81,7 @@ def test_candidates_that_fail_or_find_another_number_are_left_out_with_a_reason(
     ]
     assert left_out.pop("refuses") == "this needs more rows."
     assert list(left_out) == ["none", "two", "four", "two with a model"]
-    assert set(left_out.values()) == {"it finds no 3 clusters."}
+    assert set(left_out.values()) == {"it does not find 3 clusters."}
 
 
 def test_no_candidate_at_all_is_an_error_with_all_reasons():
@@ -90,7 +90,7 @@ def test_no_candidate_at_all_is_an_error_with_all_reasons():
         InputError, match=r"^no candidate has 10 clusters \(.*\); give fewer clu"
     ) as error:
         judge_candidates(graph, 10, graph_proposals(graph, 10, 0))
-    assert str(error.value).count(": it finds no 10 clusters") == 7
+    assert str(error.value).count(": it does not find 10 clusters") == 7
 
 
 def test_threads_give_the_same_candidates_to_the_bit():

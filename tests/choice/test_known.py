@@ -136,7 +136,7 @@ def test_of_many_known_rows_some_are_used():
         ({9: 7, 3: 2}, "partial_labels of row 3 is 2; give labels from 0 to 1"),
         ({3: -2}, "partial_labels of row 3 is -2"),
         ({100: 0}, "partial_labels names row 100; give row numbers from 0 to 99"),
-        ({3: 0.5}, "partial_labels holds what is no whole number"),
+        ({3: 0.5}, "partial_labels has a value that is not an integer"),
         ({3: [0, 1]}, r"partial_labels has the shape \(1, 2\)"),
         ({(3, 4): 0}, r"partial_labels has the shape \(1,\) for 2 rows"),
     ],

@@ -99,7 +99,7 @@ def test_a_joined_number_says_why_and_the_partition_taken_is_the_first_layer():
     X, _ = two_hooks(12_000)
     model = found_in(X)
     reason = model.report_["number"]["reason"]
-    assert "pieces were joined to 2, because the density does not fall" in reason
+    assert "pieces were joined into 2, because the density does not fall" in reason
     assert model.layers_["taken"].tolist()[0]
     assert model.layers_["n_clusters"][0] == 2
     np.testing.assert_array_equal(model.predict(X, layer=0), model.labels_)

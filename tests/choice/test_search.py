@@ -172,7 +172,7 @@ def test_earlier_clusters_stay_unless_others_are_clearly_better():
         AS_BEFORE,
         [RESOLUTIONS],
     )
-    assert good.number.reason.startswith("4 clusters, as before; a search: ")
+    assert good.number.reason.startswith("4 clusters, as before; a new search: ")
     wrong = np.arange(200) % 4
     bad = search(nodes, replace(request, earlier=wrong), 0)
     assert (bad.best.name, [one.name for one in bad.others]) == (

@@ -86,7 +86,7 @@ def test_one_cluster_is_no_structure():
 
 # -- doubts ----------------------------------------------------------------------------
 
-INSIDE = Doubts(["a look into the clusters finds 2 more"])
+INSIDE = Doubts(["splitting each cluster again suggests 2 more"])
 
 
 @pytest.mark.parametrize(
@@ -130,14 +130,14 @@ def test_groups_far_apart_raise_no_doubt():
     )
     one = np.zeros(200, int)
     assert doubts_about(find_structure(graph), one, ChosenNumber(1, one)).sentences == [
-        "one cluster contains all rows, as asked"
+        "one cluster contains all rows, as requested"
     ]
     assert doubts_about(
         find_structure(graph), one, ChosenNumber(1, one, "one cluster: why.")
     ).sentences == ["one cluster: why"]
     assert doubts_about(
         find_structure(graph), truth, ChosenNumber(2, truth, agreement=0.5)
-    ).sentences == ["the expected agreement with the right partition is 0.50"]
+    ).sentences == ["the expected agreement with the true partition is 0.50"]
 
 
 def test_a_cluster_of_two_groups_raises_a_doubt_of_what_is_inside():
@@ -146,7 +146,7 @@ def test_a_cluster_of_two_groups_raises_a_doubt_of_what_is_inside():
         labels = np.array(joined)[truth]
         assert doubts_about(
             find_structure(graph), labels, ChosenNumber(2, labels)
-        ).sentences == [f"a look into the clusters finds {count} more"]
+        ).sentences == [f"splitting each cluster again suggests {count} more"]
 
 
 def test_halves_without_a_gap_raise_a_doubt_of_their_structure():
@@ -157,7 +157,7 @@ def test_halves_without_a_gap_raise_a_doubt_of_their_structure():
     assert doubts.no_structure
     first = doubts.sentences[0]
     assert first.startswith("the clusters are no clearer than those of rows without ")
-    assert first.endswith(f", of {GATE} needed)")
+    assert first.endswith(f"; more than {GATE} is needed)")
 
 
 @pytest.mark.parametrize(

@@ -248,10 +248,10 @@ def test_of_many_known_rows_two_thousand_are_used_evenly():
         ({3: -2}, "partial_labels of row 3 is -2"),
         ({100: 0}, "partial_labels names row 100; give row numbers from 0 to 99"),
         ({-1: 0}, "partial_labels names row -1"),
-        ({3: 0.5}, "partial_labels holds what is no whole number"),
+        ({3: 0.5}, "partial_labels has a value that is not an integer"),
         ({3: "red"}, "partial_labels contains text"),
-        ({2.0**63: 1}, "partial_labels holds what is no whole number"),
-        (np.full(100, np.nan), "partial_labels holds what is no whole number"),
+        ({2.0**63: 1}, "partial_labels has a value that is not an integer"),
+        (np.full(100, np.nan), "partial_labels has a value that is not an integer"),
     ],
 )
 def test_what_is_out_of_range_is_refused_in_one_sentence(known, sentence):

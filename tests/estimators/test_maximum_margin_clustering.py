@@ -63,7 +63,7 @@ def test_shapes_are_found_with_their_number_and_trusted(name):
         number["n_clusters"] == model.n_clusters_ == y.max() + 1 != number["next_best"]
     )
     assert number["reason"].startswith(
-        f"{model.n_clusters_} clusters: their expected agreement with the right"
+        f"{model.n_clusters_} clusters: their expected agreement with the true"
     )
     assert 0 < number["agreement"] <= 1
     new, classes = make_shape(name, 300, random_state=1)
@@ -123,7 +123,7 @@ def test_without_structure_the_only_candidate_is_one_cluster(kernel):
     X = np.random.default_rng(0).standard_normal((300, 5))
     with pytest.warns(
         ClusterWarning,
-        match=r"^the clusters may be none: one cluster: no partition differs [^\n]*\.$",
+        match=r"^the clusters may be none: one cluster: no partition stands out [^\n]*\.$",
     ):
         model = front_door(kernel=kernel).fit(X)
     assert model.labels_.tolist() == [0] * 300
@@ -134,7 +134,7 @@ def test_without_structure_the_only_candidate_is_one_cluster(kernel):
     )
     assert [one["candidate"] for one in model.report_["candidates"]] == ["one cluster"]
     assert model.report_["number"]["reason"].startswith(
-        "one cluster: no partition differs from rows without"
+        "one cluster: no partition stands out from those of"
     )
     assert model.report_["trust"]["level"] == "low"
     assert model.layers_["n_clusters"].tolist() == [1]
