@@ -12,32 +12,33 @@ from mmcnb.explanation.summary import column_frame
 from mmcnb.samples import Samples
 from mmcnb.samples.matrix import Matrix, to_dense
 
-# Steps of thresholds, from coarse to fine.
+# Thresholds are rounded to the coarsest of these steps that is fine enough.
 DATE_UNITS = ("Y", "M", "D", "h", "m", "s")
 SECONDS = (DAY, 3600.0, 600.0, 60.0, 10.0, 1.0)
-MOST_DIGITS = 17  # of a float64
-# Columns of 0 and 1, which have the value 1 above a half.
+MOST_DIGITS = 17  # digits that identify a float64
+# Kinds of columns that contain only 0 and 1; the threshold between these is 0.5.
 BINARY = ("text", "flag", "binary")
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the user, of which a condition may be.
+    """A column of the user's table, on which a condition can be placed.
 
     Attributes
     ----------
     name : str or int
+        Name of the column, or its number if it has no name.
     kind : {"number", "binary", "flag", "text", "order", "date", "time", "clock"}
-        A "binary" number is 0 or 1, and a "flag" false or true. A "clock" is a time of
-        day, in seconds. A text has a column for each category.
+        A "binary" column has the numbers 0 and 1, a "flag" is false or true, and a
+        "clock" is a time of day, in seconds. For "text", each category is a column.
     places : tuple of int
-        Its columns in the rows; a clock has two, sine and cosine.
+        Indices of the column in the rows. A clock has two, its sine and its cosine.
     category : str
-        Of a text.
+        The category of a text; otherwise "".
     unit : str
-        Of numbers; "" is none.
+        Unit of numbers, or "".
     levels : tuple of str
-        The texts of an order.
+        The texts of an ordered column, in their order.
     """
 
     name: str | int
@@ -48,12 +49,12 @@ class Column:
     levels: tuple[str, ...] = ()
 
     def values_of(self, rows: Matrix) -> np.ndarray:
-        """Return the value of each row; NaN is a gap."""
+        """Return the value in each row; NaN is a missing value."""
         values = to_dense(rows[:, list(self.places)], np.float64)
         if self.kind != "clock":
             return values[:, 0]
         turns = np.arctan2(values[:, 0], values[:, 1]) / (2 * np.pi)
-        # The sine and the cosine of a time may be float32.
+        # Round to seconds, because the sine and the cosine may be float32.
         return np.round(turns % 1 * DAY) % DAY
 
     def texts_of(self, values: Iterable[float]) -> list[str]:
@@ -71,7 +72,7 @@ class Column:
         return f"{text} {self.unit}" if self.unit else text
 
     def threshold(self, low: float, high: float, near: float) -> float:
-        """Return the shortest t with low <= t < high, of several the nearest one."""
+        """Return the shortest t with low <= t < high that is nearest to ``near``."""
         if self.kind in BINARY:
             return 0.5
         if self.levels:
@@ -87,9 +88,9 @@ class Column:
 
 
 def columns_of(samples: Samples) -> list[Column | None]:
-    """Return the column of the user behind each column of some rows.
+    """Return the user's column to which each column of some rows belongs.
 
-    It is None for the second of the two columns of a clock.
+    The second of the two columns of a clock has None.
     """
     columns: list[Column | None] = []
     names = column_frame(samples).itertuples(index=False)
@@ -113,7 +114,7 @@ def columns_of(samples: Samples) -> list[Column | None]:
 
 
 def _units(samples: Samples) -> dict[str, str]:
-    """Return the units of the columns of a table that have one."""
+    """Return the units of those columns of a table that have one."""
     if samples.encoding is None:
         return {}
     features = samples.encoding.features
@@ -121,7 +122,7 @@ def _units(samples: Samples) -> dict[str, str]:
 
 
 class Term(NamedTuple):
-    """A part of a condition, for programs."""
+    """A part of a condition in machine-readable form."""
 
     column: str | int
     operator: str
@@ -132,7 +133,8 @@ class Term(NamedTuple):
 class Condition:
     """A condition on a column: low < value <= high, or that the value is missing.
 
-    If ``low`` is the larger, as for hours of the night, values are outside of the two.
+    If ``low`` is larger than ``high``, as for hours of the night, the condition is
+    value > low or value <= high.
 
     Examples
     --------
@@ -165,7 +167,7 @@ class Condition:
         return is_above | is_below if self.low > self.high else is_above & is_below
 
     def terms(self) -> Iterator[Term]:
-        """Yield what the condition says, for programs."""
+        """Yield the parts of the condition in machine-readable form."""
         name = self.column.name
         if self.is_missing:
             yield Term(name, "is", "missing")
@@ -185,7 +187,7 @@ class Condition:
         return sorted(bound for bound in (self.low, self.high) if np.isfinite(bound))
 
     def _value(self, bound: float) -> Any:
-        """Return a bound as a number, or as a text of dates and times."""
+        """Return a bound as a number, or as text for dates and times."""
         if self.column.kind in ("date", "time", "clock"):
             return self.column.texts_of([bound])[0]
         return bound
@@ -199,7 +201,7 @@ class Condition:
         return is_set if column.kind == "flag" else int(is_set)
 
     def _levels(self) -> list[str]:
-        """Return the levels of an order that meet the condition."""
+        """Return the levels of an ordered column that meet the condition."""
         levels = self.column.levels
         met = self.holds(np.arange(len(levels), dtype=float))
         return [text for text, is_met in zip(levels, met, strict=True) if is_met]
@@ -237,7 +239,9 @@ class Condition:
 
 
 def short_number(low: float, high: float, near: float) -> float:
-    """Return the number of fewest digits t with low <= t < high that is nearest.
+    """Return the number t with the fewest digits for which low <= t < high.
+
+    If there are several, it is the nearest to ``near``.
 
     Examples
     --------
@@ -262,7 +266,7 @@ def short_number(low: float, high: float, near: float) -> float:
 
 
 def _short_date(low: float, high: float) -> float:
-    """Return the first second of a year, a month, a day ... from low to before high."""
+    """Return the start of a year, else a month, a day, ..., with low <= t < high."""
     for unit in DATE_UNITS:
         date = np.datetime64(int(np.floor(low)), "s").astype(f"M8[{unit}]")
         for candidate in (date, date + 1):
@@ -273,7 +277,7 @@ def _short_date(low: float, high: float) -> float:
 
 
 def _dates(values: list[float]) -> list[str]:
-    """Return dates; all have a time if one of them is not the start of a day."""
+    """Format dates; all have a time if one of them is not the start of a day."""
     texts = [str(pd.Timestamp(round(value * 1e6), unit="us")) for value in values]
     if all(text.endswith(" 00:00:00") for text in texts):
         texts = [text.removesuffix(" 00:00:00") for text in texts]
@@ -281,14 +285,14 @@ def _dates(values: list[float]) -> list[str]:
 
 
 def _clock(seconds: float) -> str:
-    """Return a time of day."""
+    """Format a time of day."""
     minutes, rest = divmod(seconds, 60)
     text = f"{int(minutes // 60):02d}:{int(minutes % 60):02d}"
     return f"{text}:{rest:02.0f}" if rest else text
 
 
 def _duration(seconds: float) -> str:
-    """Return a duration in days, hours, minutes and seconds."""
+    """Format a duration in days, hours, minutes and seconds."""
     sign = "-" if seconds < 0 else ""
     minutes, rest = divmod(abs(seconds), 60)
     hours, minutes = divmod(int(minutes), 60)

@@ -1,4 +1,4 @@
-"""Rows that show what a cluster is: typical ones, those at its edge, and far ones."""
+"""Example rows of each cluster: typical rows, rows at its edge, and far rows."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.matrix import as_matrix
 from mmcnb.samples.row_index import RowIndex
 
-MOST_ROWS = 3  # of a cluster and a kind
+MOST_ROWS = 3  # of each kind in each cluster
 
 
 class ComparedRows(NamedTuple):
@@ -25,10 +25,10 @@ class ComparedRows(NamedTuple):
     Attributes
     ----------
     distances : ndarray of shape (m, k)
-        To the means of the clusters.
+        Distance of each row to the mean of each cluster.
     margins : ndarray of shape (m, k)
-        Score of the cluster of a row minus that of each other one; infinite where
-        either is noise.
+        Score of the row's own cluster minus the score of each other cluster; infinite
+        for its own cluster and if either of them is noise.
     far : ndarray of shape (m,)
         Outlier scores; NaN if the model has no nodes.
     """
@@ -41,10 +41,11 @@ class ComparedRows(NamedTuple):
 def compare_rows(
     engine: Engine, model: Model, sample: Sample, groups: Groups
 ) -> ComparedRows:
-    """Compare rows as a model does.
+    """Compare rows with the clusters, by the scores of the model if possible.
 
-    Scores are its decision values if it gives most of the rows these labels. Otherwise
-    they are distances to the means of the clusters, with a minus sign.
+    The score of a row for a cluster is its decision value, if the model gives more than
+    90 % of the rows the labels of ``groups``. Otherwise, the user has passed other
+    labels, and the score is minus the distance to the mean of the cluster.
     """
     labels = groups.clusters[sample.codes]
     is_noise = labels == -1
@@ -85,7 +86,7 @@ def _model_values(
     if model.graph is None:
         values = np.concatenate(engine.run(DecisionPass(rule), features))
         return values, np.full(rows.n_samples, np.nan)
-    # One search for nodes gives the columns of both.
+    # One search for nodes gives both the decision values and the outlier scores.
     gathered = engine.run(GatherPass(np.arange(rows.n_samples)), features)
     columns = np.concatenate(gathered)
     return rule.decide(columns), columns[:, -2]
@@ -96,8 +97,8 @@ def nearest_cluster(
 ) -> tuple[object, float]:
     """Return the other cluster with the largest mean score for rows of cluster k.
 
-    The margin to it comes with it. Of clusters with equal scores it is the one whose
-    mean is nearest.
+    The mean margin to this cluster is returned, too. Ties are broken by the distance to
+    the mean of the cluster. Without another cluster, the result is (None, nan).
     """
     members = sample.codes == k
     distances = compared.distances[members].mean(axis=0)
@@ -111,7 +112,7 @@ def nearest_cluster(
 def row_table(
     compared: ComparedRows, sample: Sample, groups: Groups, index: RowIndex
 ) -> pd.DataFrame:
-    """Return examples of each cluster, with numbers and names of the rows."""
+    """Return example rows of each cluster, with their numbers and names."""
     kinds = {
         "typical": compared.distances[sample.cells],
         "edge": compared.margins.min(axis=1),

@@ -29,51 +29,60 @@ from mmcnb.samples.row_index import RowIndex
 class Explanation:
     """What sets the clusters of some rows apart.
 
-    It prints as one sentence a cluster, and shows these, `rules` and `columns` in a
-    notebook.
+    Printing it shows one sentence per cluster. In a notebook it shows the sentences,
+    `rules` and `columns`.
 
     Attributes
     ----------
     clusters : DataFrame
-        A row for each cluster, noise (-1) first: "cluster", its number of "rows" and
-        their "share", the "nearest" other cluster, the mean "margin" of its rows to
-        that one, and the "sentence".
+        One row per cluster, noise (-1) first: "cluster", its number of "rows" and their
+        "share" of all rows, the "nearest" other cluster, the mean "margin" between the
+        two in the rows of the cluster, and the "sentence".
     columns : DataFrame
-        For each cluster at most 50 columns, those with the largest effects; those that
-        tell most come first. "column" is the name, or the number of a column without
-        one. "kind" is "number", "date" (seconds since 1970), "flag" (0 or 1, so that
-        means are shares), "time" (in seconds; of a time of day the "category" is "sin"
-        or "cos" of its place on a circle), "text": then the figures are those of one
-        "category", which a row has or not, or "order", of ordered texts and ratings:
-        then "category" has the levels that set the cluster apart, such as "4 or 5 of
-        5", "position" says whether they are "low", "medium" or "high", and "share" and
-        "others_share" are those of the rows with these levels. Filled gaps of tables
-        do not count in any figure, so a column without other values has NaN. Of all
-        rows are "gaps" and "others_gaps", the shares of gaps in the column, and
-        "mean", "others_mean" and "effect", the difference of the two in standard
-        deviations of the column. The others are of a sample, weighted as all rows:
-        "median" and "others_median"; "auc", how often a row of the cluster has a larger
-        value than another row; "near", how often it is nearer to the median of the
-        cluster; "spread" and "others_spread", the median distances from there.
+        For each cluster, the columns with the largest effects (at most 50), sorted by
+        how well they tell the cluster from other rows.
+
+        "column" is the name of a column, or its number if it has no name. "kind" is
+        "number", "date" (in seconds since 1970), "flag" (0 or 1, so that means are
+        shares), "time" (in seconds), "text" or "order" (ordered texts and ratings). A
+        time of day has two rows with the "category" "sin" and "cos", the coordinates of
+        its place on a circle. For "text", the figures are those of one "category",
+        which a row has or does not have. For "order", "category" has the levels that
+        set the cluster apart, such as "4 or 5 of 5", "position" says whether these are
+        "low", "medium" or "high", and "share" and "others_share" are the shares of rows
+        with these levels in the cluster and in the others.
+
+        Gaps that were filled do not count in any figure, so a column without other
+        values has NaN. These figures are computed from all rows: "gaps" and
+        "others_gaps", the shares of missing values, and "mean", "others_mean" and
+        "effect", the difference of the two means in standard deviations of the column.
+        The other figures are computed from a weighted sample: "median" and
+        "others_median"; "auc", the probability that a row of the cluster has a larger
+        value than another row; "near", the probability that it is nearer to the median
+        of the cluster; "spread" and "others_spread", the median distances from that
+        median.
     rows : DataFrame
-        For each cluster three rows of the sample of each "kind", with the "row" number
-        and the "name", if rows have names. "typical" ones have the least "score", the
-        distance to the mean of the cluster; so the first one is its medoid for squared
-        distances. Those at the "edge" have the least margin to any other cluster. "far"
-        ones have the largest outlier score, if the model has nodes.
+        For each cluster, up to three example rows of each "kind", with the "row"
+        number, and the "name" if rows have names. "typical" rows have the smallest
+        "score", the distance to the mean of the cluster, so the first one is the medoid
+        in squared distances. Rows at the "edge" have the smallest margin to any other
+        cluster. "far" rows have the largest outlier scores; they are listed if the
+        model has nodes. All examples come from the sample.
     rules : DataFrame
-        For each cluster a "rule" of at most three "conditions" on columns that most of
-        its rows meet, and few others, such as "orders > 12 and payment = invoice". A
-        condition is a name, an operator and a value. "coverage" is the share of the
-        cluster that matches, "precision" the share of the "matching" rows that are in
-        the cluster, both of all rows; the "sentence" says all of it. Rules are searched
-        on the sample, among the 50 columns with the largest effects. The rule is "" if
-        none says more than that all rows are in the cluster.
+        For each cluster, a "rule" of at most three "conditions" on columns that most of
+        its rows meet and few other rows do, such as "orders > 12 and payment =
+        invoice". A condition is a tuple of a name, an operator and a value. "coverage"
+        is the share of the cluster that meets the rule, and "precision" the share of
+        the "matching" rows that are in the cluster; both are counted on all rows. The
+        "sentence" contains all of this. Rules are searched on the sample, among the 50
+        columns with the largest effects. The rule is "" if none is better than no
+        conditions at all.
     words : DataFrame or None
-        Of sparse rows without negative values whose columns have names, the ten columns
-        that mark each cluster: "cluster", "word" and "score". A score is the share in
-        all words of the cluster, times log(1 + words of a cluster on average / words of
-        this name in all clusters).
+        The ten columns that mark each cluster: "cluster", "word" and "score". It exists
+        for sparse rows without negative values whose columns have names, such as counts
+        of words; otherwise it is None. The score is a class-based TF-IDF: the share of
+        the word among all words of the cluster, times log(1 + mean number of words in a
+        cluster / number of occurrences of this word in all clusters).
     """
 
     clusters: pd.DataFrame
@@ -83,11 +92,11 @@ class Explanation:
     words: pd.DataFrame | None = None
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row a cluster, `clusters`."""
+        """Return `clusters`, with one row per cluster."""
         return self.clusters
 
     def to_dict(self) -> dict[str, list | None]:
-        """Return the tables as lists of rows for JSON; None is what is missing."""
+        """Return the tables as lists of rows for JSON, with None for missing values."""
         tables: dict[str, list | None] = {"words": None}
         for name, table in vars(self).items():
             if table is not None:
@@ -96,7 +105,7 @@ class Explanation:
         return tables
 
     def __str__(self) -> str:
-        """Return one sentence a cluster, each on a line."""
+        """Return the sentences, one line per cluster."""
         return "\n".join(self.clusters["sentence"])
 
     __repr__ = __str__
@@ -111,16 +120,17 @@ class Explanation:
 
 
 class Sources(NamedTuple):
-    """What is read for an explanation.
+    """The rows that are read for an explanation.
 
     Attributes
     ----------
     rows : Samples
-        The rows, not scaled, which the model compares.
+        The rows as the model reads them, before scaling.
     described : Samples
-        The same rows with the columns that are named: of ``rows``, or of another table.
+        The same rows with the columns that the explanation names: those of ``rows``, or
+        those of another table.
     with_gaps : Samples
-        The same with NaN in place of the gaps that are filled.
+        The rows of ``described``, with NaN instead of filled gaps.
     """
 
     rows: Samples
@@ -143,15 +153,19 @@ def explain(
     engine : Engine
         Runs the passes.
     sources : Sources
-        The rows, and the columns that are named.
+        The rows, and the columns that the explanation names.
     groups : Groups
-        Their clusters.
+        The cluster of each row.
     model : Model
-        Of the fit.
+        The fitted model.
     index : RowIndex
-        Which rows of their source they are.
+        Numbers and names of the rows in their source.
     most : int
-        Rows of the sample, of all clusters.
+        Largest number of rows in the sample, for all clusters together.
+
+    Returns
+    -------
+    Explanation
     """
     sizes = sizes_of_samples(groups.counts, most)
     rows = draw_rows(groups, sizes)
@@ -178,7 +192,8 @@ def explain(
     words = word_table(described, groups, moments, sample)
     if described is not sources.rows:
         sample = sample._replace(X=as_matrix(sources.rows.gather(rows)))
-    return_freed_memory()  # of the pass, before the model needs its own
+    # Free the memory of the pass before the model needs memory for its own.
+    return_freed_memory()
     compared = compare_rows(engine, model, sample, groups)
     pairs = [nearest_cluster(compared, sample, groups, k) for k in range(sizes.size)]
     nearest, margins = zip(*pairs, strict=True)

@@ -1,4 +1,4 @@
-"""The clusters to explain: their labels, and a sample of the rows of each."""
+"""The clusters to explain: their labels, and a sample of rows from each."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -26,16 +26,16 @@ def agree(labels: np.ndarray | None, rule: Rule, features: Samples) -> bool:
 
 
 class Groups(NamedTuple):
-    """Rows by cluster.
+    """Rows grouped by cluster.
 
     Attributes
     ----------
     clusters : ndarray of shape (k,)
-        The labels that occur, in order.
+        The labels that occur, in ascending order.
     counts : ndarray of shape (k,), int64
-        Rows of each.
+        Number of rows of each cluster.
     codes : ndarray of shape (n,), int8 or wider
-        Place of the label of each row among them.
+        Index into ``clusters`` of the label of each row.
     """
 
     clusters: np.ndarray
@@ -44,25 +44,25 @@ class Groups(NamedTuple):
 
     @property
     def known(self) -> np.ndarray:
-        """Places of the clusters, without noise."""
+        """Indices of the clusters, without noise."""
         return np.flatnonzero(self.clusters != -1)
 
 
 class Sample(NamedTuple):
-    """Some rows.
+    """A sample of the rows.
 
     Attributes
     ----------
     X : ndarray or csr_array of shape (m, d)
-        The rows, not scaled.
+        The rows, before scaling.
     values : ndarray or csr_array of shape (m, d)
-        The same with NaN in place of the gaps that are filled.
+        The rows with NaN instead of filled gaps.
     rows : ndarray of shape (m,), int64
-        Their numbers.
+        Row numbers in the data.
     codes : ndarray of shape (m,), int8 or wider
-        Place of the cluster of each.
+        Index of the cluster of each row.
     weights : ndarray of shape (m,), float64
-        How many rows of its cluster each stands for.
+        Number of rows of its cluster that each row represents.
     """
 
     X: Matrix
@@ -83,7 +83,7 @@ def grouped(labels: np.ndarray) -> Groups:
     Raises
     ------
     InputError
-        Some are numbers and some are names.
+        If some labels are numbers and others are names.
 
     Examples
     --------
@@ -92,10 +92,10 @@ def grouped(labels: np.ndarray) -> Groups:
     >>> grouped(np.array([3, -1, 3])).codes
     array([1, 0, 1], dtype=int8)
     """
-    with worded("labels has numbers and names", "give either of them", TypeError):
+    with worded("labels has numbers and names", "give only one of the two", TypeError):
         sizes = pd.Series(labels, copy=False).value_counts().sort_index()
     clusters = sizes.index.infer_objects().to_numpy()
-    # A byte a row, of which each Dask worker gets that of its own rows.
+    # Usually one byte per row. Each Dask worker receives the codes of its own rows.
     dtype = np.min_scalar_type(-len(clusters))
     codes = []
     for start in range(0, len(labels), GROUP_ROWS):
@@ -113,16 +113,16 @@ def plan_explanation(
     n_jobs: int | None = None,
     n_landmarks: int = 0,
 ) -> tuple[int, int]:
-    """Plan the rows of a sample of k clusters, and the threads of the pass.
+    """Plan the number of rows in the sample of k clusters, and of threads in the pass.
 
-    The sample has 20,000 rows, or as many as the limit leaves beside float64 means.
-    Landmarks count if the rows are labelled first.
+    The sample has 20,000 rows, or fewer if the memory limit leaves less room beside the
+    float64 means. Memory for landmarks is needed if the rows have to be labelled first.
 
     Raises
     ------
     MemoryLimitError
-        The limit is too small for these means, a row of each cluster and one thread;
-        the message names the least that works.
+        If the limit is too small for the means, one row of each cluster and one thread.
+        The message gives the smallest limit that works.
 
     Examples
     --------
@@ -135,11 +135,12 @@ def plan_explanation(
     """
     d = rows.n_features
     size = rows.row_bytes
-    # Means are those of all rows, of others and of blocks that wait. A row is gathered,
-    # scaled and mapped.
+    # Means are kept of the clusters, of all other rows, and of blocks that wait to be
+    # added. A row of the sample is gathered, scaled and mapped.
     means = 8.0 * k * d * (8 + 3 * TASK_BYTES / BLOCK_ROWS / size)
     row = 12 * size + 32 * k
-    # While blocks are read, the rows gathered have a sixth of what they take later.
+    # While blocks are read, gathered rows take a sixth of what they take later, hence
+    # 1.2.
     read = replace(
         rows,
         row_bytes=1.2 * size,
@@ -154,7 +155,7 @@ def plan_explanation(
 
 
 def sizes_of_samples(counts: np.ndarray, most: int) -> np.ndarray:
-    """Divide rows of a sample evenly among clusters, and take all rows of small ones.
+    """Divide a sample evenly among clusters, and take all rows of small clusters.
 
     Examples
     --------
@@ -171,7 +172,7 @@ def sizes_of_samples(counts: np.ndarray, most: int) -> np.ndarray:
 
 
 def draw_rows(groups: Groups, sizes: np.ndarray) -> np.ndarray:
-    """Draw numbers of rows at random from each cluster, in rising order."""
+    """Draw rows at random from each cluster, and return their numbers in order."""
     random = np.random.RandomState(0)
     rows = []
     for k, size in enumerate(sizes.tolist()):

@@ -1,4 +1,4 @@
-"""Answers of a cluster: the levels of an order that set it apart, and their shares."""
+"""Ordered columns: the levels that set a cluster apart, and their shares."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from mmcnb.samples import Samples
 
 
 class Order(NamedTuple):
-    """The levels of a column: numbers from the first on, perhaps with texts."""
+    """The levels of an ordered column: consecutive integers, perhaps with texts."""
 
     first: int
     n_levels: int
@@ -25,16 +25,16 @@ class Order(NamedTuple):
 
 
 class LevelShares(NamedTuple):
-    """Levels beside each other, and how many rows have one of them.
+    """Adjacent levels, and the shares of rows with one of them.
 
     Attributes
     ----------
     words : str
-        Such as "4 or 5 of 5", or "'often' or 'always'".
+        The levels in words, such as "4 or 5 of 5", or "'often' or 'always'".
     position : {"low", "medium", "high"}
-        Whether they are at an end of the order.
+        Whether the levels are at the lower or the upper end of the order, or neither.
     share, others_share : float
-        Of the rows of a cluster, and of the others.
+        Share of the rows with these levels, in a cluster and in the others.
     """
 
     words: str
@@ -44,9 +44,9 @@ class LevelShares(NamedTuple):
 
 
 def orders_of(samples: Samples, sample: Sample) -> dict[int, Order]:
-    """Return the order of each column that has one, by its number.
+    """Return the order of each ordered column, by column number.
 
-    Columns of ordered texts have one, and ratings of whole numbers.
+    Ordered columns are ordered texts and ratings by integers.
     """
     if samples.is_sparse:
         return {}
@@ -70,10 +70,18 @@ def shares_of_levels(
     Parameters
     ----------
     order : Order
+        The levels.
     values : ndarray of shape (m,)
+        Level of each row, as a number.
     inside : ndarray of shape (m,), bool
-        Which rows are of the cluster.
+        Whether each row is in the cluster.
     weights : ndarray of shape (m,)
+        Weight of each row.
+
+    Returns
+    -------
+    LevelShares
+        Of all ranges of levels, the one with the largest difference of shares.
 
     Examples
     --------
@@ -110,7 +118,7 @@ def shares_of_levels(
 
 
 def _words(order: Order, low: int, high: int) -> str:
-    """Return levels in words, with the greatest number of a scale without texts."""
+    """Return levels in words; numbers are followed by the largest of the scale."""
     words = order.place_of(low)
     if high > low:
         link = "or" if high == low + 1 else "to"

@@ -1,7 +1,8 @@
 """A rule for each cluster: at most three conditions that few other rows meet.
 
 Rules are searched on a sample and counted on all rows. A rule is scored by the
-F-measure of its coverage c and precision p, 2cp / (c + p), minus a price of each bound.
+F-measure of its coverage c and precision p, 2cp / (c + p), minus a price for each bound
+of its conditions.
 """
 
 from collections.abc import Iterator
@@ -22,26 +23,27 @@ from mmcnb.samples import Samples
 from mmcnb.samples.matrix import Block, Matrix, as_matrix
 
 MOST_CONDITIONS = 3
-# The search starts from the best pairs of conditions, lengthens the best of these, and
-# polishes the result on the whole sample.
+# The search starts from the best pairs of conditions on a part of the sample, adds a
+# condition to the best of these, and refines the result on the whole sample.
 SEARCH_ROWS = 4000
-N_CUTS = 7  # of a column, for the first conditions
+N_CUTS = 7  # thresholds per column in the first conditions
 N_STARTS = 8
 N_LENGTHENED = 3
 MOST_ROUNDS = 3
-# What a bound must gain in F: more than one or two rows, and more than a reader minds.
+# A bound must raise F by more than LEAST_GAIN, so that it is worth reading, and by more
+# than the weight of LEAST_ROWS rows, so that it is not due to single rows.
 LEAST_GAIN = 0.01
 LEAST_ROWS = 1.5
-LOST_BY_ROUNDING = 0.002
-MOST_OF_OTHERS = 0.5  # weight of a cluster
-# A rule must be better than a rule without conditions.
+LOST_BY_ROUNDING = 0.002  # loss in F that is accepted for a shorter threshold
+MOST_OF_OTHERS = 0.5  # weight of a cluster, as a fraction of the weight of the others
+# A rule must be better by this in F than a rule without conditions.
 LEAST_LEAD = 0.05
 
 Rule = tuple[Condition, ...]
 
 
 class CountedRule(NamedTuple):
-    """A rule of a cluster, counted on all rows; `Explanation` describes it."""
+    """A rule of a cluster, counted on all rows; see `Explanation` for the fields."""
 
     cluster: object
     rule: str
@@ -52,10 +54,10 @@ class CountedRule(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """Weights of some rows for one cluster.
+    """Weights of some rows in the search for the rule of one cluster.
 
-    The cluster counts at most half as much as all others: otherwise no rule would be
-    better than a rule without conditions where most rows are of one cluster.
+    The cluster weighs at most half as much as all other clusters together. Otherwise no
+    rule for a cluster with most of the rows would be better than no conditions at all.
 
     Attributes
     ----------
@@ -64,7 +66,7 @@ class Weights(NamedTuple):
     all : ndarray of shape (m,)
         Weights of all rows.
     price : float
-        Of a bound.
+        Price of a bound, as a difference in F.
     """
 
     inside: np.ndarray
@@ -73,7 +75,7 @@ class Weights(NamedTuple):
 
     @classmethod
     def of_cluster(cls, weights: np.ndarray, is_inside: np.ndarray) -> "Weights":
-        """Return the weights for a cluster with these rows."""
+        """Return the weights for the cluster whose rows are marked."""
         total = weights[is_inside].sum()
         others = weights[~is_inside].sum()
         scale = min(1.0, MOST_OF_OTHERS * others / total)
@@ -82,23 +84,25 @@ class Weights(NamedTuple):
         return cls(inside, np.where(is_inside, inside, weights), price)
 
     def f_measure(self, mask: np.ndarray) -> float:
-        """Return the F-measure of some rows."""
+        """Return the F-measure of a rule that the marked rows meet."""
         matching = self.all[mask].sum()
         return 2 * float(self.inside[mask].sum() / (matching + self.inside.sum()))
 
 
 @dataclass(frozen=True, eq=False)
 class SearchRows:
-    """The values of some columns of a sample, in which rules are searched.
+    """The values of some columns of a sample, on which rules are searched.
 
     Attributes
     ----------
     columns : list of Column
+        The columns.
     values : ndarray of shape (m, c)
-        A column each.
+        The values of each column; NaN is a missing value.
     codes : ndarray of shape (m,)
-        Place of the cluster of each row.
+        Index of the cluster of each row.
     weights : ndarray of shape (m,)
+        Number of rows of its cluster that each row represents.
     """
 
     columns: list[Column]
@@ -121,7 +125,7 @@ class SearchRows:
         return cls(columns_and_kinds, values, sample.codes, sample.weights)
 
     def part(self, rows: np.ndarray) -> "SearchRows":
-        """Return some of the rows, which stand for all."""
+        """Return some of the rows, with weights as if they were all rows."""
         n_rows = np.bincount(self.codes)
         n_kept = np.maximum(np.bincount(self.codes[rows], minlength=n_rows.size), 1)
         codes = self.codes[rows]
@@ -129,11 +133,11 @@ class SearchRows:
         return SearchRows(self.columns, self.values[rows], codes, weights)
 
     def weights_for(self, k: int) -> Weights:
-        """Return the weights of the rows for a cluster."""
+        """Return the weights of the rows in the search for cluster k."""
         return Weights.of_cluster(self.weights, self.codes == k)
 
     def mask(self, rule: Rule, but: int = -1) -> np.ndarray:
-        """Return which rows meet the conditions of a rule, perhaps but one."""
+        """Return which rows meet a rule, ignoring its condition at place ``but``."""
         met = np.ones(self.codes.size, bool)
         for place, condition in enumerate(rule):
             if place != but:
@@ -146,12 +150,12 @@ class SearchRows:
 
     @cached_property
     def place_of(self) -> dict[Column, int]:
-        """The place of each column."""
+        """Index of each column."""
         return {column: place for place, column in enumerate(self.columns)}
 
     @cached_property
     def first_conditions(self) -> list[Condition]:
-        """A few conditions of each column, with one bound."""
+        """A few conditions on each column, with one bound each."""
         conditions = []
         for column, values in zip(self.columns, self.values.T, strict=True):
             known = values[~np.isnan(values)]
@@ -165,27 +169,28 @@ class SearchRows:
 
     @cached_property
     def indicators(self) -> np.ndarray:
-        """Which rows meet the first conditions, as float32 numbers 0 and 1."""
+        """1.0 where a row meets a first condition, otherwise 0.0; of float32."""
         met = np.empty((self.codes.size, len(self.first_conditions)), np.float32)
         for k, condition in enumerate(self.first_conditions):
             met[:, k] = condition.holds(self.values_of(condition))
         return met
 
     def pairs_in(self, k: int) -> np.ndarray:
-        """Return the weights of the rows of a cluster that meet two conditions each."""
+        """Return the weight of rows of cluster k that meet each pair of conditions."""
         members = self.codes == k
         met = self.indicators[members]
-        # Counts of so few rows are exact in float32. All rows of a cluster weigh alike.
+        # Counts of at most SEARCH_ROWS rows are exact in float32, and all rows of a
+        # cluster have the same weight.
         return self.weights[members][0] * (met.T @ met).astype(np.float64)
 
     @cached_property
     def pairs(self) -> np.ndarray:
-        """The weights of all rows that meet two conditions each."""
+        """The weight of all rows that meet each pair of conditions."""
         return (self.indicators.T * self.weights) @ self.indicators
 
 
 def _cuts(column: Column, known: np.ndarray) -> np.ndarray:
-    """Return values at which a column is cut, none of them the largest."""
+    """Return thresholds for a column at its quantiles, except for the largest value."""
     if column.kind in BINARY:
         return np.array([0.5])
     if known.size == 0:
@@ -202,25 +207,26 @@ class RuleSearch(NamedTuple):
     Attributes
     ----------
     rows : SearchRows
+        The rows on which the rule is searched.
     weights : Weights
-        Of the rows for the cluster.
+        Their weights for this cluster.
     """
 
     rows: SearchRows
     weights: Weights
 
     def score(self, rule: Rule) -> float:
-        """Return the F-measure minus the price of the bounds."""
+        """Return the F-measure of a rule minus the price of its bounds."""
         n_bounds = sum(condition.n_bounds for condition in rule)
         f_measure = self.weights.f_measure(self.rows.mask(rule))
-        # Rounding of sums must not choose between equal rules.
+        # Rounding errors of sums must not decide between equal rules.
         return round(f_measure - n_bounds * self.weights.price, 9)
 
     def starts(self, k: int) -> list[Rule]:
-        """Return the pairs of first conditions that tell the cluster best.
+        """Return the best pairs of first conditions for cluster k.
 
-        A pair of columns is named once. All pairs are tried, so a conjunction is found
-        even where neither of its columns tells anything alone.
+        There is one pair of conditions for each pair of columns. As all pairs are
+        tried, a conjunction is found even if neither column alone says anything.
         """
         rows = self.rows
         conditions = rows.first_conditions
@@ -248,7 +254,7 @@ class RuleSearch(NamedTuple):
         return chosen
 
     def lengthened(self, rule: Rule) -> Iterator[Rule]:
-        """Yield the rule with each of the two best further conditions."""
+        """Yield the rule with each of the two best conditions on further columns."""
         rows = self.rows
         met = rows.mask(rule)
         indicators = rows.indicators[met]
@@ -268,7 +274,7 @@ class RuleSearch(NamedTuple):
                 return
 
     def polished(self, rule: Rule) -> Rule:
-        """Return a rule whose conditions are the best ones given the others."""
+        """Refine the conditions of a rule one by one, given the other conditions."""
         best = self.score(rule)
         for _ in range(MOST_ROUNDS):
             changed = rule
@@ -285,7 +291,7 @@ class RuleSearch(NamedTuple):
         return rule
 
     def best_condition(self, column: Column, others: np.ndarray) -> Condition:
-        """Return the best condition of a column among rows that meet the others."""
+        """Return the best condition on a column, among rows that meet the others."""
         values = self.rows.values[others, self.rows.place_of[column]]
         ranked = RankedValues.of_rows(
             values, self.weights.inside[others], self.weights.all[others]
@@ -296,15 +302,17 @@ class RuleSearch(NamedTuple):
 
 @dataclass(frozen=True)
 class RankedValues:
-    """Distinct values in rising order, with the weights of the rows up to each.
+    """Distinct values in ascending order, with cumulative weights of the rows.
 
     Attributes
     ----------
     values : ndarray of shape (v,)
+        The distinct values.
     inside, all : ndarray of shape (v + 1,)
-        Of the rows with the first so many values, those of the cluster and all.
+        Weight of the rows with one of the first 0, 1, ..., v values: of the rows of the
+        cluster, and of all rows.
     missing : tuple of float
-        The two weights of rows without a value.
+        Weight of the rows without a value: of the cluster, and of all rows.
     """
 
     values: np.ndarray
@@ -316,7 +324,7 @@ class RankedValues:
     def of_rows(
         cls, values: np.ndarray, inside: np.ndarray, all_weights: np.ndarray
     ) -> "RankedValues":
-        """Rank the values of rows with these weights; NaN is a gap."""
+        """Rank the values of rows with these weights; NaN is a missing value."""
         order = np.argsort(values, kind="stable")
         n_known = values.size - np.count_nonzero(np.isnan(values))
         known = values[order[:n_known]]
@@ -334,7 +342,8 @@ class RankedValues:
     ) -> Condition:
         """Return the condition with the largest F-measure minus the price of bounds.
 
-        ``n_inside`` is the weight of the cluster, also of rows that are not ranked.
+        ``n_inside`` is the weight of the whole cluster, including rows that are not
+        ranked.
         """
         everything = self.sums(0, self.values.size)
         with_gaps = [
@@ -352,13 +361,13 @@ class RankedValues:
         return list(options)[int(np.argmax(scores))]
 
     def sums(self, first: int, last: int) -> list[float]:
-        """Return the weights, of the cluster and all, of values from first to last."""
+        """Return the weights of values first to last - 1, in the cluster and in all."""
         return [float(sums[last] - sums[first]) for sums in (self.inside, self.all)]
 
     def _inequalities(
         self, column: Column, n_inside: float
     ) -> dict[Condition, list[float]]:
-        """Return the best conditions with one bound and with two, and their weights."""
+        """Return the best conditions with one or two bounds, and their weights."""
         n = self.values.size
         below = 2 * self.inside / (self.all + n_inside)
         rest_inside = self.inside[-1] - self.inside
@@ -385,7 +394,7 @@ class RankedValues:
         return options
 
     def _condition(self, column: Column, first: int, last: int) -> Condition:
-        """Return the condition of the values from first to before last."""
+        """Return the condition that is met by the values first to last - 1."""
         low = self.values[first - 1] if first > 0 else -np.inf
         high = self.values[last - 1] if last < self.values.size else np.inf
         return Condition(column, float(low), float(high))
@@ -393,9 +402,9 @@ class RankedValues:
     def _best_interval(self, n_inside: float, f_measure: float) -> tuple[int, int]:
         """Return the interval of values with the largest F-measure.
 
-        F = 2 inside / (matching + n_inside) is a ratio of sums, which the steps of
-        Dinkelbach (1967) make largest: each of them finds the interval with the largest
-        sum of 2 inside - F matching.
+        F = 2 inside / (matching + n_inside) is a ratio of sums, which Dinkelbach's
+        algorithm (1967) maximises: each step finds the interval with the largest sum of
+        2 inside - F matching.
         """
         best = (0, self.values.size)
         while True:
@@ -408,7 +417,7 @@ class RankedValues:
             f_measure = better
 
     def _best_night(self, n_inside: float, f_measure: float) -> tuple[int, int]:
-        """Return the interval of values without which the F-measure is the largest."""
+        """Return the interval of values whose complement has the largest F-measure."""
         best = (0, self.values.size)
         whole = self.sums(0, self.values.size)
         while True:
@@ -423,7 +432,7 @@ class RankedValues:
     def short_bound(
         self, condition: Condition, n_inside: float, is_low: bool
     ) -> Condition:
-        """Return the condition with a short threshold, at which F is hardly less."""
+        """Return the condition with a shorter threshold that hardly reduces F."""
         bound = condition.low if is_low else condition.high
         other = condition.high if is_low else condition.low
         n = self.values.size
@@ -437,7 +446,7 @@ class RankedValues:
         matching = np.abs(self.all - self.all[end])
         f_measures = 2 * inside / (matching + n_inside)
         is_close = f_measures >= f_measures[place] - LOST_BY_ROUNDING
-        # From how many values on, and up to how many, F is close without a break.
+        # The range of places around the bound in which F is close without interruption.
         before = int(np.argmin(np.append(is_close[place::-1], False)))
         after = int(np.argmin(np.append(is_close[place:], False)))
         first = max(place - before + 1, 1)
@@ -445,9 +454,9 @@ class RankedValues:
         if first > last:
             return condition
         least, most = self.values[[first - 1, last]].tolist()
-        near = bound  # a level is named as it is
+        near = bound  # the levels of an order are not rounded
         if not condition.column.levels:
-            # The middle of the gap above the bound is farthest from all rows.
+            # The middle between two values is farthest from all rows.
             near = float(self.values[max(place - 1, 0) : place + 1].mean())
         short = condition.column.threshold(least, most, near)
         if is_low:
@@ -455,7 +464,7 @@ class RankedValues:
         return replace(condition, high=short)
 
     def short_night(self, condition: Condition) -> Condition:
-        """Return the condition with short thresholds between the same values."""
+        """Return the condition with shorter thresholds between the same values."""
         bounds = []
         for bound in (condition.low, condition.high):
             place = int(np.searchsorted(self.values, bound, "right"))
@@ -465,7 +474,7 @@ class RankedValues:
 
 
 def largest_interval(sums: np.ndarray) -> tuple[int, int]:
-    """Return i < j with the largest difference between the sums at j and at i.
+    """Return i < j for which sums[j] - sums[i] is largest.
 
     Examples
     --------
@@ -480,7 +489,7 @@ def largest_interval(sums: np.ndarray) -> tuple[int, int]:
 
 
 def joined(rule: Rule) -> Rule:
-    """Return a pair of conditions as one where they are bounds of a column."""
+    """Return a pair of conditions, merged into one if both are on the same column."""
     first, second = rule
     if first.column != second.column:
         return rule
@@ -492,16 +501,17 @@ def joined(rule: Rule) -> Rule:
 
 
 def rule_of(k: int, rows: SearchRows, few: SearchRows) -> Rule:
-    """Return the rule of a cluster; it is empty if none is good enough.
+    """Return the rule of a cluster, which is empty if none is good enough.
 
     Parameters
     ----------
     k : int
-        Place of the cluster.
+        Index of the cluster.
     rows : SearchRows
         The sample.
     few : SearchRows
-        Rows of it in which the rule is searched; it is polished on all.
+        The rows of the sample on which the rule is searched; it is then refined on all
+        rows of the sample.
     """
     search = RuleSearch(few, few.weights_for(k))
     short = {search.polished(rule) for rule in search.starts(k)} - {()}
@@ -527,7 +537,7 @@ def rule_of(k: int, rows: SearchRows, few: SearchRows) -> Rule:
 
 
 def shortened(search: RuleSearch, rule: Rule) -> Rule:
-    """Return a rule without conditions that gain little, with short thresholds."""
+    """Drop conditions that gain little, and shorten the thresholds of the others."""
     parts = [
         part
         for n_conditions in range(len(rule), 0, -1)
@@ -571,14 +581,14 @@ def str_of(rule: Rule) -> str:
 
 @dataclass(frozen=True)
 class RulesPass:
-    """Count rows that meet rules: those of the cluster of each, and all.
+    """Count the rows that meet each rule, in its cluster and in total.
 
     Parameters
     ----------
     rules : list of (k, rule)
-        A rule, and the place of its cluster.
+        Rules, each with the index of its cluster.
     codes : ndarray of shape (n,)
-        Place of the cluster of each row.
+        Index of the cluster of each row.
     """
 
     rules: list[tuple[int, Rule]]
@@ -593,7 +603,7 @@ class RulesPass:
         return total + other
 
     def counts(self, X: Matrix, codes: np.ndarray) -> np.ndarray:
-        """Return the counts in some rows, of shape (r, 2)."""
+        """Return the counts for some rows: (in the cluster, in total) for each rule."""
         counts = np.zeros((len(self.rules), 2), np.int64)
         for place, (k, rule) in enumerate(self.rules):
             met = np.ones(codes.size, bool)
@@ -619,10 +629,16 @@ def find_rules(
     samples : Samples
         The rows.
     groups : Groups
-        Their clusters.
+        The cluster of each row.
     means : Means
-        Of their columns; the columns with the largest effects are searched.
+        Means of the columns. Only the columns with the largest effects are searched.
     sample : Sample
+        The sample on which rules are searched.
+
+    Returns
+    -------
+    list of (k, rule)
+        A rule for each cluster except noise; an empty list if there is only one.
     """
     known = groups.known.tolist()
     if len(known) < 2:
@@ -639,7 +655,7 @@ def find_rules(
     if len(columns) <= MOST_COLUMNS:
         shared = rows_with(np.arange(len(columns)))
         if shared[1].first_conditions:
-            _ = shared[1].pairs  # before the threads need it
+            _ = shared[1].pairs  # cached before threads use it at the same time
 
     def of_cluster(k: int) -> tuple[int, Rule]:
         rows, part = shared or rows_with(strongest_columns(means, k))
@@ -649,7 +665,7 @@ def find_rules(
 
 
 def _few_rows(codes: np.ndarray, groups: Groups) -> np.ndarray:
-    """Draw the rows of a sample in which rules are searched first."""
+    """Draw the part of a sample on which rules are searched first."""
     counts = np.bincount(codes, minlength=groups.counts.size)
     in_sample = Groups(groups.clusters, counts, codes)
     return draw_rows(in_sample, sizes_of_samples(counts, SEARCH_ROWS))
@@ -662,7 +678,7 @@ def rule_table(
     rules: list[tuple[int, Rule]],
     sample: Sample,
 ) -> pd.DataFrame:
-    """Count the rules of clusters on all rows, in one pass unless all are sampled."""
+    """Count rules on all rows, in one pass unless the sample already has all rows."""
     pass_ = RulesPass(rules, groups.codes)
     if sample.codes.size == groups.codes.size:
         counts = pass_.counts(sample.values, sample.codes)
@@ -688,7 +704,7 @@ def rule_table(
 
 
 def rule_sentence(row: CountedRule) -> str:
-    """Return a rule with its coverage and its precision."""
+    """Return a sentence with a rule, its coverage and its precision."""
     title = cluster_title(row.cluster)
     if not row.rule:
         return f"{title}: no rule of at most {MOST_CONDITIONS} conditions."

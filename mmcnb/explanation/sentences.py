@@ -9,7 +9,8 @@ from mmcnb.errors import shown
 from mmcnb.explanation.summary import ColumnFigures, strength_of
 
 DAY = 86_400  # seconds
-# Where a clock of 24 hours has a high or a low sine or cosine, and its name.
+# By coordinate on a 24-hour clock, and whether it is high: the time of day at which it
+# is extreme, and the name of the coordinate.
 SIDES = {
     ("sin", True): ("6:00", "sine"),
     ("sin", False): ("18:00", "sine"),
@@ -19,7 +20,7 @@ SIDES = {
 
 
 def short_name(value: object, most: int = 40) -> str:
-    """Return a name on one line: control characters are escaped, a long one is cut.
+    """Return a name on one line, with control characters escaped and cut if it is long.
 
     Examples
     --------
@@ -32,7 +33,7 @@ def short_name(value: object, most: int = 40) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share in percent, with up to three digits to tell it from 0 and 100.
+    """Format a share in percent, with enough decimals to tell it from 0 and 100.
 
     Examples
     --------
@@ -46,7 +47,7 @@ def percent(share: float) -> str:
 
 
 def two_numbers(first: float, second: float) -> tuple[str, str]:
-    """Format two numbers with three digits, or as many as tell them apart.
+    """Format two numbers with three digits, or more if they would look equal.
 
     Numbers from 1,000 to 10,000 have four digits, as years do.
 
@@ -66,13 +67,15 @@ def two_numbers(first: float, second: float) -> tuple[str, str]:
 
 
 def grouped_digits(value: float, digits: int) -> str:
-    """Return a number with so many digits, in groups of three from 10,000 on."""
+    """Format a number with ``digits`` digits, and in groups of three from 10,000 on."""
     value = float(f"{value:.{digits}g}")
     return f"{value:,.12g}" if abs(value) >= 10_000 else f"{value:.12g}"
 
 
 def two_dates(first: float, second: float) -> tuple[str, str]:
-    """Format two dates out of seconds since 1970, with the time if a day has both.
+    """Format two dates, given as seconds since 1970.
+
+    The time is included if they are less than a day apart.
 
     Examples
     --------
@@ -90,7 +93,7 @@ def _date(seconds: float, unit: str) -> str:
 
 
 def phrase(row: ColumnFigures) -> str:
-    """Say how a column is in a cluster and in others; ``row`` is of `column_table`."""
+    """Describe a column in a cluster and in others; ``row`` is from `column_table`."""
     name = short_name(row.column)
     if row.kind in ("flag", "text"):
         return f"{name} {_frequency(row)}"
@@ -98,7 +101,7 @@ def phrase(row: ColumnFigures) -> str:
         return f"{name} is {_answers(row)}"
     if row.kind == "time" and row.category:
         return f"{name} {_side_of_clock(row)}"
-    # Other rows are on both sides.
+    # The other rows lie on both sides of the cluster.
     is_between = row.near > abs(row.auc - 0.5) + 0.65
     if is_between and row.spread < row.others_spread:
         return f"{name} {_range(row)}"
@@ -106,7 +109,7 @@ def phrase(row: ColumnFigures) -> str:
 
 
 def _frequency(row: ColumnFigures) -> str:
-    """Say how often a flag is set, or a text has a category."""
+    """Describe how often a flag is set, or a text has a category."""
     word = "often" if row.auc > 0.5 else "rarely"
     if row.kind == "text":
         if row.auc > 0.5 and row.mean > 0.5:
@@ -116,14 +119,14 @@ def _frequency(row: ColumnFigures) -> str:
 
 
 def _side_of_clock(row: ColumnFigures) -> str:
-    """Say on which side of a clock of 24 hours most times of a cluster are."""
+    """Describe on which side of a 24-hour clock most times of a cluster are."""
     side, function = SIDES[row.category, row.median > row.others_median]
     value, others_value = two_numbers(row.median, row.others_median)
     return f"towards {side} ({function} {value}, others {others_value})"
 
 
 def _answers(row: ColumnFigures) -> str:
-    """Say which answers a cluster mostly gives."""
+    """Describe which levels of an ordered column are frequent in a cluster."""
     answers = (
         f"{row.category}: {percent(row.share)}, others {percent(row.others_share)}"
     )
@@ -131,7 +134,7 @@ def _answers(row: ColumnFigures) -> str:
 
 
 def _range(row: ColumnFigures) -> str:
-    """Say where the middle half of a cluster lies."""
+    """Describe where the middle half of a cluster lies."""
     end = row.median + row.spread
     if row.kind == "date":
         middle, _ = two_dates(row.median, end)
@@ -144,11 +147,11 @@ def _range(row: ColumnFigures) -> str:
 
 
 def _level(row: ColumnFigures) -> str:
-    """Say whether the values of a cluster are high or low."""
+    """Describe whether the values of a cluster are high or low."""
     measure = "median"
     value = row.median
     others_value = row.others_median
-    if value == others_value:  # as where most values are 0
+    if value == others_value:  # for instance if most values are 0
         measure = "mean"
         value = row.mean
         others_value = row.others_mean
@@ -163,12 +166,12 @@ def _level(row: ColumnFigures) -> str:
 
 
 def phrases(columns: pd.DataFrame, most: int = 3, least: float = 0.15) -> str:
-    """Return phrases for the columns of a cluster that matter, one for each of a table.
+    """Return phrases for the columns that set a cluster apart, one per column.
 
-    There is none if no column tells the cluster from others. They have half of the
-    strength of the first one, as the mark of one cluster makes that column low in all
-    the others. A category that is often so in a cluster comes before one that is rarely
-    so.
+    The result is empty if no column does. Columns must be at least half as strong as
+    the strongest one: what is high in one cluster only is somewhat low in all the
+    others, which says little about these. A frequent category of a text is preferred
+    to a rare one.
     """
     strength = strength_of(columns)
     strong = columns[strength >= max(least, strength.max() / 2)]
@@ -201,21 +204,21 @@ def gap_phrases(columns: pd.DataFrame, most: int = 3, least: float = 0.2) -> str
 
 
 def cluster_phrases(columns: pd.DataFrame) -> str:
-    """Return phrases for the values of a cluster, and for its gaps."""
+    """Return phrases for the values of a cluster, and for its missing values."""
     of_gaps = gap_phrases(columns)
     of_values = phrases(columns)
     return ", ".join(filter(None, (of_values, of_gaps)))
 
 
 def marking_words(words: pd.Series, most: int = 5) -> str:
-    """Return a phrase of the first words of a cluster."""
+    """Return a phrase with the first words of a cluster."""
     if words.empty:
         return "all of its rows are empty"
     return f"marked by {', '.join(map(short_name, words[:most]))}"
 
 
 def cluster_title(cluster: object) -> str:
-    """Return the title of a cluster with a number or a name.
+    """Return the title of a cluster, from its number or its name.
 
     Examples
     --------
@@ -232,10 +235,10 @@ def cluster_title(cluster: object) -> str:
 def sentences(
     clusters: pd.DataFrame, columns: pd.DataFrame, words: pd.DataFrame | None
 ) -> Iterator[str]:
-    """Return a sentence for each cluster, by its columns or its words.
+    """Yield a sentence for each cluster, about its columns or its words.
 
-    Words are of texts: columns say more if most clusters have one that sets them
-    clearly apart.
+    If there are words, columns are still preferred if most clusters have a column that
+    sets them clearly apart.
     """
     first = strength_of(columns).groupby(columns["cluster"]).first()
     columns_tell = first.median() > 0.35

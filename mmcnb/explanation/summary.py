@@ -1,4 +1,4 @@
-"""Figures of clusters by column: means of all rows from a pass, ranks from a sample."""
+"""Figures of clusters per column: means from all rows, ranks from a sample."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,13 +14,13 @@ from mmcnb.explanation.levels import Order, orders_of, shares_of_levels
 from mmcnb.samples import Samples
 from mmcnb.samples.matrix import Block, as_matrix, to_dense
 
-# Of a cluster.
+# Per cluster.
 MOST_COLUMNS = 50
 MOST_WORDS = 10
 
 
 class ColumnFigures(NamedTuple):
-    """A row of `column_table`, which `Explanation` describes."""
+    """A row of `column_table`; see `Explanation` for the fields."""
 
     cluster: object
     column: str | int
@@ -46,18 +46,18 @@ FIGURES = list(ColumnFigures._fields)
 
 
 class Moments(NamedTuple):
-    """Sums over some rows, of which gaps are left out.
+    """Sums over the values of some rows; gaps (missing values) do not count.
 
     Attributes
     ----------
     n : int
         Number of rows.
     gaps : ndarray of shape (k, d), or int
-        Gaps of each cluster and column; 0 if there are none.
+        Number of gaps in each cluster and column; 0 if there are no gaps at all.
     sums : ndarray of shape (k, d)
-        Of the values.
+        Sum of the values in each cluster and column.
     squares : ndarray of shape (d,)
-        Squared deviations of the values from the mean of the column.
+        Sum of squared deviations of the values from the mean of the column.
     """
 
     n: int
@@ -67,27 +67,27 @@ class Moments(NamedTuple):
 
     @property
     def n_values(self) -> np.ndarray | int:
-        """Values of each column."""
+        """Number of values in each column."""
         if isinstance(self.gaps, int):
             return self.n
         return self.n - self.gaps.sum(axis=0)
 
     @property
     def column_means(self) -> np.ndarray:
-        """Mean of the values of each column; 0 if it has none."""
+        """Mean of the values of each column; 0 if it has no values."""
         return self.sums.sum(axis=0) / np.maximum(self.n_values, 1)
 
 
 @dataclass(frozen=True)
 class MomentsPass:
-    """Moments of the columns; two ranges join by Chan, Golub and LeVeque (1979).
+    """Compute moments of the columns, combined by Chan, Golub and LeVeque (1979).
 
     Parameters
     ----------
     codes : ndarray of shape (n,), int8 or wider
         Cluster of each row.
     n_clusters : int
-        Their number, k.
+        Number of clusters, k.
     """
 
     codes: np.ndarray
@@ -136,9 +136,10 @@ class MomentsPass:
 
 
 def column_frame(samples: Samples) -> pd.DataFrame:
-    """Return name, kind and category of each column; its number if it has no name.
+    """Return the name, kind and category of each column.
 
-    The two numbers of a time of day have the categories "sin" and "cos".
+    A column without a name is named by its number. The two columns of a time of day
+    have the categories "sin" and "cos".
     """
     columns: list[tuple[object, str, str]] = []
     if samples.encoding is not None:
@@ -155,20 +156,21 @@ def column_frame(samples: Samples) -> pd.DataFrame:
 
 
 class Means(NamedTuple):
-    """Means of the values of columns in each cluster, each of shape (k, d).
+    """Means of the columns in each cluster, arrays of shape (k, d).
 
-    They are NaN where a column has no value.
+    A mean is NaN if there are no values.
 
     Attributes
     ----------
     mean : ndarray
-        Of the rows of the cluster.
+        Mean over the rows of the cluster.
     others_mean : ndarray
-        Of all rows of other clusters.
+        Mean over the rows of all other clusters.
     effect : ndarray
-        Their difference in standard deviations of the column; 0 if it is constant.
+        Difference of the two in standard deviations of the column; 0 if the column is
+        constant.
     gaps, others_gaps : ndarray
-        Shares of the rows that have no value.
+        Share of the rows without a value, in the cluster and in the others.
     """
 
     mean: np.ndarray
@@ -179,7 +181,7 @@ class Means(NamedTuple):
 
 
 def means_of(counts: np.ndarray, moments: Moments) -> Means:
-    """Return the means of clusters with so many rows."""
+    """Return the means of clusters, given their numbers of rows and the moments."""
     shape = moments.sums.shape
     is_other = 1 - np.eye(counts.size)
     n_rows = counts[:, None]
@@ -204,7 +206,7 @@ def means_of(counts: np.ndarray, moments: Moments) -> Means:
 
 
 def _ratio(sums: np.ndarray, n_values: np.ndarray) -> np.ndarray:
-    """Return means of so many values; NaN without any."""
+    """Return means from sums and numbers of values; NaN without values."""
     means = np.full_like(sums, np.nan)
     np.divide(sums, n_values, means, where=n_values > 0)
     return means
@@ -217,16 +219,17 @@ def strongest_columns(means: Means, k: int) -> np.ndarray:
 
 
 class Comparison(NamedTuple):
-    """Values of the rows of a cluster against those of others, all weighted.
+    """Comparison of the values of a cluster with those of other rows, all weighted.
 
-    Gaps do not count; a figure without any values is NaN.
+    Gaps do not count. A figure is NaN if there are no values.
 
     Attributes
     ----------
     auc : float, or ndarray of shape (d,)
-        How often a row of the cluster has the larger value, ties by half.
+        Probability that a row of the cluster has a larger value than another row, where
+        ties count one half.
     median, others_median : float, or ndarray of shape (d,)
-        The medians of both.
+        Weighted medians of the cluster and of the other rows.
     """
 
     auc: float | np.ndarray
@@ -235,7 +238,7 @@ class Comparison(NamedTuple):
 
 
 def compare(values: np.ndarray, inside: np.ndarray, weights: np.ndarray) -> Comparison:
-    """Compare the values of one column inside and outside of a cluster; NaN is a gap.
+    """Compare the values of one column inside and outside a cluster; NaN is a gap.
 
     Examples
     --------
@@ -270,13 +273,13 @@ def compare(values: np.ndarray, inside: np.ndarray, weights: np.ndarray) -> Comp
 def compare_columns(
     X: np.ndarray, inside: np.ndarray, weights: np.ndarray
 ) -> Comparison:
-    """Compare each of some columns inside and outside of a cluster."""
+    """Compare each column inside and outside a cluster."""
     comparisons = [compare(column, inside, weights) for column in X.T]
     return Comparison(*map(np.array, zip(*comparisons, strict=True)))
 
 
 def median_of(values: np.ndarray, weights: np.ndarray) -> float:
-    """Return the weighted median of distinct values in rising order, or NaN."""
+    """Return the weighted median of distinct values in ascending order, or NaN."""
     if not weights.any():
         return np.nan
     sums = weights.cumsum()
@@ -287,14 +290,14 @@ def median_of(values: np.ndarray, weights: np.ndarray) -> float:
 
 
 def strength_of(columns: pd.DataFrame) -> pd.Series:
-    """Return how far each column tells a cluster from other rows, up to 0.5."""
+    """Return how well each column tells a cluster from other rows, up to 0.5."""
     return np.fmax((columns["auc"] - 0.5).abs(), columns["near"] - 0.5)
 
 
 def column_table(
     engine: Engine, samples: Samples, groups: Groups, means: Means, sample: Sample
 ) -> pd.DataFrame:
-    """Return the 50 columns with the largest effects in each cluster, telling first."""
+    """Return the 50 columns with the largest effects in each cluster, sorted."""
     if groups.known.size < 2:
         return pd.DataFrame(columns=FIGURES)
     names = column_frame(samples)
@@ -323,7 +326,7 @@ def column_table(
 def _add_ranks(
     table: pd.DataFrame, values: np.ndarray, inside: np.ndarray, weights: np.ndarray
 ) -> None:
-    """Add the figures of a sample to the columns of a cluster, and which are flags."""
+    """Add figures from the sample to the columns of a cluster, and mark flags."""
     by_value = compare_columns(values, inside, weights)
     # Distances to the median of the cluster.
     distances = np.abs(values - by_value.median)
@@ -348,7 +351,7 @@ def _add_levels(
     weights: np.ndarray,
     orders: dict[int, Order],
 ) -> None:
-    """Add the levels of columns with an order that set the cluster apart."""
+    """Add the levels of ordered columns that set the cluster apart."""
     table["position"] = ""
     table[["share", "others_share"]] = np.nan
     for place, column in enumerate(table.index):
@@ -369,8 +372,9 @@ def _add_levels(
 
 
 def _telling_first(table: pd.DataFrame) -> pd.DataFrame:
-    """Sort the columns of a cluster by what they tell, and their figures."""
-    # Columns of two categories differ alike: the frequent one comes first.
+    """Sort the columns of a cluster by how well they tell it from other rows."""
+    # Both columns of a text with two categories are equally strong; the one that is
+    # frequent in the cluster comes first.
     effect = table["effect"].round(9)
     keys = (-effect, -effect.abs(), -strength_of(table).round(9))
     return table.iloc[np.lexsort(keys)][FIGURES]
@@ -379,7 +383,7 @@ def _telling_first(table: pd.DataFrame) -> pd.DataFrame:
 def word_table(
     samples: Samples, groups: Groups, moments: Moments, sample: Sample
 ) -> pd.DataFrame | None:
-    """Return the words that mark each cluster; None unless columns are named counts."""
+    """Return the words that mark each cluster; None unless columns are word counts."""
     clusters = groups.clusters[groups.known]
     is_named = samples.is_sparse and samples.feature_names is not None
     if not clusters.size or not is_named or sample.X.min() < 0:
@@ -388,8 +392,8 @@ def word_table(
     is_used = counts.sum(axis=0) > 0
     names = np.array(samples.feature_names)[is_used]
     counts = counts[:, is_used]
-    # Class-based TF-IDF: the share in all words of the cluster, times
-    # log(1 + words of a cluster on average / words of this name).
+    # Class-based TF-IDF: the share among all words of the cluster, times
+    # log(1 + mean number of words in a cluster / occurrences of this word).
     cluster_sums = counts.sum(axis=1, keepdims=True)
     share = counts / np.maximum(cluster_sums, np.finfo(float).tiny)
     mean_sum = counts.sum() / clusters.size

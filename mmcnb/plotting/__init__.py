@@ -1,4 +1,4 @@
-"""Displays in scikit-learn's manner; matplotlib is imported when something is drawn."""
+"""Displays in the style of scikit-learn; matplotlib is imported when one is drawn."""
 
 from mmcnb.plotting._cluster_map import ClusterMapDisplay
 from mmcnb.plotting._clusters import ClusterDisplay

@@ -1,4 +1,4 @@
-"""Rows of any storage on a map: the plane in which their kernel features vary most."""
+"""Map of rows: the plane in which the kernel features of the rows vary most."""
 
 from __future__ import annotations
 
@@ -28,38 +28,39 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, repr=False)
 class ClusterMapDisplay:
-    """Scatter of rows on two principal components of the kernel, coloured by cluster.
+    """Scatter plot of rows on two principal components of the kernel, by cluster.
 
-    The rows are mapped as the model sees them: to the span of its basis vectors in the
-    feature space of the kernel (for a linear model, to its columns; for one of several
-    kernels, of their weighted sum, each scaled by its variance in the rows drawn), and
-    from there by principal components. Distances on the map are those of that plane,
-    which shows only a part of the variance: the axes say how much. Clusters that
-    overlap here can lie apart in other directions.
+    Rows are mapped to the feature space of the kernel, restricted to the span of the
+    basis vectors of the model, and then to two principal components. For a linear model
+    these are components of the columns. With several kernels, the features are those of
+    the weighted sum of the kernels, each scaled by its variance in the drawn rows.
 
-    Make one with `from_estimator`.
+    The plane shows only a part of the variance, which the axis labels give. Clusters
+    that overlap on the map may be well separated in other directions.
+
+    Create a display with `from_estimator`.
 
     Parameters
     ----------
     points : ndarray of shape (m, 2)
-        Place of each row.
+        Coordinates of each row.
     labels : ndarray of shape (m,)
-        Cluster of each row.
+        Cluster of each row; -1 is noise.
     variance_ratio : ndarray of shape (2,)
-        Fraction of the total variance of the rows along each axis.
+        Fraction of the total variance that each axis shows.
     n_samples : int
-        Rows these were drawn from.
+        Number of rows from which these were drawn.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Axes drawn on.
+        Axes of the plot.
     figure_ : matplotlib Figure
-        Their figure.
+        Figure that contains the axes.
     scatter_ : matplotlib PathCollection
         The points.
     legend_ : matplotlib Legend
-        Clusters with their proportions of the rows drawn.
+        Clusters, with their shares of the drawn rows.
 
     Examples
     --------
@@ -91,34 +92,36 @@ class ClusterMapDisplay:
         ax: Axes | None = None,
         **scatter: Any,
     ) -> ClusterMapDisplay:
-        """Draw a sample of rows with the clusters an estimator gives them.
+        """Plot a sample of rows with the clusters that an estimator assigns.
 
         Parameters
         ----------
         estimator : object
             Fitted estimator of mmcnb.
         X : {rows}
-            Rows with the columns of the fit; only the sample is read.
+            Rows with the same columns as in the fit. Only the sample is read.
         labels : array-like of shape (n_samples,) or None, default=None
-            Cluster of each row of X, as numbers or names, with -1 for noise; None is
-            what the model gives.
+            Cluster of each row of X, as numbers or names, with -1 for noise. If None,
+            the clusters that the estimator predicts.
         sample_size : int, default=2000
-            Rows drawn at most.
+            Largest number of rows to draw.
         random_state : int, RandomState or None, default=0
             Seed of the sample.
         ax : matplotlib Axes, optional
-            Axes to draw on; a new figure when left out.
+            Axes to draw on. If None, a new figure is created.
         **scatter
-            Passed to matplotlib's ``scatter``.
+            Keyword arguments for matplotlib's ``scatter``.
+
 
         Returns
         -------
         ClusterMapDisplay
+            The display, already drawn.
 
         Raises
         ------
         InputError
-            If the rows cannot be read, have other columns than the fit, or
+            If the rows cannot be read or do not have the columns of the fit, or if
             ``sample_size`` is below 1.
         """
         from sklearn.utils.validation import check_is_fitted
@@ -141,14 +144,15 @@ class ClusterMapDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes to draw on; a new figure when left out.
+            Axes to draw on. If None, a new figure is created.
         **scatter
-            Passed to matplotlib's ``scatter``; ``s``, ``cmap`` and ``linewidths`` have
-            defaults here.
+            Keyword arguments for matplotlib's ``scatter``. The defaults of ``s``,
+            ``cmap`` and ``linewidths`` depend on the data.
 
         Returns
         -------
         ClusterMapDisplay
+            The display itself.
         """
         ax = ax or new_axes()
         title = f"{len(self.labels):,} of {self.n_samples:,} rows"
@@ -170,7 +174,7 @@ def _kernel_features(model: Model, samples: Samples) -> Any:
     rows = model.scaled(samples)
     if model.kernel is None:
         return as_matrix(rows.block(0, rows.n_samples)).astype(np.float64)
-    # More than about 500 vectors change nothing that can be seen.
+    # More than about 500 vectors make no visible difference.
     basis = model.basis[:: -(-model.basis.shape[0] // 500)]
     mapped = KernelSamples(rows, model.kernel.against(basis), np.float64)
     values = mapped.block(0, rows.n_samples)
@@ -187,7 +191,7 @@ def _weighted(model: Any, values: np.ndarray, basis: np.ndarray) -> np.ndarray:
     parts = []
     for k, columns in enumerate(kernels.slices(basis.shape[0])):
         part = values[:, columns] @ normalization_of(grams[k])
-        # The variance is 0 if the rows drawn are equal.
+        # The variance is 0 if all drawn rows are equal.
         variance = total_variance_of(part, None)
         if not variance > 0:
             variance = 1.0
@@ -196,7 +200,7 @@ def _weighted(model: Any, values: np.ndarray, basis: np.ndarray) -> np.ndarray:
 
 
 def _principal_plane(rows: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return coordinates in the plane of largest variance, and each axis's share."""
+    """Return coordinates in the plane of largest variance, and the share per axis."""
     scores = principal_directions(rows, 2)
     points = np.pad(scores, ((0, 0), (0, 2 - scores.shape[1])))
     total = max(total_variance_of(rows, None), np.finfo(float).tiny)

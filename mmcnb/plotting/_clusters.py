@@ -1,4 +1,4 @@
-"""Rows in two features, coloured by cluster."""
+"""Scatter plot of rows in two columns, coloured by cluster."""
 
 from __future__ import annotations
 
@@ -19,32 +19,33 @@ if TYPE_CHECKING:
 
 
 class ClusterDisplay:
-    """Scatter of rows in two of their features, coloured by cluster.
+    """Scatter plot of rows in two of their columns, coloured by cluster.
 
-    Without ``features`` these are the two columns with the largest F ratio, of the
-    variance between the clusters to the one within them: that of the values, or of
-    their squared distances from the mean, in at most 10,000 rows. Columns of two values
-    come last.
+    By default, these are the two columns with the largest F ratio, the variance between
+    clusters over the variance within clusters. The F ratio of a column is computed from
+    its values or from their squared distances from the mean, whichever is larger, in at
+    most 10,000 rows. Columns with only two values are used last, because their points
+    overlap.
 
-    Make one with `from_estimator` or `from_predictions`.
+    Create a display with `from_estimator` or `from_predictions`.
 
     Parameters
     ----------
     points : ndarray of shape (n_samples, 2)
-        Place of each row.
+        Coordinates of each row.
     labels : ndarray of shape (n_samples,)
         Cluster of each row; -1 is noise.
     names : tuple of two str, default=("", "")
-        Names of the columns.
+        Names of the two columns, for the axis labels.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Axes drawn on.
+        Axes of the plot.
     figure_ : matplotlib Figure
-        Their figure.
+        Figure that contains the axes.
     legend_ : matplotlib Legend
-        Names of the clusters.
+        Clusters, with their shares of the rows.
     scatter_ : matplotlib PathCollection
         The points.
 
@@ -78,40 +79,41 @@ class ClusterDisplay:
         ax: Axes | None = None,
         **scatter: Any,
     ) -> ClusterDisplay:
-        """Draw rows with the labels an estimator gives them.
+        """Plot rows with the labels that an estimator predicts.
 
         Parameters
         ----------
         estimator : object
             Fitted estimator with ``predict``.
         X : {rows}
-            Rows to label and draw.
+            Rows to label and plot.
         features : tuple of two int or None, default=None
-            Columns drawn against each other; None is the two that separate the clusters
-            most.
+            Numbers of the columns of the x and the y axis. If None, the two columns
+            that separate the clusters most.
         sample_size : int, default=10_000
-            Rows read and drawn at most.
+            Largest number of rows to read and draw.
         random_state : int, RandomState or None, default=0
             Seed of the sample.
         ax : matplotlib Axes, optional
-            Axes to draw on; a new figure when left out.
+            Axes to draw on. If None, a new figure is created.
         **scatter
-            Passed to matplotlib's ``scatter``.
+            Keyword arguments for matplotlib's ``scatter``.
 
         Returns
         -------
         ClusterDisplay
+            The display, already drawn.
 
         Raises
         ------
         InputError
-            If the rows cannot be read, a column is not there, or ``sample_size`` is
-            below 1.
+            If the rows cannot be read, ``features`` names a missing column, or
+            ``sample_size`` is below 1.
         """
         sample = draw_rows(estimator, X, sample_size, random_state).samples
         rows: Any = sample
         if not hasattr(estimator, "model_"):
-            # Estimators of other libraries take no Samples.
+            # Estimators of other libraries do not accept Samples.
             rows = as_matrix(sample.block(0, sample.n_samples))
         labels = np.asarray(estimator.predict(rows))
         points, names = two_columns(sample, features, labels)
@@ -128,30 +130,32 @@ class ClusterDisplay:
         ax: Axes | None = None,
         **scatter: Any,
     ) -> ClusterDisplay:
-        """Draw rows with labels that are known.
+        """Plot rows with given labels.
 
         Parameters
         ----------
         X : {rows}
-            Rows to draw.
+            Rows to plot.
         labels : array-like of shape (n_samples,)
             Cluster of each row, as numbers or names; -1 is noise.
         features : tuple of two int or None, default=None
-            Columns drawn against each other; None is the two that separate the clusters
-            most.
+            Numbers of the columns of the x and the y axis. If None, the two columns
+            that separate the clusters most.
         ax : matplotlib Axes, optional
-            Axes to draw on; a new figure when left out.
+            Axes to draw on. If None, a new figure is created.
         **scatter
-            Passed to matplotlib's ``scatter``.
+            Keyword arguments for matplotlib's ``scatter``.
 
         Returns
         -------
         ClusterDisplay
+            The display, already drawn.
 
         Raises
         ------
         InputError
-            If rows and labels differ in number, or a column is not there.
+            If the numbers of rows and labels differ, or ``features`` names a missing
+            column.
         """
         samples = open_samples(X)
         clusters = labels_of_rows(labels, None, samples)
@@ -164,14 +168,15 @@ class ClusterDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes to draw on; a new figure when left out.
+            Axes to draw on. If None, a new figure is created.
         **scatter
-            Passed to matplotlib's ``scatter``; ``s``, ``cmap`` and ``linewidths`` have
-            defaults here.
+            Keyword arguments for matplotlib's ``scatter``. The defaults of ``s``,
+            ``cmap`` and ``linewidths`` depend on the data.
 
         Returns
         -------
         ClusterDisplay
+            The display itself.
         """
         ax = ax or new_axes()
         self.scatter_, self.legend_ = scatter_clusters(

@@ -1,4 +1,4 @@
-"""Rows that displays draw, from any storage."""
+"""Sample the rows and choose the columns that displays draw, from any storage."""
 
 import warnings
 from typing import Any, NamedTuple
@@ -21,11 +21,11 @@ class DrawnRows(NamedTuple):
     Attributes
     ----------
     samples : Samples
-        The rows drawn, in memory.
+        The drawn rows, in memory.
     numbers : ndarray of shape (m,)
-        Their numbers.
+        Their row numbers in ``source``.
     source : Samples
-        All rows.
+        The rows from which they were drawn.
     """
 
     samples: Samples
@@ -34,7 +34,7 @@ class DrawnRows(NamedTuple):
 
 
 def draw_rows(estimator: Any, X: Any, sample_size: int, random_state: Any) -> DrawnRows:
-    """Draw rows at random, at most ``sample_size``, from any storage.
+    """Draw at most ``sample_size`` rows at random, from any storage.
 
     Raises
     ------
@@ -55,12 +55,12 @@ def two_columns(
 ) -> tuple[np.ndarray, tuple[str, str]]:
     """Return two columns of all rows, and their names.
 
-    Without ``features`` they are those that separate the clusters most.
+    If ``features`` is None, these are the columns that separate the clusters most.
 
     Raises
     ------
     InputError
-        If ``features`` are not the numbers of two columns.
+        If ``features`` is not a pair of column numbers.
     """
     d = samples.n_features
     if features is None:
@@ -69,7 +69,8 @@ def two_columns(
     is_known = [isinstance(k, int | np.integer) and 0 <= k < d for k in columns]
     if is_known != [True, True]:
         raise InputError(
-            f"features={shown(features)} are not two columns of X, which has {d}."
+            f"features={shown(features)} are not two columns of X, which has {d}; "
+            f"give two numbers from 0 to {d - 1}."
         )
     n = samples.n_samples
     parts = []
@@ -87,11 +88,11 @@ def two_columns(
 def separating_columns(
     samples: Samples, labels: np.ndarray, most: int = 10_000
 ) -> list[int]:
-    """Return the two columns with the largest F ratio in some rows, in their order.
+    """Return the two columns with the largest F ratios, in the order of columns.
 
-    The ratio is that of the values, or of their squared distances from the mean if it
-    is larger: clusters may be rings. Columns of two values come last, as their rows lie
-    on top of each other.
+    The F ratio of a column is computed in at most ``most`` rows, from the values or
+    from their squared distances from the mean, whichever is larger, because clusters
+    may be rings. Columns with only two values come last, because their points overlap.
     """
     from sklearn.feature_selection import f_classif
 
@@ -105,7 +106,7 @@ def separating_columns(
         is_flag = (above * below == 0).all(axis=0)
         forms.append((values - values.mean(axis=0)) ** 2)
     with np.errstate(all="ignore"), warnings.catch_warnings():
-        # A constant column has no ratio, and so has a single cluster.
+        # The ratio of a constant column, or with a single cluster, is undefined.
         warnings.simplefilter("ignore")
         ratios = [f_classif(form, labels[rows])[0] for form in forms]
     ratio = np.nan_to_num(ratios, nan=-1.0).max(axis=0)

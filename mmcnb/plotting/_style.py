@@ -1,4 +1,4 @@
-"""Shared by the displays: new axes, points and a legend in the colours of clusters."""
+"""Style of all displays: axes, points and a legend in the colours of clusters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NOISE_COLOR = (0.7, 0.7, 0.7, 1.0)
-MOST_ENTRIES = 20  # of a legend
+MOST_ENTRIES = 20  # in a legend
 
 
 def new_axes(**figure: Any) -> Axes:
@@ -23,7 +23,7 @@ def new_axes(**figure: Any) -> Axes:
 
 
 def cluster_colors(clusters: np.ndarray) -> np.ndarray:
-    """Return colours of shape (clusters, 4), by number or the order of names."""
+    """Return the RGBA colour of each cluster, by its number or the order of names."""
     from matplotlib import colormaps
 
     numbers = np.asarray(clusters)
@@ -40,7 +40,10 @@ def cluster_colors(clusters: np.ndarray) -> np.ndarray:
 
 
 def legend_entries(labels: np.ndarray) -> list[str]:
-    """Return clusters and their shares of the rows; a last entry sums up the rest."""
+    """Return a text for each cluster, with its share of the rows.
+
+    If there are more than 20 clusters, the last text counts the remaining ones.
+    """
     clusters, counts = np.unique(labels, return_counts=True)
     entries = []
     for cluster, count in zip(clusters.tolist(), counts, strict=True):
@@ -84,7 +87,7 @@ def scatter_clusters(
 
 
 def label_text(value: object) -> str:
-    """Return text for a figure: short, no mathematics, control characters escaped."""
+    """Return text for a figure: cut, and with ``$`` and control characters escaped."""
     text = plain(value, kept="")
     if len(text) > 30:
         text = f"{text[:29]}…"

@@ -1,4 +1,4 @@
-"""One page about a fit: what sets its clusters apart, and how far to trust them."""
+"""HTML report of a fit: what sets its clusters apart, and how far to trust them."""
 
 import base64
 import io
@@ -32,20 +32,23 @@ def write_report(
     samples: Samples,
     labels: Any = None,
 ) -> None:
-    """Write a page about a fit to one file, whole or not at all.
+    """Write an HTML report of a fit to one file.
+
+    The file is replaced only when the new report is complete.
 
     Parameters
     ----------
     path : path
-        The page; one that is there is replaced.
+        File to write. An existing file is replaced.
     estimator : estimator
-        Fitted.
+        The fitted estimator.
     explanation : Explanation
-        Of the rows.
+        Explanation of the clusters of these rows.
     samples : Samples
-        The rows.
+        The rows, for the map.
     labels : ndarray of shape (n_samples,) or None, default=None
-        Clusters that the map shows in place of those of the model.
+        Clusters to show on the map. If None, the map shows the clusters that the model
+        predicts.
     """
     report = estimator.report_
     layers = pd.DataFrame(report.get("layers"), columns=LAYER)
@@ -76,7 +79,7 @@ def write_report(
 
 
 def _clusters(explanation: Any) -> Iterator[str]:
-    """Yield each cluster: its sentence, a bar of its size, and details to open."""
+    """Yield the HTML of each cluster: a sentence, a bar of its size, and details."""
     for cluster in explanation.clusters.itertuples(index=False):
         facts = _facts(_facts_of_cluster(explanation, cluster))
         columns = explanation.columns
@@ -90,7 +93,7 @@ def _clusters(explanation: Any) -> Iterator[str]:
 
 
 def _facts_of_cluster(explanation: Any, cluster: Any) -> dict[str, str]:
-    """Return the size, neighbour, examples, rule and words of a cluster."""
+    """Return the size, nearest cluster, examples, rule and words of a cluster."""
     facts = {
         "Rows": f"{cluster.rows:,}",
         "Nearest cluster": "" if pd.isna(cluster.nearest) else str(cluster.nearest),
@@ -114,7 +117,7 @@ def _row_text(row: int, name: Any) -> str:
 
 
 def _figures(columns: pd.DataFrame) -> pd.DataFrame:
-    """Return the figures of the first columns of a cluster, with the shares of gaps."""
+    """Return a table of some columns of a cluster, with shares of missing values."""
     rows = []
     for row in columns.itertuples():
         here = _middle(row, row.mean, row.median)
@@ -132,7 +135,7 @@ def _figures(columns: pd.DataFrame) -> pd.DataFrame:
 
 
 def _name(row: Any) -> str:
-    """Return the name of a column, and of a text its category."""
+    """Return the name of a column, with its category for texts and orders."""
     name = row.column
     if not isinstance(name, str):
         name = f"column {name}"
@@ -142,10 +145,10 @@ def _name(row: Any) -> str:
 
 
 def _middle(row: Any, mean: float, median: float) -> str | float:
-    """Return the median of a number or a date; the share of a flag or a text.
+    """Return the median of a number or a date, or the share of a flag or a text.
 
-    It is the mean if the cluster and the others have one median. Without any value it
-    is NaN.
+    It is the mean if the cluster and the other rows have the same median, and NaN if
+    there are no values.
     """
     if np.isnan(mean):
         return mean
@@ -158,7 +161,7 @@ def _middle(row: Any, mean: float, median: float) -> str | float:
 
 
 def _effects(columns: pd.DataFrame, most: int = 30) -> str:
-    """Return a table of effects in each cluster of the columns that tell most."""
+    """Return a table with the effects of the most telling columns in each cluster."""
     names = list(map(_name, columns.itertuples()))
     ranks = columns.groupby("cluster").cumcount()
     named = columns.assign(column=names, rank=ranks)
@@ -168,7 +171,7 @@ def _effects(columns: pd.DataFrame, most: int = 30) -> str:
 
 
 def _shaded(effect: float) -> str:
-    """Return a cell of the heat map; it is empty without an effect."""
+    """Return a cell of the heat map, which is empty if there is no effect."""
     if np.isnan(effect):
         return "<td></td>"
     side = "high" if effect > 0 else "low"
@@ -178,7 +181,7 @@ def _shaded(effect: float) -> str:
 
 
 def _map(estimator: Any, samples: Samples, labels: Any) -> str:
-    """Return an image of the map, with text that can be read on light and dark."""
+    """Return the map as an image whose text is legible on light and dark pages."""
     if find_spec("matplotlib") is None:
         return "<p>A map needs matplotlib.</p>"
     from matplotlib import rc_context
@@ -186,7 +189,7 @@ def _map(estimator: Any, samples: Samples, labels: Any) -> str:
 
     file = io.BytesIO()
     grey = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor"), "#7c7c7c")
-    # Matplotlib reports boxes when memory runs out.
+    # When memory runs out, matplotlib raises a ValueError about bounding boxes.
     reworded = worded(
         "the map cannot be drawn", "give a larger memory_limit", ValueError
     )
@@ -203,7 +206,7 @@ def _map(estimator: Any, samples: Samples, labels: Any) -> str:
 
 
 def _cell(value: Any) -> str:
-    """Return a cell, with three digits of a number that is not whole."""
+    """Return a table cell; floats have three significant digits."""
     if pd.isna(value):
         value = ""
     elif isinstance(value, bool):
@@ -216,7 +219,7 @@ def _cell(value: Any) -> str:
 
 
 def _table(frame: pd.DataFrame, cell: Callable[[Any], str] = _cell) -> str:
-    """Return a table that scrolls in a box; the first column names the rows."""
+    """Return a table in a scrollable box, whose first column is the row header."""
     if frame.empty:
         return "<p>None.</p>"
     head = "".join(f'<th scope="col">{_escaped(name)}</th>' for name in frame)
@@ -231,7 +234,7 @@ def _table(frame: pd.DataFrame, cell: Callable[[Any], str] = _cell) -> str:
 
 
 def _facts(facts: dict[str, Any]) -> str:
-    """Return a list of names and texts; facts without text are left out."""
+    """Return an HTML description list; facts without text are left out."""
     items = ""
     for name, text in facts.items():
         if text:
@@ -240,5 +243,5 @@ def _facts(facts: dict[str, Any]) -> str:
 
 
 def _escaped(value: object) -> str:
-    """Return text without markup."""
+    """Return text with markup escaped."""
     return escape(plain(value, kept=""))
