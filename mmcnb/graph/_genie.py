@@ -1,12 +1,12 @@
-"""The Genie linkage: merge along a spanning tree, small clusters first if uneven.
+"""Genie linkage: merge along a spanning tree, small clusters first if sizes are uneven.
 
-The distinct sizes are kept in rising order with their counts, so that the Gini index of
-all sizes is one pass over few numbers. It is summed anew at each merge: nothing drifts,
-and whole weights are added exactly.
+The distinct sizes are stored in ascending order with their counts, so that the Gini
+index of all sizes needs one pass over a few numbers. It is computed anew at each merge,
+so rounding errors do not accumulate, and integer weights are added exactly.
 
-A merged cluster is always larger than the smallest one. So while the smallest size is
-the same, an edge that touches no such cluster never will, and the search for one that
-does goes on from the last place.
+A merged cluster is always larger than the smallest one. While the smallest size stays
+the same, an edge that does not touch a cluster of this size never will, so the search
+for such an edge continues from where it stopped.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from mmcnb._numba import njit
 
 @njit()
 def _root(parents, node):
-    """Return the first node of a cluster from any node, and shorten the way there."""
+    """Return the root of the cluster of a node, and halve the path to it."""
     while parents[node] != node:
         parents[node] = parents[parents[node]]
         node = parents[node]
@@ -25,9 +25,9 @@ def _root(parents, node):
 
 @njit()
 def _count(values, counts, length, size, by):
-    """Count one cluster of a size more or less (by is 1 or -1).
+    """Add or remove one cluster of a size (``by`` is 1 or -1).
 
-    Return the number of distinct sizes.
+    The number of distinct sizes is returned.
     """
     place = np.searchsorted(values[:length], size)
     if place == length or values[place] != size:
@@ -59,7 +59,7 @@ def _differences(values, counts, length, n_clusters):
 
 @njit()
 def _first_at(least, ends, parents, sizes, after, edge):
-    """Return the first edge left, from one on, at a cluster of the least size."""
+    """Return the first remaining edge, from ``edge`` on, at a cluster of least size."""
     while edge < ends.shape[0]:
         for end in ends[edge]:
             if sizes[_root(parents, end)] == least:
@@ -72,31 +72,31 @@ def _first_at(least, ends, parents, sizes, after, edge):
 def genie(ends, weights, distinct_weights, n_of_weight, threshold, n_clusters):
     """Find clusters by the Genie linkage on a spanning tree.
 
-    All nodes start alone. Two clusters merge along the first edge that is left. While
-    the Gini index of the cluster sizes is above the threshold, they merge along the
-    first edge at a cluster of the smallest size.
+    At first, each node is a cluster. Each merge uses the first remaining edge, or,
+    while the Gini index of the cluster sizes is above the threshold, the first
+    remaining edge at a cluster of the smallest size.
 
     Parameters
     ----------
     ends : ndarray of shape (n_edges, 2), int64
-        The two nodes of each edge of a tree, shortest edge first. A forest leaves a
-        cluster for each tree at least; edges are taken in their order once none is left
-        at a smallest cluster.
+        The two nodes of each edge of a tree, shortest edge first. For a forest, there
+        remains at least one cluster per tree. If no edge is left at a smallest cluster,
+        the first remaining edge is used.
     weights : ndarray of shape (p,), float64, above 0
         Sizes of the nodes.
     distinct_weights : ndarray of shape (s,), float64
-        The distinct sizes, rising.
+        The distinct sizes, in ascending order.
     n_of_weight : ndarray of shape (s,), int64
-        How many nodes have each of them.
+        Number of nodes of each distinct size.
     threshold : float
-        The Gini index allowed, above 0. At 1 this is single linkage.
+        Largest Gini index that is tolerated, in (0, 1]. With 1 this is single linkage.
     n_clusters : int
-        Number of clusters to stop at.
+        Number of clusters at which merging stops.
 
     Returns
     -------
     ndarray of shape (p,), int64
-        The first node of the cluster of each node.
+        For each node, the first node of its cluster.
 
     References
     ----------
@@ -126,7 +126,7 @@ def genie(ends, weights, distinct_weights, n_of_weight, threshold, n_clusters):
     for i in range(length):
         values[i] = distinct_weights[i]
         counts[i] = n_of_weight[i]
-    # A linked list of the edges that are left: its end leads to its first edge.
+    # A circular linked list of the remaining edges; place n_edges is its head.
     after = np.arange(1, n_edges + 2)
     after[n_edges] = 0
     before = np.arange(-1, n_edges)

@@ -1,10 +1,10 @@
-"""A layout of a graph: edges pull their ends together, random nodes push away.
+"""Layout of a graph: edges pull their ends together, random nodes push each other away.
 
-Two nodes at a distance d have the nearness 1/(1 + d²). An edge pulls by the slope of
-its logarithm, and a random node pushes by that of one less the nearness.
+Let s = 1/(1 + d²) be the similarity of two nodes at distance d. An edge pulls with the
+gradient of log s, and a random node pushes with the gradient of log(1 - s).
 
-Sums have a fixed order and random numbers are integers, so each processor gives the
-same bits.
+Sums are added in a fixed order and random numbers are made from integers, so the result
+has the same bits on every processor.
 """
 
 import numpy as np
@@ -12,11 +12,11 @@ import numpy as np
 from mmcnb._numba import njit
 
 LARGEST_STEP = 4.0  # along each axis
-CLOSE = 1e-3  # added to the squared distance of nodes that push, which may be 0
+CLOSE = 1e-3  # added to squared distances in a push, to avoid a division by 0
 
 
-# Splitmix64, as in `mmcnb.kernels.evolution`: the cache misses changes in kernels of
-# other modules.
+# SplitMix64, copied from `mmcnb.kernels.evolution`: the compile cache would not notice
+# changes in another module.
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 MIX_2 = np.uint64(0x94D049BB133111EB)
@@ -37,11 +37,11 @@ def _below(state, n):
     return np.int64(np.float64(x >> SHIFT_11) * 2.0**-53 * n)
 
 
-# Inlined, and with rows given by number: calls and views of rows take more time than
-# the arithmetic.
+# Inlined, and rows are given by their numbers: calls and views of rows take more time
+# than the arithmetic.
 @njit(inline="always")
 def _difference(positions, i, j, differences, n):
-    """Write row i less row j to row n, and return its squared length."""
+    """Write row i minus row j to row n of differences; return its squared length."""
     square = 0.0
     for c in range(positions.shape[1]):
         differences[n, c] = positions[i, c] - positions[j, c]
@@ -69,10 +69,10 @@ def _pull(positions, i, j, rate, differences):
 
 @njit(inline="always")
 def _push(positions, i, pushers, rate, differences, scales, force):
-    """Push node i away from some nodes, all at once.
+    """Push node i away from several nodes at once.
 
-    The loops go one after the other, so that the processor need not wait for one sum to
-    start the next.
+    There are separate loops for each step, so that the processor can start a sum before
+    the previous one is complete.
     """
     for n in range(pushers.shape[0]):
         scales[n] = _difference(positions, i, pushers[n], differences, n)
@@ -89,29 +89,30 @@ def _push(positions, i, pushers, rate, differences, scales, force):
 
 @njit()
 def lay_out(indptr, indices, weights, start, n_epochs, n_negative, seed):
-    """Place nodes near each other along the edges of a graph, and far otherwise.
+    """Compute positions in which nodes joined by edges are near, and others are far.
 
-    An edge is visited in a share of the epochs that is its weight. A visit pulls its
-    ends together and pushes the first away from random nodes.
+    An edge with weight w is visited in the fraction w of the epochs. A visit pulls its
+    ends together and pushes the first end away from random nodes.
 
     Parameters
     ----------
     indptr, indices : ndarray of int32 or int64
         Rows of a symmetric graph in CSR form.
     weights : ndarray of shape (stored,), float64
-        Weights of its edges in (0, 1], in units of the largest.
+        Weights of its edges divided by the largest weight, in (0, 1].
     start : ndarray of shape (p, q), float64
-        First positions.
+        Initial positions.
     n_epochs : int
-        Passes over all edges; steps shrink linearly to 0.
+        Number of passes over all edges; the step size decreases linearly to 0.
     n_negative : int
-        Random nodes that push at each visit.
+        Number of random nodes that push at each visit.
     seed : int
-        At least 0; a start for the random numbers.
+        Random seed, at least 0.
 
     Returns
     -------
     ndarray of shape (p, q), float64
+        Final positions.
 
     References
     ----------

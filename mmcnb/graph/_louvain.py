@@ -1,9 +1,10 @@
 """Louvain communities of a weighted graph, and moves of single nodes.
 
-The volume of a node is the sum of its edges and its loop. In a community a node gains
-``w - r v V / T``. Here w is the weight of its edges there, r the resolution and v its
-volume. V is the volume of the others there, and T the volume of all nodes. Sums go in a
-fixed order, so a graph gives the same labels on every machine.
+The volume of a node is the sum of its edges and its loop. The gain of a node in a
+community is ``w - r v V / T``, where w is the weight of its edges to the community, r
+the resolution, v the volume of the node, V the volume of the other nodes in the
+community, and T the volume of all nodes. Sums are added in a fixed order, so a graph
+gives the same labels on every machine.
 """
 
 import numpy as np
@@ -11,14 +12,14 @@ import numpy as np
 from mmcnb._numba import jitable, njit
 from mmcnb.graph.communities import Graph
 
-# As a fraction of the terms of a gain: less may be rounding, and moves for rounding
-# might never end.
+# Least gain of a move, as a fraction of the terms of the gain. Smaller gains may be
+# rounding errors, and moves because of these might never end.
 LEAST_GAIN = 1e-12
 
 
 @njit()
 def _numbered(labels):
-    """Number communities by their first nodes, in place; return how many there are."""
+    """Number communities by their first nodes, in place; return their number."""
     numbers = np.full(labels.shape[0], -1, np.int64)
     count = 0
     for i in range(labels.shape[0]):
@@ -31,9 +32,10 @@ def _numbered(labels):
 
 @njit()
 def _best(row, weights, labels, own, volumes, volume, price, links):
-    """Return the community in which a node gains most: its own unless one is better.
+    """Return the community in which a node gains most.
 
-    ``links`` is zero before and after. Among equal ones the lowest number is best.
+    Its own community is kept unless another one is clearly better, and ties between
+    others go to the lowest number. ``links`` is a work array, zero before and after.
     """
     for e in range(row.shape[0]):
         links[labels[row[e]]] += weights[e]
@@ -48,7 +50,7 @@ def _best(row, weights, labels, own, volumes, volume, price, links):
             if gain > most or (gain == most and c < best):
                 best = c
                 most = gain
-        links[c] = 0.0  # a second edge there sees less gain, which changes nothing
+        links[c] = 0.0  # a second edge to c then sees a smaller gain, which is ignored
     return best if most - stays > LEAST_GAIN * (volume + paid) else own
 
 
@@ -64,10 +66,10 @@ def _volumes(graph):
 
 @njit()
 def _settle(graph, labels, k, resolution, order, least_size):
-    """Move nodes, in place, until none gains; no community gets below a size.
+    """Move nodes, in place, until none gains; communities keep ``least_size`` nodes.
 
-    After a move, only neighbours in other communities look again: those in the same one
-    gain by it.
+    After a move, only the neighbours in other communities are visited again: those in
+    the community of the moved node have gained by the move.
     """
     p = labels.shape[0]
     volume = _volumes(graph)
@@ -123,14 +125,15 @@ def aggregate_parts(graph, labels, k):
     """Return the arrays of the graph that `aggregate` returns."""
     starts = np.zeros(k + 1, np.int64)
     loops = np.zeros(k)
-    # Room for each row of the result: the entries of all its nodes.
+    # Reserve space for each row of the result: the entries of all nodes in it.
     for i in range(labels.shape[0]):
         starts[labels[i] + 1] += graph.indptr[i + 1] - graph.indptr[i]
     starts = np.cumsum(starts)
     ends = starts.copy()
     columns = np.empty(graph.indices.shape[0], np.int64)
     sums = np.empty(graph.indices.shape[0])
-    # The graph is symmetric: columns in order give rows in order.
+    # The graph is symmetric, so visiting its nodes by community gives ascending
+    # columns.
     for j in _by_label(labels, k):
         b = labels[j]
         loops[b] += graph.loops[j]
@@ -160,7 +163,7 @@ def aggregate_parts(graph, labels, k):
 
 @jitable
 def aggregate(graph, labels, k):
-    """Return the graph of communities: each is a node, with the sums of all weights.
+    """Return the graph whose nodes are communities, with the sums of all weights.
 
     Parameters
     ----------
@@ -174,8 +177,8 @@ def aggregate(graph, labels, k):
     Returns
     -------
     Graph
-        Its rows have ascending columns. A loop is the sum of the loops in a community
-        and of its inner edges, each in both directions.
+        The graph of the communities, whose rows have ascending columns. A loop is the
+        sum of the loops in a community and of its inner edges in both directions.
 
     Examples
     --------
@@ -192,26 +195,26 @@ def aggregate(graph, labels, k):
 
 @njit()
 def louvain(graph, resolution, order):
-    """Find communities by Louvain: move nodes until none gains, then communities.
+    """Find communities by Louvain: move nodes until none gains, aggregate, and repeat.
 
     Parameters
     ----------
     graph : Graph
         The p nodes.
     resolution : float
-        The price of volume; more gives more communities.
+        Resolution, the price of volume. A larger one gives more communities.
     order : ndarray of shape (p,), int64
-        All nodes, in the order in which they look first.
+        All nodes, in the order in which they are first visited.
 
     Returns
     -------
     ndarray of shape (p,), int64
-        Community of each node, numbered by first node.
+        Community of each node, numbered in the order of their first nodes.
 
     References
     ----------
-    V. Blondel et al., Fast unfolding of communities in large networks. The queue is
-    that of V. Traag et al., From Louvain to Leiden.
+    V. Blondel et al., Fast unfolding of communities in large networks. The queue of
+    nodes is described in V. Traag et al., From Louvain to Leiden.
 
     Examples
     --------
@@ -231,7 +234,8 @@ def louvain(graph, resolution, order):
         count = _numbered(level)
         for i in range(labels.shape[0]):
             labels[i] = level[labels[i]]
-        # The first move of a level empties a community, and nothing fills it again.
+        # If any node has moved, a community is empty, because no move fills an empty
+        # one.
         if count == p:
             return labels
         graph = aggregate(graph, level, count)
@@ -242,7 +246,7 @@ def louvain(graph, resolution, order):
 def move_nodes(graph, labels, k, resolution, order):
     """Move single nodes among k communities until none gains; return their labels.
 
-    No community loses its last node.
+    The last node of a community never moves.
 
     Parameters
     ----------
@@ -253,14 +257,14 @@ def move_nodes(graph, labels, k, resolution, order):
     k : int
         Number of communities.
     resolution : float
-        The price of volume.
+        Resolution, the price of volume.
     order : ndarray of shape (p,), int64
-        All nodes, in the order in which they look first.
+        All nodes, in the order in which they are first visited.
 
     Returns
     -------
     ndarray of shape (p,), int64
-        Community of each node, under its number from the start.
+        Community of each node; communities keep their numbers.
 
     Examples
     --------

@@ -14,9 +14,11 @@ from mmcnb.samples.matrix import (
     with_fixed_signs,
 )
 
-# Of rows of more columns. In many columns most of a distance is noise.
+# Rows with more columns are reduced to this number of axes, because in many columns
+# most of a distance is noise.
 LEADING_AXES = 50
-# Up to so many columns, all axes cost little more than iterations for some.
+# Up to this number of columns, an eigendecomposition of the covariance matrix costs
+# little more than subspace iteration.
 COVARIANCE_COLUMNS = 1000
 SPARE_AXES = 10
 POWER_STEPS = 6
@@ -24,14 +26,14 @@ POWER_STEPS = 6
 
 @dataclass(frozen=True)
 class Axes:
-    """Centre rows, and give their scores on the leading axes if there are many columns.
+    """Centre rows, and project them on the leading axes if there are many columns.
 
     Parameters
     ----------
     mean : ndarray of shape (d,)
         Mean of the columns.
     axes : ndarray of shape (d, c) or None, default=None
-        Principal axes; None keeps the columns.
+        Principal axes; None keeps all columns.
     """
 
     mean: np.ndarray
@@ -49,7 +51,7 @@ class Axes:
 
     @finite
     def __call__(self, rows: Matrix | CSRBlock) -> np.ndarray:
-        """Return dense or CSR rows along the axes, C-ordered and of their dtype."""
+        """Return dense or CSR rows along the axes, C-ordered and in their dtype."""
         matrix = as_matrix(rows)
         mean = self.mean.astype(matrix.dtype, copy=False)
         if self.axes is None:
@@ -59,16 +61,16 @@ class Axes:
             scores = matrix @ axes - mean @ axes
         else:
             scores = (matrix - mean) @ axes
-        # Keep 24 bits by Veltkamp's splitting: the last bits of BLAS differ between
-        # processors.
+        # Round to 24 bits by Veltkamp's splitting, because the last bits of BLAS differ
+        # between processors.
         scaled = scores * np.float64(2**29 + 1)
         return np.ascontiguousarray(scaled - (scaled - scores), matrix.dtype)
 
     @finite
     def beyond(self, rows: Matrix | CSRBlock, points: np.ndarray) -> np.ndarray:
-        """Return the distances of rows from the space of the axes, float64.
+        """Return the distances of rows from the space of the axes, as float64.
 
-        Points are the rows along the axes.
+        ``points`` are the rows along the axes, from calling this object.
         """
         matrix = as_matrix(rows)
         mean = self.mean
@@ -95,9 +97,10 @@ def leading_axes(
 ) -> Axes:
     """Return the leading axes of a dense or CSR sample.
 
-    They are found without a copy of the sample; `each` maps a function over its blocks.
+    The sample is not copied. ``each`` maps a function over its blocks, perhaps in
+    threads.
     """
-    # `Axes` refuses rows whose sums overflow.
+    # `Axes` raises InputError for rows whose sums overflow.
     with np.errstate(over="ignore", invalid="ignore"):
         mean = np.asarray(sample.mean(axis=0, dtype=np.float64)).ravel()
     m, d = sample.shape
@@ -128,10 +131,10 @@ def _axes_of_covariance(
 
 @finite
 def _scatter(rows: Matrix, mean: np.ndarray) -> np.ndarray:
-    """Sum the products of centred rows, in the precision of the rows.
+    """Return the scatter matrix of some rows, multiplied in their precision.
 
-    Each column is divided by its largest value, so that small columns beside large ones
-    are as precise.
+    Each column is divided by its largest value first, so that small columns beside
+    large ones keep their precision.
     """
     centred = to_dense(rows) - mean.astype(rows.dtype, copy=False)
     scales = np.abs(centred).max(axis=0)
@@ -165,7 +168,7 @@ def _axes_by_iteration(
 
 
 def _scatter_times(sample: Matrix, mean: np.ndarray, axes: np.ndarray) -> np.ndarray:
-    """Multiply the scatter matrix of a sample with some axes."""
+    """Multiply the scatter matrix of a sample by some axes."""
     total = np.zeros_like(axes)
     for rows in row_blocks(sample):
         scores = rows @ axes - mean @ axes

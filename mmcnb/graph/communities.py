@@ -1,4 +1,4 @@
-"""Communities of a graph by Louvain: at a resolution, in a number, and their tree."""
+"""Louvain communities of a graph: at a resolution, by their number, or as a tree."""
 
 from typing import NamedTuple
 
@@ -7,24 +7,24 @@ from scipy.sparse import csr_array
 
 from mmcnb.graph.merge_tree import MergeTree, by_first, merged
 
-# For a number of clusters, so many pieces a cluster are moved as wholes, but no more
-# than one piece for so many nodes.
+# To find a number of clusters, PIECES pieces per cluster are joined, but at most one
+# piece for NODES_A_PIECE nodes.
 PIECES = 8
 NODES_A_PIECE = 8
-# Of the resolution.
+# Limits of the search for a resolution.
 MOST_DOUBLINGS = 40
 MOST_BISECTIONS = 40
 
 
 class Graph(NamedTuple):
-    """A symmetric graph: arrays of one type, so that each routine is compiled once.
+    """A symmetric graph, as arrays of fixed types, so that routines are compiled once.
 
     Attributes
     ----------
     indptr : ndarray of shape (p + 1,), int64
         Start of each row.
     indices : ndarray of shape (stored,), int64
-        Neighbours of each node; none is the node itself.
+        Neighbours of each node, without the node itself.
     weights : ndarray of shape (stored,), float64, above 0
         Weights of the edges, each stored in both directions.
     loops : ndarray of shape (p,), float64, at least 0
@@ -38,7 +38,7 @@ class Graph(NamedTuple):
 
 
 def graph_of(weights: csr_array, loops: np.ndarray) -> Graph:
-    """Return the graph of a symmetric matrix without a diagonal, and of loops."""
+    """Return the graph of a symmetric matrix without a diagonal, with given loops."""
     return Graph(
         indptr=weights.indptr.astype(np.int64),
         indices=weights.indices.astype(np.int64),
@@ -50,11 +50,11 @@ def graph_of(weights: csr_array, loops: np.ndarray) -> Graph:
 def communities_at(
     graph: csr_array, loops: np.ndarray, n_clusters: int, seed: int
 ) -> np.ndarray | None:
-    """Find communities of a graph, exactly as many as are asked for.
+    """Find exactly ``n_clusters`` communities of a graph.
 
-    Louvain at a high resolution gives pieces. At a lower one it joins them to
-    communities: the resolution is bisected until their number is right. Then single
-    nodes move among the communities.
+    Louvain at a high resolution gives small pieces, and at a lower resolution it joins
+    pieces into communities. The lower resolution is bisected until it gives the
+    requested number. Finally, single nodes move between the communities.
 
     Parameters
     ----------
@@ -65,13 +65,13 @@ def communities_at(
     n_clusters : int
         Number of communities.
     seed : int
-        Gives the order in which nodes look first.
+        Random seed of the order in which nodes are first visited.
 
     Returns
     -------
     ndarray of shape (p,), int64, or None
-        Community of each node, numbered by first node; None if the graph does not fall
-        into so many.
+        Community of each node, numbered in the order of their first nodes; None if the
+        graph does not fall into this number of communities.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def communities_by(
 ) -> np.ndarray:
     """Find communities by Louvain at a resolution, numbered by first nodes.
 
-    Nothing is random.
+    The result is deterministic.
     """
     from mmcnb.graph import _louvain as kernels
 
@@ -118,7 +118,7 @@ def merge_tree(
 ) -> MergeTree:
     """Build the merge tree of a graph: pieces by Louvain, then merges by largest link.
 
-    Nothing in it is random.
+    The result is deterministic.
 
     Parameters
     ----------
@@ -127,13 +127,13 @@ def merge_tree(
     loops : ndarray of shape (p,)
         The diagonal, at least 0.
     n_clusters : int or None, default=None
-        A number of clusters that the tree must have.
+        The tree has at least three pieces for each of these clusters, if possible.
 
     Returns
     -------
     MergeTree
-        Of about 900 pieces, of 12 nodes at least; or of more and smaller ones, three
-        for each cluster.
+        A tree of about 900 pieces, or fewer if they would have less than 12 nodes on
+        average; more if ``n_clusters`` requires it.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def merge_tree(
     order = np.arange(p)
     first_resolution = max(1.0, wanted / 64)
     pieces, resolution = _pieces(graph, wanted, order, first_resolution)
-    # Doubling may overshoot; half a doubling less may still give enough pieces.
+    # Doubling may overshoot, so try half a doubling less.
     fewer = kernels.louvain(graph, resolution / 2**0.5, order)
     if fewer.max() + 1 >= wanted:
         pieces = fewer
@@ -165,7 +165,7 @@ def merge_tree(
 def _pieces(
     graph: Graph, wanted: int, order: np.ndarray, start: float = 1.0
 ) -> tuple[np.ndarray, float]:
-    """Double a resolution until Louvain gives so many communities; return both."""
+    """Double a resolution until Louvain gives enough communities; return both."""
     from mmcnb.graph import _louvain as kernels
 
     resolution = start
@@ -179,10 +179,11 @@ def _pieces(
 
 
 def _join_pieces(pieces: Graph, k: int, finest: float) -> tuple[np.ndarray, float]:
-    """Join pieces to k communities; return these, and the resolution of about as many.
+    """Join pieces into k communities, and return these with a resolution for about k.
 
-    The resolution is bisected. If no resolution gives k communities, those of the
-    nearest larger number merge by their links. At the finest resolution no pieces join.
+    The resolution is bisected. If no resolution gives k communities, the communities of
+    the next larger number are merged by their links. At the resolution ``finest``, all
+    pieces are separate.
     """
     from mmcnb.graph import _louvain as kernels
 
@@ -220,7 +221,8 @@ def _dense(graph: Graph) -> np.ndarray:
     k = graph.loops.size
     entries = graph.weights, graph.indices, graph.indptr
     matrix: np.ndarray = csr_array(entries, shape=(k, k)).toarray()
-    # Both directions from one: sums in another order have another rounding.
+    # Copy the upper triangle: the sums in the lower one were added in another order,
+    # and differ by rounding.
     matrix = np.triu(matrix) + np.triu(matrix, 1).T
     np.fill_diagonal(matrix, graph.loops)
     return matrix

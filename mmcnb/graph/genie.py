@@ -4,21 +4,21 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-# Sizes are multiples of it, times the smallest, so that sums are exact in any order.
+# Relative sizes are rounded to multiples of it, so that sums are exact in any order.
 GRAIN = 2.0**-20
 
 
 def spanning_tree(graph: csr_array) -> np.ndarray:
-    """Return the edges of the minimum spanning tree, by length, then by their ends.
+    """Return the edges of the minimum spanning tree, sorted by length, then by ends.
 
-    SciPy gets ranks instead of lengths: then equal lengths leave no choice to it, and a
-    length of 0 stays an edge.
+    SciPy receives ranks instead of lengths, so that the tree is unique even if lengths
+    are equal, and an edge of length 0 remains an edge.
 
     Parameters
     ----------
     graph : csr_array of shape (p, p)
-        Lengths of the edges, each stored in one direction or in both. Without a path
-        between all nodes there is a tree for each component.
+        Lengths of the edges, each stored in one direction or in both. If the graph is
+        not connected, the result is a forest with one tree per component.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def spanning_tree(graph: csr_array) -> np.ndarray:
     ends = np.sort(nodes, axis=1).astype(np.int64)
     smaller, larger = ends.T
     by_length = np.lexsort((larger, smaller, edges.data))
-    # From 1: an entry of 0 would be no edge.
+    # Ranks start at 1, because SciPy ignores entries of 0.
     ranks = np.argsort(by_length) + 1.0
     ranked = csr_array((ranks, graph.indices, graph.indptr), graph.shape)
     tree = minimum_spanning_tree(ranked, overwrite=True)
@@ -50,24 +50,25 @@ def spanning_tree(graph: csr_array) -> np.ndarray:
 def genie_at(
     tree: np.ndarray, sizes: np.ndarray, n_clusters: int, threshold: float
 ) -> np.ndarray | None:
-    """Find clusters by the Genie linkage; return None if there are not so many.
+    """Find clusters by the Genie linkage.
 
     Parameters
     ----------
     tree : ndarray of shape (n_edges, 2), int64
         The edges of a spanning tree, shortest first.
     sizes : ndarray of shape (p,), above 0
-        Weights of the nodes; their unit makes no difference.
+        Weights of the nodes, in any unit.
     n_clusters : int
         Number of clusters.
     threshold : float
-        The Gini index of the cluster sizes above which a smallest cluster merges first,
-        in (0, 1].
+        While the Gini index of the cluster sizes is above it, a smallest cluster is
+        merged; in (0, 1].
 
     Returns
     -------
     ndarray of shape (p,), int64, or None
-        The cluster of each node, numbered by first nodes.
+        Cluster of each node, numbered in the order of their first nodes; None if the
+        tree does not have this number of clusters.
 
     Examples
     --------

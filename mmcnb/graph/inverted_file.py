@@ -1,4 +1,4 @@
-"""An inverted-file index of nodes, which finds those nearest to a row."""
+"""Inverted-file index that finds the nodes nearest to a row."""
 
 import math
 from collections.abc import Callable
@@ -12,31 +12,31 @@ from mmcnb.graph.sparse_nodes import SparseSearch
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples.matrix import WORK_NUMBERS
 
-# Up to so many nodes, a search in all of them costs less than one in cells.
+# Up to this number of nodes, scanning all of them is faster than a search in cells.
 SEARCHED_NODES = 4096
-# The cells of each index are measured when it is built, on so many nodes and on at
-# least so many neighbours of each: `n_probes` follows from the recall.
+# The recall of each index is measured when it is built, on about CHECKED_ROWS nodes and
+# at least CHECKED_NEIGHBOURS neighbours of each, to choose `n_probes`.
 CHECKED_ROWS = 2000
 CHECKED_NEIGHBOURS = 10
 LEAST_RECALL = 0.995
-SHARED_ROWS = 1024  # that a thread searches at once
+SHARED_ROWS = 1024  # per task of a thread
 
 
 @dataclass(frozen=True)
 class InvertedFileIndex:
-    """Nodes in cells, and the search for the nodes nearest to a row in a few cells.
+    """Inverted-file index: nodes in cells, of which a query scans only a few.
 
     Parameters
     ----------
     nodes : ndarray of shape (p, c)
-        The nodes, cell after cell.
+        The nodes, ordered by cell.
     starts : ndarray of shape (cells + 1,), int64
-        First node of each cell, and p.
+        First node of each cell, followed by p.
     centres : ndarray of shape (cells, c)
         Means of the cells.
     n_probes : int
-        Number of nearest cells that a query scans. If these are all cells, the search
-        is exact.
+        Number of nearest cells that a query scans. If it is the number of cells, the
+        search is exact.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class InvertedFileIndex:
         return exact_index(self.centres)
 
     def lengths(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """Return the distances of pairs of nodes, float64."""
+        """Return the distances between pairs of nodes, as float64."""
         lengths = np.empty(starts.size)
         step = max(1, WORK_NUMBERS // self.nodes.shape[1])
         for first in range(0, starts.size, step):
@@ -77,16 +77,16 @@ class InvertedFileIndex:
         return lengths
 
     def nearest(self, rows: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the nearest nodes of rows, by rising distance.
+        """Return the nearest nodes of rows, in the order of their distances.
 
-        Of equal distances the first node comes first.
+        Ties are broken by the numbers of the nodes.
 
         Parameters
         ----------
         rows : ndarray of shape (m, c)
-            Rows of the dtype of the nodes.
+            The rows, in the dtype of the nodes.
         count : int
-            How many nodes, at most p.
+            Number of nodes to find for each row, at most p.
 
         Returns
         -------
@@ -98,12 +98,12 @@ class InvertedFileIndex:
         if self.is_exact:
             return self._scan(rows, count)
         numbers, distances = self.in_cells(rows, count, self.n_probes)
-        short = np.flatnonzero(numbers[:, -1] < 0)  # their cells hold fewer nodes
+        short = np.flatnonzero(numbers[:, -1] < 0)  # their cells contain fewer nodes
         numbers[short], distances[short] = self._scan(rows[short], count)
         return numbers, distances
 
     def nearest_cells(self, rows: np.ndarray) -> np.ndarray:
-        """Return the nearest cell of each row, int64; of equal distances the first."""
+        """Return the nearest cell of each row, as int64; ties go to the first cell."""
         cells = np.empty(rows.shape[0], np.int64)
         rows = rows.astype(self.nodes.dtype, copy=False)
         halves = self._by_centre._halves
@@ -113,9 +113,10 @@ class InvertedFileIndex:
     def in_cells(
         self, rows: np.ndarray, count: int, n_cells: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Do as `nearest` among the nodes in so many nearest cells.
+        """Search like `nearest`, among the nodes in the ``n_cells`` nearest cells.
 
-        Where these hold fewer nodes, the number is -1 and the distance inf.
+        If these contain fewer than ``count`` nodes, missing nodes have the number -1
+        and the distance inf.
         """
         probes, _ = self._by_centre.nearest(rows, n_cells)
         return self._scan(rows, count, probes)
@@ -123,7 +124,7 @@ class InvertedFileIndex:
     def _scan(
         self, rows: np.ndarray, count: int, probes: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the nearest nodes in the cells that each row probes; None is all."""
+        """Return the nearest nodes in the cells that each row probes, None for all."""
         m = rows.shape[0]
         starts = self.starts
         if probes is None:
@@ -145,7 +146,7 @@ def _half_squares(nodes: np.ndarray) -> np.ndarray:
 
 
 def exact_index(nodes: np.ndarray) -> InvertedFileIndex:
-    """Index nodes in one cell, so that all are scanned."""
+    """Index nodes in a single cell, so that a query scans all of them."""
     nodes = np.ascontiguousarray(nodes)
     return InvertedFileIndex(nodes, np.array([0, nodes.shape[0]]), nodes[:1], 1)
 
@@ -153,7 +154,7 @@ def exact_index(nodes: np.ndarray) -> InvertedFileIndex:
 def of_blocks(
     rows: Matrix, function: Callable[[Matrix], Result], each: Each
 ) -> list[Result]:
-    """Return what a function gives for each block of 1,024 rows."""
+    """Return the results of a function for blocks of 1,024 rows."""
     starts = range(0, rows.shape[0], SHARED_ROWS)
     return list(each(function, [rows[i : i + SHARED_ROWS] for i in starts]))
 
@@ -161,16 +162,16 @@ def of_blocks(
 def nearest_of_all(
     search: InvertedFileIndex | SparseSearch, count: int, each: Each = map
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nearest nodes of each of some distinct nodes, by rising distance.
+    """Return the nearest nodes of each node, in the order of their distances.
 
-    The first is the node itself.
+    The nodes must be distinct. The first one found is the node itself.
 
     Parameters
     ----------
     search : InvertedFileIndex or SparseSearch
         The p nodes.
     count : int
-        How many, at most p.
+        Number of nodes to find for each node, at most p.
     each : callable, default=map
         Maps a function over items, perhaps in threads.
 
@@ -179,7 +180,7 @@ def nearest_of_all(
     numbers : ndarray of shape (p, count), int64
         Numbers of the nodes.
     distances : ndarray of shape (p, count), float64
-        Their distances.
+        Distances to these nodes.
 
     Examples
     --------
@@ -196,7 +197,9 @@ def nearest_of_all(
 def without_own(
     numbers: np.ndarray, distances: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Remove each node itself from the result of `nearest_of_all`: one column less.
+    """Remove each node itself from the result of `nearest_of_all`.
+
+    The results have one column less.
 
     Examples
     --------
@@ -208,8 +211,8 @@ def without_own(
     """
     p, count = numbers.shape
     is_other = numbers != np.arange(p)[:, None]
-    # Distinct rows have positive distances, so a node is its own nearest one. If the
-    # distances underflow, it may be missing, and the last node goes.
+    # Distinct rows have positive distances, so each node is nearest to itself. It may
+    # be missing if distances underflow; then the last node is removed.
     is_other[is_other.all(axis=1), -1] = False
     shape = p, count - 1
     return numbers[is_other].reshape(shape), distances[is_other].reshape(shape)
@@ -223,7 +226,8 @@ def build_index(
 ) -> tuple[InvertedFileIndex, np.ndarray]:
     """Build an inverted-file index: k-means splits p nodes into about √p cells.
 
-    A query scans as few cells as find at least 99.5 % of the nearest nodes.
+    A query scans the smallest number of cells that finds at least 99.5 % of the nearest
+    nodes, measured on a sample of the nodes.
 
     Parameters
     ----------
@@ -232,16 +236,17 @@ def build_index(
     random_state : RandomState
         Source of randomness.
     count : int, default=10
-        Nearest nodes that queries will ask for; at least ten are measured.
+        Number of nearest nodes that queries will ask for. The recall is measured on
+        this number, but on at least ten.
     each : callable, default=map
         Maps a function over items, perhaps in threads.
 
     Returns
     -------
     index : InvertedFileIndex
-        The nodes, cell after cell. Up to 4,096 nodes keep their order in one cell.
+        The index. Up to 4,096 nodes stay in their order, in a single cell.
     order : ndarray of shape (p,), int64
-        Numbers of its nodes before.
+        For each node of the index, its number in ``nodes``.
     """
     p = nodes.shape[0]
     seed = random_state.randint(2**31 - 1)
@@ -267,19 +272,19 @@ def _cells(nodes: np.ndarray, seed: int) -> np.ndarray:
 
     n_cells = int(nodes.shape[0] ** 0.5)
     kmeans = KMeans(n_cells, n_init=1, init="random", max_iter=5, random_state=seed)
-    with threadpool_limits(1):  # the sums of several threads have other bits
-        # In float32 many nodes are nearly as near to two cells.
+    with threadpool_limits(1):  # sums would differ with the number of threads
+        # Use float64: in float32 many nodes would be equally near to two cells.
         return kmeans.fit(nodes.astype(np.float64)).labels_
 
 
 def _probes_needed(index: InvertedFileIndex, count: int, each: Each) -> int:
-    """Return the fewest cells in which queries find 99.5 % of their nearest nodes."""
+    """Return the smallest n_probes for which queries find 99.5 % of the nodes."""
     step = math.ceil(index.nodes.shape[0] / CHECKED_ROWS)
     checked = np.ascontiguousarray(index.nodes[::step])
     n_cells = index.centres.shape[0]
 
     def probes(rows: np.ndarray) -> np.ndarray:
-        """Return how many cells each row scans to find each of its nearest nodes."""
+        """Return how many cells a row must scan to find each of its nearest nodes."""
         cells, _ = index._by_centre.nearest(rows, n_cells)
         rank_of_cell = np.argsort(cells, axis=1)
         numbers, _ = index.nearest(rows, count)

@@ -6,32 +6,33 @@ from scipy.sparse import csr_array, diags_array
 from mmcnb.samples.matrix import with_fixed_signs
 
 N_COMPONENTS = 10
-# On text, twice as many epochs are no better.
+# Twice as many epochs are not better on text.
 N_EPOCHS = 100
 N_NEGATIVE = 3
-# Steps of the walk, and after how many the columns are made orthogonal.
+# Number of smoothing steps, and the number of steps between orthogonalisations.
 SMOOTHINGS = 60
 BETWEEN = 5
-REACH = 10.0  # largest absolute position at the start
+REACH = 10.0  # largest absolute value of the initial positions
 N_STARTS = 10  # of k-means
-BITS = 20
+BITS = 20  # to which positions are rounded, relative to the range of a column
 
 
 def layout(graph: csr_array, seed: int, n_components: int = N_COMPONENTS) -> np.ndarray:
-    """Place the nodes of a graph: near along strong edges, far otherwise.
+    """Compute positions of nodes that are near along strong edges, and far otherwise.
 
     Parameters
     ----------
     graph : csr_array of shape (p, p)
-        Symmetric weights, each node with one at least.
+        Symmetric weights; each node has at least one edge.
     seed : int
-        A start for the random numbers; at least 0.
+        Random seed, at least 0.
     n_components : int, default=10
-        Dimensions.
+        Number of dimensions.
 
     Returns
     -------
     ndarray of shape (p, n_components), float64
+        Position of each node.
 
     Examples
     --------
@@ -52,24 +53,24 @@ def layout(graph: csr_array, seed: int, n_components: int = N_COMPONENTS) -> np.
 
 
 def smooth_start(graph: csr_array, n_components: int, seed: int) -> np.ndarray:
-    """Return roughly the leading eigenvectors of the random walk on a graph.
+    """Return approximate leading eigenvectors of the random walk on a graph.
 
-    They are smooth functions of the nodes.
+    They vary smoothly along the edges of the graph.
 
     Parameters
     ----------
     graph : csr_array of shape (p, p)
-        Symmetric weights, each node with one at least.
+        Symmetric weights; each node has at least one edge.
     n_components : int
-        How many functions; those beyond p - 1 are 0.
+        Number of vectors; vectors beyond the first p - 1 are 0.
     seed : int
-        A start for the random numbers; at least 0.
+        Random seed, at least 0.
 
     Returns
     -------
     ndarray of shape (p, n_components), float64
-        The largest absolute value is 10, and the largest entry of each column is
-        positive.
+        The vectors as columns, scaled so that the largest absolute value is 10. The
+        entry with the largest absolute value of each column is positive.
 
     Examples
     --------
@@ -105,13 +106,13 @@ def smooth_start(graph: csr_array, n_components: int, seed: int) -> np.ndarray:
 
 
 def _orthogonal(first: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis of columns without their parts along the first."""
+    """Return an orthonormal basis of columns, orthogonal to ``first``."""
     basis, _ = np.linalg.qr(np.column_stack([first, columns]))
     return basis[:, 1:]
 
 
 def _rounded(columns: np.ndarray) -> np.ndarray:
-    """Round columns to 20 bits of their ranges, as BLAS differs in the last bits."""
+    """Round columns to 20 bits of their range, because last bits of BLAS differ."""
     _, exponents = np.frexp(np.ptp(columns, axis=0))
     return np.ldexp(np.rint(np.ldexp(columns, BITS - exponents)), exponents - BITS)
 
@@ -119,7 +120,7 @@ def _rounded(columns: np.ndarray) -> np.ndarray:
 def kmeans_in_layout(
     positions: np.ndarray, sizes: np.ndarray, n_clusters: int, seed: int
 ) -> np.ndarray | None:
-    """Return labels of k-means on positions, each counted as often as its size says.
+    """Cluster positions by k-means, weighted by the sizes of the nodes.
 
     Parameters
     ----------
@@ -135,7 +136,8 @@ def kmeans_in_layout(
     Returns
     -------
     ndarray of shape (p,), int64, or None
-        Labels; None if fewer positions differ.
+        Cluster of each node; None if there are fewer than ``n_clusters`` distinct
+        positions.
 
     Examples
     --------

@@ -1,28 +1,29 @@
-"""The merge tree of a graph: nested clusters, one partition for each number."""
+"""Merge tree of a graph: nested clusters, with one partition per number of clusters."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-NO_WEIGHT = 1e-100  # of nodes without an edge
+NO_WEIGHT = 1e-100  # in place of 0, between nodes without an edge
 # Two clusters with a smaller link are components: only a bridge joins them.
 LEAST_LINK = 1e-6
 
 
 @dataclass(frozen=True)
 class MergeTree:
-    """Nested clusters of nodes, one partition for each number up to that of the pieces.
+    """Nested clusters of nodes, with a partition for each number up to c pieces.
 
     Parameters
     ----------
     piece_of_node : ndarray of shape (p,), int64
-        Piece of each node, numbered by first nodes.
+        Piece of each node, from 0 to c - 1. Pieces are never divided.
     merges : ndarray of shape (c - 1, 2), int64
-        The two parts that each merge joins: a piece, or c plus the number of an earlier
-        merge.
+        The two parts that each merge joins. A part is a piece, by its number, or an
+        earlier merge, by c plus its number.
     links : ndarray of shape (c - 1,), float64
-        Link of each merge, falling: w_ab 2m / (vol_a vol_b), the resolution at which
-        the two would merge.
+        Link of each merge, in descending order: w_ab 2m / (vol_a vol_b), where w_ab is
+        the weight between the two parts, 2m the weight of the graph and vol_a the
+        volume of a part. It is the resolution at which the two would merge.
     """
 
     piece_of_node: np.ndarray
@@ -35,9 +36,9 @@ class MergeTree:
         return self.links.size + 1
 
     def labels(self, n_clusters: int) -> np.ndarray:
-        """Return the cluster of each node in the cut with so many clusters.
+        """Return the cluster of each node in the cut with ``n_clusters`` clusters.
 
-        They are numbered by first nodes.
+        Clusters are numbered in the order of their first nodes.
 
         Examples
         --------
@@ -50,9 +51,9 @@ class MergeTree:
         return self.without(np.arange(self.links.size) >= self.n_pieces - n_clusters)
 
     def without(self, is_undone: np.ndarray) -> np.ndarray:
-        """Return the cluster of each node if some merges, and all above, are undone."""
+        """Return the cluster of each node if some merges and all above are undone."""
         c = self.n_pieces
-        # Lists, because single elements of an array are slow to read.
+        # Use lists, because reading single elements of an array is slow.
         merges = self.merges.tolist()
         is_cut = [False] * c + is_undone.tolist()  # pieces stay whole
         for number, (a, b) in enumerate(merges, c):
@@ -67,9 +68,9 @@ class MergeTree:
         return by_first(np.array(root)[self.piece_of_node])
 
     def cluster_of_piece(self, n_clusters: int) -> np.ndarray:
-        """Return the cluster of each piece in the cut with so many clusters.
+        """Return the cluster of each piece in the cut with ``n_clusters`` clusters.
 
-        They are numbered by falling numbers of nodes.
+        Clusters are numbered by descending numbers of nodes.
         """
         labels = self.labels(n_clusters)
         by_size = np.argsort(-np.bincount(labels), kind="stable")
@@ -83,7 +84,7 @@ class MergeTree:
         return int(self.n_pieces - np.count_nonzero(self.links >= link))
 
     def sums(self, of_nodes: np.ndarray) -> np.ndarray:
-        """Return sums of a figure over the nodes of each piece, then of each merge."""
+        """Return sums over the nodes of each piece, followed by those of each merge."""
         c = self.n_pieces
         of_pieces = np.bincount(self.piece_of_node, of_nodes)
         sums = np.append(of_pieces, np.zeros(c - 1))
@@ -95,7 +96,8 @@ class MergeTree:
         """Return the number of the merge that joins each pair of different pieces."""
         c = self.n_pieces
         joined_by = np.zeros((c, c), np.int64)
-        pieces = [np.array([piece]) for piece in range(c)]  # then those of each merge
+        # The pieces in each part; those of the merges are appended below.
+        pieces = [np.array([piece]) for piece in range(c)]
         for t, (a, b) in enumerate(self.merges):
             left = pieces[a]
             right = pieces[b]
@@ -105,15 +107,15 @@ class MergeTree:
         return joined_by[starts, ends]
 
     def linkage(self) -> np.ndarray:
-        """Return SciPy's linkage matrix, of shape (c - 1, 4), whose leaves are pieces.
+        """Return SciPy's linkage matrix, of shape (c - 1, 4), with pieces as leaves.
 
-        The height of a merge is 1 / link; components join at twice the largest other
+        The height of a merge is 1 / link. Components join at twice the largest other
         height.
         """
         joins_components = self.links < LEAST_LINK
         heights = 1 / np.maximum(self.links, LEAST_LINK)
         heights[joins_components] = 2 * heights[~joins_components].max(initial=0.5)
-        # The shares of the nodes in their piece sum to 1.
+        # Each node counts as its share of a piece, so the sum is the number of pieces.
         shares = 1 / np.bincount(self.piece_of_node)[self.piece_of_node]
         n_leaves = np.rint(self.sums(shares)[self.n_pieces :])
         parts = np.sort(self.merges, axis=1)
@@ -121,7 +123,9 @@ class MergeTree:
 
 
 def by_first(labels: np.ndarray) -> np.ndarray:
-    """Number clusters, whose labels are integers from 0, by their first nodes.
+    """Renumber clusters in the order of their first nodes.
+
+    Labels must be integers from 0 on, perhaps with unused numbers.
 
     Examples
     --------
@@ -132,25 +136,25 @@ def by_first(labels: np.ndarray) -> np.ndarray:
     """
     places = np.arange(labels.size)
     first = np.full(labels.max(initial=-1) + 1, labels.size)
-    first[labels[::-1]] = places[::-1]  # of equal labels the last assignment stays
+    first[labels[::-1]] = places[::-1]  # if labels repeat, the last assignment counts
     rank = np.empty_like(first)
     rank[np.argsort(first, kind="stable")] = np.arange(first.size)
     return np.asarray(rank[labels])
 
 
 def merged(piece_of_node: np.ndarray, weights: np.ndarray) -> MergeTree:
-    """Merge pieces by the largest link, found by the chain of nearest neighbours.
+    """Merge pieces by the largest link, with the nearest-neighbour chain algorithm.
 
-    Of equal links the first piece counts. Of pieces without an edge between them, those
-    of small volume merge first.
+    Ties go to the first piece. Pieces without an edge between them merge last, and
+    among these, pieces with small volumes merge first.
 
     Parameters
     ----------
     piece_of_node : ndarray of shape (p,), int64
         Piece of each node.
     weights : ndarray of shape (c, c)
-        Weights between the pieces, symmetric, with the weight of each with itself. They
-        are overwritten.
+        Symmetric weights between the pieces; the diagonal has the weight of each piece
+        with itself. The array is overwritten.
 
     Returns
     -------
@@ -163,11 +167,12 @@ def merged(piece_of_node: np.ndarray, weights: np.ndarray) -> MergeTree:
     c = weights.shape[0]
     volumes = np.maximum(weights.sum(axis=1), NO_WEIGHT)
     total = volumes.sum()
-    # A row of the weights is a cluster: its number as in `MergeTree.merges`, or -1 of
-    # one that has merged into another row. A weight of -1 is no neighbour.
+    # Each row of the weights is a cluster, whose number is that of `MergeTree.merges`,
+    # or -1 if it was merged into another row. A weight of -1 marks rows that are not
+    # neighbours.
     number = np.arange(c)
     np.fill_diagonal(weights, -1.0)
-    link_of = np.full(2 * c, np.inf)  # by number
+    link_of = np.full(2 * c, np.inf)  # indexed by the numbers of clusters
     merges = list[tuple[int, int]]()
     chain = list[int]()
     while len(merges) < c - 1:
@@ -185,7 +190,7 @@ def merged(piece_of_node: np.ndarray, weights: np.ndarray) -> MergeTree:
         del chain[-2:]
         new = c + len(merges)
         merges.append((number[last], number[into]))
-        # Rounding may give a merge a larger link than those below it.
+        # By rounding, a link may be larger than the links below it, so limit it.
         below = min(link_of[number[last]], link_of[number[into]])
         link_of[new] = min(links[into], below)
         _join_rows(weights, into, last)
@@ -197,7 +202,7 @@ def merged(piece_of_node: np.ndarray, weights: np.ndarray) -> MergeTree:
 
 
 def _join_rows(weights: np.ndarray, into: int, last: int) -> None:
-    """Add the weights of a cluster to those of another one, and remove the first."""
+    """Add the weights of cluster ``last`` to cluster ``into``, and remove ``last``."""
     weights[into] += weights[last]
     weights[:, into] = weights[into]
     weights[into, into] = -1.0
@@ -208,7 +213,7 @@ def _join_rows(weights: np.ndarray, into: int, last: int) -> None:
 def _by_falling_link(
     piece_of_node: np.ndarray, merges: np.ndarray, links: np.ndarray
 ) -> MergeTree:
-    """Return the tree of merges in any order; a merge comes after those below it."""
+    """Return the tree with merges sorted by link; a merge stays after its parts."""
     c = links.size + 1
     order = np.argsort(-links, kind="stable")
     rank = np.argsort(order)

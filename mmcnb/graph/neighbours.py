@@ -1,4 +1,4 @@
-"""The graph of the nearest neighbours of nodes, in one component."""
+"""Nearest-neighbour graph of the nodes, connected by bridges."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,26 +22,26 @@ from mmcnb.graph.sparse_nodes import AllColumns, SparseSearch
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples.matrix import CSRBlock, equal_rows_error, range_error
 
-# Of the graph that judges and votes, and nearest nodes of the gap.
-N_NEIGHBORS = 10
-N_LISTED = 25
-N_NODES = 20_000
-BRIDGE_WEIGHT = 0.5  # greatest weight of an edge that joins two components
-# The distance to this neighbour is the scale of a node where components are joined.
+N_NEIGHBORS = 10  # neighbours per node in the graph that scores partitions and votes
+N_LISTED = 25  # nearest nodes that are stored for each node, and used for the gap
+N_NODES = 20_000  # default size of the sample
+BRIDGE_WEIGHT = 0.5  # largest weight of an edge that joins two components
+# The distance to this neighbour is the length scale of a node in weights of bridges.
 SCALE_NEIGHBOUR = 7
 LEAST_DISTANCE = 1e-12
-# From so many components on, a search in all others would take most of the time.
+# With more components, searching in all other components would take most of the time.
 MANY_COMPONENTS = 30
-MOST_AXES = 128  # of more columns
-# As a fraction of the distance to the last listed node, of most nodes: nodes so near to
-# each other become one.
+MOST_AXES = 128  # onto which rows with more columns are projected
+# Nodes closer than this become one node. It is a fraction of the usual distance to the
+# last listed neighbour.
 NEAR_EQUAL = 1e-6
-# If the lengths of all rows of a sample are so near to 1, the rows are directions.
+# If the length of each row of a sample differs from 1 by at most this, rows are
+# directions.
 UNIT_NORM = 0.01
 
 
 class RowMap(Protocol):
-    """Maps rows to points, which are compared with the nodes."""
+    """Maps rows to points that can be compared with the nodes."""
 
     @property
     def n_features(self) -> int:
@@ -59,26 +59,26 @@ class NodeSearch(Protocol):
 
     @property
     def nodes(self) -> Any:
-        """The nodes; None if only their distances are known."""
+        """The nodes, or None if only their distances are known."""
 
     def nearest(self, rows: Matrix, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return numbers and distances of the nearest nodes, by rising distance."""
+        """Return the numbers and distances of the nearest nodes, nearest first."""
 
     def lengths(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """Return the distances of pairs of nodes."""
+        """Return the distances between pairs of nodes."""
 
 
 class RisingDistances(NamedTuple):
-    """The distances of all nodes to their listed neighbours, flat and rising.
+    """The distances from all nodes to their listed neighbours, in ascending order.
 
     Attributes
     ----------
     distances : ndarray of shape (p r,)
-        The distances, above 0.
+        The distances, all above 0.
     weights : ndarray of shape (p r,)
-        Weights of the nodes from which they are measured.
+        Weight of the node from which each distance is measured.
     starts, ends : ndarray of shape (p r,), int64
-        The nodes from which and to which they are measured.
+        The nodes from which and to which each distance is measured.
     """
 
     distances: np.ndarray
@@ -94,15 +94,16 @@ class NodeGraph:
     Parameters
     ----------
     axes : Axes, AllColumns or Precomputed
-        Centres the rows, and reduces many columns.
+        Centres rows, and projects them if there are many columns.
     search : InvertedFileIndex, SparseSearch or Precomputed
-        The p nodes.
+        Searches for the nearest of the p nodes.
     sizes : ndarray of shape (p,), float64
-        Weight of the rows of each node, relative to the heaviest.
+        Weight of the rows of each node, relative to the heaviest node.
     node_of : ndarray of shape (m,), int64
         Node of each row of the sample.
     numbers, distances : ndarray of shape (p, r)
-        Nearest other nodes by rising distance: 25, or all of fewer.
+        The nearest other nodes, nearest first, and the distances to them; r is 25, or
+        p - 1 if that is smaller.
     is_unit : bool
         Whether the rows are directions, of length 1.
     """
@@ -126,28 +127,29 @@ class NodeGraph:
 
     @cached_property
     def counts(self) -> np.ndarray:
-        """Rows for which each node stands if the lightest is one row; at most 2**31."""
+        """Number of rows of each node if the lightest has one row; at most 2**31."""
         unit = max(self.sizes.min(), self.sizes.max() / 2**31)
         return np.rint(self.sizes / unit).clip(1)
 
     def edges(self, n_neighbors: int = N_NEIGHBORS) -> tuple[csr_array, np.ndarray]:
         """Return the weights of the edges, and each node's weight with itself.
 
-        A node stands for all its equal rows: an edge weighs as much as the lighter of
-        its ends. The rest of the heavier one ties its own rows together, so that its
-        volume is its degree times its weight.
+        A node represents all rows that are equal to it. An edge between two nodes is
+        multiplied by the weight of the lighter one. The rest of the heavier node's
+        weight links its own rows to each other (a loop), so that the volume of each
+        node is its degree times its weight.
 
         Parameters
         ----------
         n_neighbors : int, default=10
-            Each node has an edge to so many nearest neighbours.
+            Number of nearest neighbours to which each node has an edge.
 
         Returns
         -------
         weights : csr_array of shape (p, p)
-            Symmetric, positive, without a diagonal.
+            Symmetric positive weights, without a diagonal.
         loops : ndarray of shape (p,)
-            The diagonal.
+            The diagonal: weight of each node with itself.
         """
         count = min(n_neighbors, self.numbers.shape[1])
         if count not in self._edges:
@@ -158,7 +160,7 @@ class NodeGraph:
 
     @cached_property
     def by_distance(self) -> RisingDistances:
-        """The distances to all listed neighbours, rising."""
+        """The distances to all listed neighbours, in ascending order."""
         places = np.argsort(self.distances, axis=None, kind="stable")
         distances = np.maximum(self.distances.ravel()[places], LEAST_DISTANCE)
         starts = places // self.distances.shape[1]
@@ -166,21 +168,21 @@ class NodeGraph:
         return RisingDistances(distances, self.sizes[starts], starts, ends)
 
     def lengths(self) -> csr_array:
-        """Return the lengths of the edges of `edges`, at the same places."""
+        """Return the lengths of the edges of `edges`, in a matrix of the same form."""
         lengths = self.edges()[0].copy()
         entries = lengths.tocoo()
         lengths.data = self.search.lengths(entries.row, entries.col)
         return lengths
 
     def of_nodes(self, labels: np.ndarray) -> np.ndarray:
-        """Return labels or figures of nodes from those of the rows of the sample.
+        """Return values of nodes from values of the rows of the sample.
 
-        The first row of each node counts.
+        Each node has the value of its first row.
         """
         return labels[np.unique(self.node_of, return_index=True)[1]]
 
     def beyond(self, sample: Matrix, each: Each = map) -> np.ndarray:
-        """Return the distances of the nodes of a sample from the space of the axes."""
+        """Return the distances of the nodes from the space of the axes."""
         parts = of_row_blocks(
             sample, lambda rows: self.axes.beyond(rows, self.axes(rows)), each
         )
@@ -202,16 +204,16 @@ def node_graph(
     sample : ndarray or csr_array of shape (m, d)
         The rows.
     weights : ndarray of shape (m,) or None
-        Their weights, positive; None is 1 each.
+        Positive weights of the rows. If None, all are 1.
     random_state : RandomState
         Source of randomness.
     each : callable, default=map
         Maps a function over items, perhaps in threads.
     n_axes : int, default=50
-        Leading principal axes on which rows of more columns are compared, unless they
-        are directions.
+        Number of leading principal axes on which rows with more columns are compared.
+        Directions are compared on all columns.
     axes : Axes, AllColumns or None, default=None
-        Axes along which the rows lie already; None computes those of the rows.
+        Axes along which rows are compared. If None, they are computed from the rows.
 
     Returns
     -------
@@ -221,7 +223,7 @@ def node_graph(
     Raises
     ------
     InputError
-        If all rows are equal, or values overflow.
+        If all rows are equal, or if values overflow or underflow.
 
     Examples
     --------
@@ -235,8 +237,8 @@ def node_graph(
     rows, node_of = distinct_rows(sample, each)
     nodes = rows
     if axes is None:
-        # Directions are compared on all columns. Otherwise the axes are those of the
-        # distinct rows, so that a weight is the same as a repetition.
+        # Directions are compared on all columns. Otherwise the axes are computed from
+        # the distinct rows, so that a weight has the same effect as repeating the row.
         if is_unit:
             axes = AllColumns(rows.shape[1], hasattr(rows, "indptr"))
         else:
@@ -252,7 +254,7 @@ def node_graph(
             search, order = build_index(nodes, random_state, count, each)
             node_of = np.argsort(order)[node_of]
         numbers, distances = nearest_of_all(search, count + 1, each)
-        # The nodes differ, so that no distance may be 0.
+        # Nodes are distinct, so a distance of 0 means that squares underflow.
         if distances.max() ** 2 < np.finfo(float).tiny:
             raise range_error("the squares of the values underflow", nodes, "multiply")
         n_groups, group = _near_equal(numbers, distances)
@@ -261,7 +263,7 @@ def node_graph(
         nodes = search.nodes[np.unique(group, return_index=True)[1]]
         node_of = group[node_of]
     sizes = np.bincount(node_of, weights, minlength=p).astype(np.float64)
-    # Known rows may weigh nothing, and stay nodes.
+    # Rows with known labels may have weight 0, but remain nodes.
     sizes = np.maximum(sizes / sizes.max(), np.finfo(float).eps)
     numbers, distances = without_own(numbers, distances)
     return NodeGraph(
@@ -291,7 +293,7 @@ def _along(
 
 
 def _near_equal(numbers: np.ndarray, distances: np.ndarray) -> tuple[int, np.ndarray]:
-    """Group nodes so near to each other that they may differ by rounding."""
+    """Group nodes so close to each other that they may differ by rounding only."""
     p = numbers.shape[0]
     is_near = distances <= NEAR_EQUAL * np.quantile(distances[:, -1], 0.9)
     starts = np.append(0, is_near.sum(axis=1).cumsum())
@@ -320,9 +322,10 @@ def are_unit(sample: Matrix) -> bool:
 
 
 def axes_of(n_clusters: int) -> int:
-    """Return on how many leading axes rows are compared.
+    """Return the number of leading axes on which rows are compared.
 
-    These are 50 up to 25 clusters, then twice the number of clusters, at most 128.
+    It is 50 for up to 25 clusters, and otherwise twice the number of clusters, at most
+    128.
 
     Examples
     --------
@@ -334,14 +337,14 @@ def axes_of(n_clusters: int) -> int:
 
 
 def weighted(graph: csr_array, sizes: np.ndarray) -> tuple[csr_array, np.ndarray]:
-    """Return the edges of a graph of nodes with weights, and the loops of the nodes.
+    """Return the edges of a graph whose nodes have weights, and the loops of the nodes.
 
     Parameters
     ----------
     graph : csr_array of shape (p, p)
         Symmetric weights of the edges between rows.
     sizes : ndarray of shape (p,)
-        How much each node weighs.
+        Weight of each node.
 
     Returns
     -------
@@ -360,10 +363,10 @@ def weighted(graph: csr_array, sizes: np.ndarray) -> tuple[csr_array, np.ndarray
 
 
 Edges = dict[tuple[int, int], float]
-"""Lengths of edges, by their two nodes, the smaller number first."""
+"""Lengths of edges, by pairs of nodes with the smaller number first."""
 
 Bridges = dict[bytes, Edges]
-"""The shortest edges between components, by the component of each node."""
+"""The shortest edges between components; keys encode the component of each node."""
 
 
 def connected_graph(
@@ -372,22 +375,22 @@ def connected_graph(
     nearest: tuple[np.ndarray, np.ndarray],
     bridges: Bridges | None = None,
 ) -> csr_array:
-    """Return the symmetric weights of the neighbour graph, in one component.
+    """Return the symmetric weights of the neighbour graph, after connecting it.
 
-    Weights a and b of the two directions give a + b - ab.
+    An edge with weights a and b in its two directions has the weight a + b - ab.
 
     Parameters
     ----------
     nodes : ndarray or csr_array of shape (p, c), or None
         Distinct rows; None if only their distances are known.
     n_neighbors : int
-        Neighbours of each node, below p.
+        Number of neighbours of each node, below p.
     nearest : pair of ndarray of shape (p, r)
-        Numbers and distances of at least so many nearest other nodes, by rising
-        distance.
+        Numbers and distances of at least ``n_neighbors`` nearest other nodes, nearest
+        first.
     bridges : dict or None, default=None
-        Caches the shortest edges between components, for another number of neighbours
-        of the same nodes.
+        Cache of the shortest edges between components, which calls with other numbers
+        of neighbours may share for the same nodes.
 
     Returns
     -------
@@ -417,9 +420,10 @@ def _join_components(
     nearest: tuple[np.ndarray, np.ndarray],
     bridges: Bridges,
 ) -> csr_array:
-    """Join each component but the largest to the nearest node of another one.
+    """Join each component except the largest to the nearest node outside it.
 
-    The weights of these edges go by their lengths and by the scales of their two ends.
+    This is repeated until there is one component. The weights of these bridges depend
+    on their lengths and on the scales of their two ends.
     """
     count, component = connected_components(graph, directed=False)
     are_many = (
@@ -444,7 +448,7 @@ def _join_components(
 def _bridge_weights(
     lengths: np.ndarray, scales_a: np.ndarray, scales_b: np.ndarray
 ) -> np.ndarray:
-    """Return w = 1/2 / (1 + d² / (s_a s_b)), and not 0, which would be no edge."""
+    """Return w = 1/2 / (1 + d² / (s_a s_b)), at least eps, so that edges remain."""
     limits = np.finfo(float)
     with np.errstate(over="ignore"):
         scales = np.maximum(scales_a * scales_b, limits.tiny)
@@ -464,11 +468,12 @@ def _shortest_edges(
     nearest: tuple[np.ndarray, np.ndarray],
     are_many: bool,
 ) -> Edges:
-    """Return the shortest edge of each component but the largest to any other.
+    """Return the shortest edge from each component, except the largest, to any other.
 
-    A component has a search of its own if the listed neighbours of some of its nodes
-    are all inside; of equally near nodes the first counts. One of many components is
-    joined to the component with the nearest mean.
+    It is taken from the listed neighbours if possible. Otherwise, if a node with all
+    its listed neighbours inside the component could be nearer to another component,
+    there is a search; ties go to the first node. If there are many components, this
+    search is limited to the component with the nearest mean.
     """
     listed, least = _listed_edges(component, nearest)
     if nodes is None:
@@ -493,9 +498,10 @@ def _shortest_edges(
 def _listed_edges(
     component: np.ndarray, nearest: tuple[np.ndarray, np.ndarray]
 ) -> tuple[list[_Edge], np.ndarray]:
-    """Return the shortest edge out of each component to a listed neighbour.
+    """Return the shortest edge from each component to a listed neighbour outside it.
 
-    The second result is the least distance of a node outside that is not listed.
+    The second result is a lower bound, for each component, of the distances to outside
+    nodes that are not listed.
     """
     numbers, distances = nearest
     is_outside = component[numbers] != component[:, None]
@@ -526,7 +532,7 @@ def _nearest_means(nodes: Matrix, component: np.ndarray) -> np.ndarray:
 def _shortest_edge(
     nodes: Matrix | None, inside: np.ndarray, outside: np.ndarray
 ) -> _Edge:
-    """Return the shortest edge between some nodes and others."""
+    """Return the shortest edge from a node inside to a node outside."""
     if nodes is None:
         return _Edge(inside[0], outside[0], np.inf)
     search = SparseSearch if hasattr(nodes, "indptr") else exact_index

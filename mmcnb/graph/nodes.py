@@ -1,4 +1,4 @@
-"""The nodes of a graph: the distinct rows of a sample, found block by block."""
+"""Nodes of a graph: find the distinct rows of a sample, block by block."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
@@ -11,7 +11,8 @@ from scipy.sparse import csr_array
 
 from mmcnb.samples.matrix import range_error, row_blocks
 
-# The products of two blocks take as much memory as the solver of the covariance matrix.
+# The products of two blocks take as much memory as the eigensolver of the covariance
+# matrix, so this number does not raise the peak.
 BLOCKS_AT_ONCE = 2
 Result = TypeVar("Result")
 
@@ -23,7 +24,7 @@ Matrix: TypeAlias = np.ndarray | csr_array
 
 
 def finite(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """Let a function of rows raise InputError where its result overflows."""
+    """Make a function of rows raise InputError if its result overflows."""
 
     @wraps(function)
     def checked(*arguments: object) -> np.ndarray:
@@ -40,7 +41,7 @@ def finite(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
 def of_row_blocks(
     sample: Matrix, function: Callable[[Matrix], Result], each: Each
 ) -> Iterator[Result]:
-    """Yield what a function gives for each block of rows of a sample."""
+    """Yield the results of a function for each block of rows of a sample."""
     blocks = row_blocks(sample)
     for block in blocks:
         following = itertools.islice(blocks, BLOCKS_AT_ONCE - 1)
@@ -53,7 +54,7 @@ def distinct_rows(sample: Matrix, each: Each = map) -> tuple[Matrix, np.ndarray]
     Parameters
     ----------
     sample : ndarray or csr_array of shape (m, d)
-        The rows; CSR rows have rising columns.
+        The rows; CSR rows must have ascending column numbers.
     each : callable, default=map
         Maps a function over items, perhaps in threads.
 
@@ -62,7 +63,7 @@ def distinct_rows(sample: Matrix, each: Each = map) -> tuple[Matrix, np.ndarray]
     rows : ndarray or csr_array of shape (p, d)
         The distinct rows, in the order in which they first occur.
     number : ndarray of shape (m,), int64
-        Number of each row among them.
+        Index into ``rows`` of each row of the sample.
 
     Examples
     --------
@@ -91,7 +92,7 @@ def _digests(rows: Matrix) -> np.ndarray:
             for start, stop in itertools.pairwise(stored.indptr)
         )
     else:
-        # The sum with 0 turns -0 into 0, which has other bytes.
+        # Adding 0 turns -0 into 0, which has different bytes.
         parts = map(np.ndarray.tobytes, rows + 0.0)
     digests = b"".join(blake2b(part, digest_size=16).digest() for part in parts)
     return np.frombuffer(digests, "V16")

@@ -1,4 +1,4 @@
-"""A neighbour graph that is given: its nodes are known only by their distances."""
+"""Precomputed neighbour graphs, whose nodes are known only by their distances."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,14 +12,14 @@ from mmcnb.graph.nodes import Matrix
 from mmcnb.samples.matrix import CSRBlock, as_matrix
 
 REMEDY = (
-    "give a sparse matrix as "
-    "sklearn.neighbors.kneighbors_graph(rows, 25, mode='distance') makes it"
+    "give a sparse matrix as returned by "
+    "sklearn.neighbors.kneighbors_graph(rows, 25, mode='distance')"
 )
 
 
 @dataclass(frozen=True)
 class Precomputed:
-    """Rows that are distances to the nearest of p nodes: the row map, and the search.
+    """Row map and search for rows that are distances to the nearest of p nodes.
 
     Parameters
     ----------
@@ -38,30 +38,30 @@ class Precomputed:
         return csr_array(as_matrix(rows), dtype=np.float64)
 
     def beyond(self, rows: Matrix | CSRBlock, points: Matrix) -> np.ndarray:
-        """Return zeros: the distances are those of whole rows."""
+        """Return zeros, because the distances are already complete."""
         return np.zeros(points.shape[0])
 
     def nearest(self, rows: csr_array, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the nearest nodes of rows, by rising distance.
+        """Return the nearest nodes of rows, in the order of their distances.
 
-        Of equal distances the first node comes first.
+        Ties are broken by the numbers of the nodes.
         """
         entries = rows.tocoo()
         n_distances = np.diff(rows.indptr)
         is_short = n_distances.min(initial=count) < count
         if is_short or rows.data.min(initial=0) < 0:
             raise InputError(
-                f"rows need {count} distances to rows of the fit, none below 0; "
-                f"{REMEDY}."
+                f"rows need {count} distances to rows of the fit, none of them "
+                f"negative; {REMEDY}."
             )
         order = np.lexsort((entries.col, entries.data, entries.row))
         places = order[rows.indptr[:-1, None] + np.arange(count)]
         return rows.indices[places].astype(np.int64), rows.data[places]
 
     def lengths(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """Return the distances of pairs of nodes.
+        """Return the distances between pairs of nodes.
 
-        A pair without a distance gets twice the longest one.
+        A pair without a known distance gets twice the longest distance.
         """
         both = self.distances.maximum(self.distances.T)
         lengths = np.ravel(csr_matrix(both)[starts, ends])
@@ -69,25 +69,26 @@ class Precomputed:
 
 
 def given_graph(distances: csr_array, weights: np.ndarray | None = None) -> NodeGraph:
-    """Build the neighbour graph of rows whose nearest neighbours are given.
+    """Build the neighbour graph of rows from precomputed distances.
 
     Parameters
     ----------
     distances : csr_array of shape (p, p)
-        Distances of each row to its nearest other rows, 7 at least; entries of the
-        diagonal do not count.
+        Distances of each row to at least its 7 nearest other rows. The diagonal is
+        ignored.
     weights : ndarray of shape (p,) or None, default=None
-        Weights of the rows, positive; None is 1 each.
+        Positive weights of the rows. If None, all are 1.
 
     Returns
     -------
     NodeGraph
-        Each row is a node.
+        The graph, in which each row is a node.
 
     Raises
     ------
     InputError
-        If these are no distances between rows, or too few, or all are below 1e-6.
+        If ``distances`` is not a square sparse matrix of distances, has too few of
+        them, or if all are below 1e-6.
 
     Examples
     --------
@@ -102,18 +103,19 @@ def given_graph(distances: csr_array, weights: np.ndarray | None = None) -> Node
     if not hasattr(distances, "indptr") and distances.shape[1] == p > 10:
         count = min(25, p - 1)
         raise InputError(
-            f"X of shape {distances.shape} is dense, and a graph has the distances to "
-            "the nearest rows alone; give sklearn.neighbors.kneighbors_graph("
+            f"X of shape {distances.shape} is dense, but metric='precomputed' expects "
+            "a sparse matrix of the distances to the nearest rows; give "
+            "sklearn.neighbors.kneighbors_graph("
             f"X, {count}, mode='distance', metric='precomputed')."
         )
     if not hasattr(distances, "indptr") or distances.shape[1] != p:
         raise InputError(
-            f"X of shape {distances.shape} is no sparse matrix of rows by rows; "
-            f"{REMEDY}."
+            f"X of shape {distances.shape} is not a sparse matrix of distances between "
+            f"rows; {REMEDY}."
         )
     if p > 10**6:
         raise InputError(
-            f"X has {p:,} rows, and a graph at most 1,000,000; "
+            f"X has {p:,} rows, but a precomputed graph has at most 1,000,000; "
             "give the rows themselves."
         )
     entries = coo_array(distances)
@@ -141,21 +143,22 @@ def given_graph(distances: csr_array, weights: np.ndarray | None = None) -> Node
 def _check_distances(
     row: np.ndarray, column: np.ndarray, data: np.ndarray, n_distances: np.ndarray
 ) -> None:
-    """Raise InputError if rows have too few distances, or a distance is no such."""
+    """Raise InputError if a row has too few distances, or distances are invalid."""
     least = min(SCALE_NEIGHBOUR, n_distances.size - 1)
     if n_distances.min() < least:
         raise InputError(
             f"row {n_distances.argmin()} has {n_distances.min()} distances to other "
-            f"rows, of {least} needed; {REMEDY}."
+            f"rows, but {least} are needed; {REMEDY}."
         )
     place = data.argmin()
     if data[place] < 0:
         raise InputError(
-            f"row {row[place]}, column {column[place]} is {data[place]:g}; {REMEDY}."
+            f"row {row[place]}, column {column[place]}: the distance {data[place]:g} "
+            f"is negative; {REMEDY}."
         )
-    # Otherwise all nodes would be nearly equal.
+    # Distances are limited to LEAST_DISTANCE, so smaller ones would be nearly equal.
     if data.max() < 1e6 * LEAST_DISTANCE:
         raise InputError(
-            f"the largest distance is {data.max():g}; "
-            "multiply all of them, up to about 1."
+            f"the largest distance is {data.max():g}, which is too small; "
+            "multiply all distances by a number that makes it about 1."
         )

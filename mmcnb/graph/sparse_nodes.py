@@ -1,4 +1,4 @@
-"""Nodes that are sparse rows, compared on all columns: texts and other directions."""
+"""Sparse nodes, such as texts and other directions, compared on all columns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from mmcnb.errors import InputError
 from mmcnb.graph.nodes import Matrix
 from mmcnb.samples.matrix import WORK_NUMBERS, CSRBlock, as_matrix, to_dense
 
-CSR = "data", "indices", "indptr", "shape"  # names of the arrays of a matrix
+CSR = "data", "indices", "indptr", "shape"  # names of the arrays of a CSR matrix
 
 
 @dataclass(frozen=True)
 class AllColumns:
-    """Keep all columns, and add one in which rows of zeros have a value.
+    """Keep all columns, and add one that is 1 for rows of zeros.
 
-    Otherwise a row of zeros would be nearer to each direction than directions without a
-    common column are.
+    Without it, a row of zeros would be nearer to any direction than two directions
+    without a common column are to each other.
 
     Parameters
     ----------
@@ -33,9 +33,10 @@ class AllColumns:
     is_sparse: bool
 
     def __call__(self, rows: Matrix | CSRBlock) -> Matrix:
-        """Return rows with one more column.
+        """Return rows with the additional column.
 
-        They are dense, of their dtype, or a csr_array of float64.
+        Dense rows keep their dtype. If the nodes are sparse, the result is a csr_array
+        of float64.
         """
         matrix = as_matrix(rows)
         if not self.is_sparse:
@@ -50,13 +51,13 @@ class AllColumns:
         return hstack([values, csr_array(is_zero[:, None])], format="csr")
 
     def beyond(self, rows: Matrix | CSRBlock, points: Matrix) -> np.ndarray:
-        """Return zeros: no column is left out."""
+        """Return zeros, because no column is left out."""
         return np.zeros(points.shape[0])
 
 
 @dataclass(frozen=True)
 class SparseSearch:
-    """The search for the nearest of some sparse nodes, among all of them.
+    """Exhaustive search for the nearest nodes among sparse nodes.
 
     Parameters
     ----------
@@ -83,11 +84,12 @@ class SparseSearch:
         return _squares(self.nodes)
 
     def nearest(self, rows: csr_array, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the nearest nodes of rows, by rising distance.
+        """Return the nearest nodes of rows, in the order of their distances.
 
-        Of equal distances the first node comes first.
+        Ties are broken by the numbers of the nodes.
         """
-        # A product has few zeros, and is copied several times.
+        # The products are nearly dense and are copied several times, hence the factor
+        # 8.
         step = max(1, WORK_NUMBERS // 8 // self.nodes.shape[0])
         numbers = []
         distances = []
@@ -105,7 +107,7 @@ class SparseSearch:
         return _squares(rows)[:, None] + self._squares - 2 * products
 
     def lengths(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """Return the distances of pairs of nodes."""
+        """Return the distances between pairs of nodes."""
         nodes = self.nodes
         norms = self._squares
         lengths = np.empty(starts.size)
@@ -126,15 +128,15 @@ def _squares(rows: csr_array) -> np.ndarray:
 
 
 def _roots(squares: np.ndarray) -> np.ndarray:
-    """Return distances of their squares, which rounding may make negative."""
+    """Return the square roots; rounding may have made a square negative."""
     return np.sqrt(np.maximum(squares, 0.0))
 
 
 def _smallest(values: np.ndarray, count: int) -> np.ndarray:
-    """Return the places of the smallest values of each row, in rising order.
+    """Return the places of the smallest values in each row, smallest first.
 
-    Of equal values the first ones are taken: directions without a common column are
-    all ties.
+    Ties go to the first ones. They are frequent: all directions without a common column
+    have the same distance.
     """
     is_taken = _are_smallest(values, count)
     places = np.nonzero(is_taken)[1].reshape(-1, count)
@@ -144,13 +146,13 @@ def _smallest(values: np.ndarray, count: int) -> np.ndarray:
 
 
 def _are_smallest(values: np.ndarray, count: int) -> np.ndarray:
-    """Return which values are among the smallest of their row."""
+    """Return which values are among the ``count`` smallest of their row."""
     last = count - 1
     limit = np.partition(values, last, axis=1)[:, last:count]
     is_below = values < limit
     is_tied = values == limit
     n_below = is_below.sum(axis=1, keepdims=True)
-    n_tied = np.cumsum(is_tied, axis=1)  # up to each place
+    n_tied = np.cumsum(is_tied, axis=1)  # number of ties up to each place
     return is_below | (is_tied & (n_tied <= count - n_below))
 
 
@@ -164,12 +166,12 @@ def csr_parts(matrix: csr_array, prefix: str = "") -> dict[str, np.ndarray]:
 
 
 def csr_of(arrays: Mapping[str, np.ndarray], fault: str, prefix: str = "") -> csr_array:
-    """Return the CSR matrix of its `csr_parts`, which may be damaged.
+    """Restore a CSR matrix from its `csr_parts`, which may be damaged.
 
     Raises
     ------
     InputError
-        If they are no matrix; the message is ``fault``.
+        If they do not form a valid matrix; the message is ``fault``.
     """
     data, indices, indptr, shape = (arrays[f"{prefix}{name}"] for name in CSR)
     try:

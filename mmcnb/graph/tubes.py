@@ -1,8 +1,8 @@
-"""Straight tubes from groups of points to others: the weight of points along them.
+"""Straight tubes between groups of points, and the weight of the points along them.
 
-All points in a slab of a tube are counted, so nothing is assumed of the dimension of
-the points: distances between points concentrate in many columns, and tenth neighbours
-then say little of the density.
+All points in a slab of a tube are counted, so the profile along a tube does not depend
+on the dimension of the points. In many columns, distances concentrate, and the distance
+to the tenth neighbour says little about the density.
 """
 
 from collections.abc import Sequence
@@ -10,28 +10,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-SLABS_BEHIND = 3  # before the start of a tube
+SLABS_BEHIND = 3  # slabs behind the start of a tube
 MOST_SLABS = 64
 SLABS_IN_DEVIATION = 2
-WITHIN = 0.9  # share of the points of a group that are in its tube
-# Where points have no extent, a tube is at least this share of its length wide.
+WITHIN = 0.9  # share of the points of a group that lie in its tube
+# Least radius of a tube as a fraction of its length, for points without an extent.
 LEAST_WIDTH = 1e-3
 
 
 class Tube(NamedTuple):
-    """A straight tube that is cut into slabs.
+    """A straight tube, cut into slabs.
 
     Attributes
     ----------
     group : int
-        Number of the group from which it leads.
+        Number of the group at which the tube starts.
     start, direction : ndarray of shape (c,)
-        The mean of the group, and the direction, of length 1.
+        The mean of the group, and the direction of the tube, of length 1.
     radius, step : float
-        Its radius, and the width of a slab.
+        Radius of the tube, and thickness of a slab.
     n_slabs : int
-        Number of slabs. The first three lie behind the start, and the last one has the
-        end.
+        Number of slabs. The first three lie behind the start, and the last one contains
+        the end.
     """
 
     group: int
@@ -45,24 +45,24 @@ class Tube(NamedTuple):
 def tube_between(group: int, points: np.ndarray, target: np.ndarray) -> Tube | None:
     """Return the tube from a group of points to a target.
 
-    It is as wide as the group: nine points of ten are inside, as seen from a mean that
-    does not depend on them. Distances of n points from their own mean are too small by
-    a factor of sqrt((n - 1) / (n + 1)), so without this factor a tube from few points
-    in many columns would leave out the other points on its way.
+    Its radius is the distance from the axis within which nine of ten points lie. As the
+    axis starts at the mean of the same n points, their distances are too small by a
+    factor of sqrt((n - 1) / (n + 1)), which is corrected. Otherwise a tube from few
+    points in many columns would miss other points on its way.
 
     Parameters
     ----------
     group : int
         Number of the group.
     points : ndarray of shape (n, c), float64
-        Points of the group; two or more.
+        Points of the group, at least two.
     target : ndarray of shape (c,)
         Where the tube ends.
 
     Returns
     -------
     Tube or None
-        None if the target is the mean of the points.
+        The tube, or None if the target is the mean of the points.
 
     Examples
     --------
@@ -106,12 +106,12 @@ def weights_in_slabs(
     weights : ndarray of shape (m,)
         Their weights.
     tubes : sequence of Tube
-        Tubes of one group have one start, and follow each other.
+        The tubes. Tubes of the same group must have the same start and be adjacent.
 
     Returns
     -------
     ndarray of shape (number of tubes, 64)
-        0 beyond the last slab of a tube.
+        Sum of the weights in each slab; 0 beyond the last slab of a tube.
 
     Examples
     --------
@@ -131,7 +131,8 @@ def weights_in_slabs(
             centred = points - tube.start
             squares = np.einsum("ij,ij->i", centred, centred)
         along = centred @ tube.direction
-        # The last bits of BLAS differ between blocks and processors, so 24 bits count.
+        # The last bits of BLAS differ between blocks and processors, so round to
+        # float32.
         across = (squares - along**2).astype(np.float32)
         slab = np.floor((along / tube.step).astype(np.float32)) + SLABS_BEHIND
         is_inside = across <= np.float32(tube.radius**2)

@@ -1,4 +1,4 @@
-"""The vote of the nearest nodes, which labels any row, and outlier scores."""
+"""Label rows by the vote of their nearest nodes, and compute outlier scores."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,34 +28,35 @@ EVERY_ROW = -1e9
 
 @dataclass(frozen=True)
 class Vote:
-    """Maps rows to the share of each cluster among their nearest nodes, block by block.
+    """Map rows to the share of each cluster in the vote of their nearest nodes.
 
     Parameters
     ----------
     axes : Axes, AllColumns or Precomputed
-        Centres the rows, and reduces many columns.
+        Centres rows, and projects them if there are many columns.
     search : InvertedFileIndex, SparseSearch or Precomputed
-        The nodes.
+        Searches for the nearest nodes.
     labels : ndarray of shape (p,), int64
         Cluster of each node.
     n_features : int
-        Number of clusters, k: a feature is the share of one.
+        Number of clusters, k; the features of a row are the shares of the clusters.
     sizes : ndarray of shape (p,), float64
         Weights of the nodes.
     n_neighbors : int
-        Nearest nodes that vote on a row; a node votes on its own rows too.
+        Number of nearest nodes that vote on a row. A node also votes on its own rows.
     tree : MergeTree
         Nested clusters of the nodes.
     offsets : ndarray of shape (p,)
-        What outlier scores subtract near each node.
+        Offset of log d₁₀ that outlier scores subtract, for rows nearest to each node.
     thresholds : ndarray of shape (p,), or None, default=None
-        The outlier score above which rows nearest to each node are noise.
+        Outlier score above which rows nearest to each node are noise; None without
+        noise.
     bound : float, default=inf
-        The outlier score that one in a hundred rows of the fit exceeds.
+        Outlier score that one in a hundred rows of the fit exceeds.
     is_deep : ndarray of shape (p,), int64, or None, default=None
-        1 for a node whose ten nearest neighbours are of its cluster, otherwise 0. A row
-        among such nodes of one cluster belongs to it without a vote. None has all rows
-        vote.
+        1 for a node whose ten nearest neighbours belong to its own cluster, otherwise
+        0. A row that is surrounded by such nodes of one cluster gets this cluster
+        without a vote, which saves time. If None, there is a vote for all rows.
     """
 
     axes: RowMap
@@ -80,9 +81,10 @@ class Vote:
         dtype: DTypeLike,
         nearest: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> np.ndarray:
-        """Return the shares of rows along the axes.
+        """Return the shares of the clusters for rows along the axes.
 
-        Perhaps their nearest nodes are known, with the distances.
+        ``nearest`` has the numbers and distances of their nearest nodes, if these are
+        known already.
         """
         clusters = self.clusters_without_vote(points)
         voting = np.flatnonzero(clusters < 0)
@@ -100,10 +102,10 @@ class Vote:
         return shares
 
     def clusters_without_vote(self, points: Matrix) -> np.ndarray:
-        """Return the clusters of rows along the axes that need no vote, otherwise -1.
+        """Return the cluster of each row along the axes, or -1 if it needs a vote.
 
-        All nodes in the nearest cell of such a row are deep in its cluster, or the
-        three nearest nodes in its two nearest cells.
+        A row needs no vote if all nodes in its nearest cell are deep in the same
+        cluster, or if the three nearest nodes in its two nearest cells are.
         """
         index = self.search
         if (
@@ -122,12 +124,12 @@ class Vote:
 
     @cached_property
     def _deep_clusters(self) -> np.ndarray:
-        """Cluster of each deep node, or -1; the last, of number -1, is of no node."""
+        """Cluster of each deep node, otherwise -1; the last entry is for node -1."""
         return np.append(np.where(self.is_deep == 1, self.labels, -1), -1)
 
     @cached_property
     def _cluster_of_cell(self) -> np.ndarray:
-        """Cluster of each cell around which all nodes are deep in it, otherwise -1."""
+        """Cluster of each cell if all its nodes are deep in this cluster, or -1."""
         index = self.search
         assert isinstance(index, InvertedFileIndex)
         sizes = np.diff(index.starts)
@@ -135,8 +137,8 @@ class Vote:
         clusters = self._deep_clusters[:-1]
         least = np.full(n_cells, self.n_features)
         most = np.full(n_cells, -1)
-        # The cells come from means before the last ones: a node may be nearer to the
-        # mean of another cell than to that of its own, and then counts in both.
+        # The cells belong to the means before the last step of k-means, so a node may
+        # be nearer to the mean of another cell. It then counts in both cells.
         own_cells = np.repeat(np.arange(n_cells), sizes)
         for cells in (own_cells, index.nearest_cells(index.nodes)):
             np.minimum.at(least, cells, clusters)
@@ -144,20 +146,20 @@ class Vote:
         return np.where(least == most, least, -1)
 
     def pieces(self, numbers: np.ndarray, distances: np.ndarray) -> np.ndarray:
-        """Return the piece of the tree with the largest share of each row's vote."""
+        """Return the piece of the tree with the largest share in the vote on a row."""
         weights = self._weights(numbers, distances)
         pieces = self.tree.piece_of_node[numbers]
-        agrees = pieces[:, :, None] == pieces[:, None, :]  # of each pair of nodes
+        agrees = pieces[:, :, None] == pieces[:, None, :]  # pairs of nearest nodes
         votes = (weights[:, None, :] * agrees).sum(axis=2)
         return pieces[np.arange(len(pieces)), votes.argmax(axis=1)]
 
     def outlier_scores(
         self, numbers: np.ndarray, distances: np.ndarray, beyond: np.ndarray
     ) -> np.ndarray:
-        """Return outlier scores of rows at some distances beyond the axes.
+        """Return outlier scores of rows from their nearest nodes.
 
-        The nearest nodes are one more than vote. A row among ten equal ones is no
-        outlier.
+        There is one node more than in a vote. ``beyond`` is the distance of each row
+        from the space of the axes. A row among ten equal rows is not an outlier.
         """
         logs = log_distances(distances, beyond, is_own(distances))
         scores = logs - self.offsets[numbers[:, 0]]
@@ -167,10 +169,10 @@ class Vote:
     def excess(
         self, numbers: np.ndarray, distances: np.ndarray, scores: np.ndarray
     ) -> np.ndarray:
-        """Return by how much outlier scores exceed the thresholds near the rows.
+        """Return by how much outlier scores exceed the thresholds of the nearest nodes.
 
-        It is at most 0 for a row among ten equal ones, unless all rows near its node
-        are noise.
+        The excess of a row among ten equal rows is at most 0, unless all rows near its
+        node are noise.
         """
         if self.thresholds is None:
             return np.full(scores.size, -1.0)
@@ -186,10 +188,10 @@ class Vote:
     def _weights(self, numbers: np.ndarray, distances: np.ndarray) -> np.ndarray:
         """Return the weights of the votes.
 
-        They are the weights of the graph of the nodes: on a row that belongs to a
-        heavy node, lighter nodes count less, and the rest of their weight is the
-        node's. It has more than half of the vote on its own rows, so that they have
-        its label, and no cluster is left empty.
+        They are defined like the weights of the graph. If a row belongs to a heavy
+        node, the weights of lighter nodes are reduced, and the heavy node receives the
+        rest. A node has more than half of the votes on its own rows, so they get its
+        label, and no cluster is left empty.
         """
         weights = kernels.calibrated_weights(distances)
         rows = np.flatnonzero(is_own(distances))
@@ -206,7 +208,7 @@ class Vote:
 
 
 def is_own(distances: np.ndarray) -> np.ndarray:
-    """Return which rows belong to their nearest node, by distances to the nearest."""
+    """Return which rows belong to their nearest node, from distances, nearest first."""
     second = distances[:, min(1, distances.shape[1] - 1)]
     return distances[:, 0] <= OWN * second
 
@@ -218,7 +220,7 @@ def vote(
     tree: MergeTree,
     offsets: np.ndarray,
 ) -> Vote:
-    """Return the vote of the nodes of a graph, by their labels.
+    """Return the vote of the nodes of a graph with the given labels.
 
     Examples
     --------
@@ -262,17 +264,17 @@ def outlier_offsets(
     logs : ndarray of shape (p,)
         `log_distances` of the nodes.
     labels : ndarray of shape (p,), int64
-        Their clusters.
+        Cluster of each node.
     is_sure : bool or ndarray of shape (p,), default=False
-        Nodes that belong to a cluster, however small it is: its own median counts
-        alone.
+        Nodes that certainly belong to their cluster, however small it is. Their offset
+        is the median of the cluster.
 
     Returns
     -------
     ndarray of shape (p,)
-        A mean of the medians in the cluster of the node and of all nodes; they weigh
-        the same if the cluster has a tenth of the nodes. In one of fewer than 1 % it is
-        less by 2.
+        A weighted mean of two medians, in the cluster of the node and over all nodes.
+        The two weights are equal if the cluster has a tenth of the nodes. If it has
+        fewer than 1 %, the offset is reduced by 2.
 
     Examples
     --------
@@ -301,9 +303,11 @@ def log_distances(
     beyond: np.ndarray | float,
     is_own: np.ndarray | bool = False,
 ) -> np.ndarray:
-    """Return log d₁₀ of rows, the distance to the tenth node in all columns.
+    """Return log d₁₀ of rows, the log distance to the tenth nearest node.
 
-    A row that belongs to a node does not count that node.
+    Distances are those in all columns: ``beyond`` is the distance of each row from the
+    space of the axes. If a row belongs to a node (``is_own``), this node does not
+    count.
     """
     place = np.minimum(N_NEIGHBORS - 1 + np.asarray(is_own), distances.shape[1] - 1)
     tenth = np.hypot(distances[np.arange(len(distances)), place], beyond)
@@ -321,12 +325,17 @@ def noise_threshold(
     Parameters
     ----------
     scores, sizes : ndarray of shape (p,)
-        Outlier scores of the nodes, and how much each node weighs.
+        Outlier scores and weights of the nodes.
     noise : "auto" or float
-        "auto" is so many robust deviations above the median; with a number, about this
-        share of the rows is noise.
+        If "auto", the threshold is ``deviations`` robust deviations above the median.
+        If a number, about this share of the rows is noise.
     deviations : float, default=2.5
-        Robust deviations.
+        Number of robust deviations.
+
+    Returns
+    -------
+    float
+        The threshold.
 
     Examples
     --------

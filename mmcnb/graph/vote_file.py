@@ -1,4 +1,4 @@
-"""The arrays of a vote in a model file; those of a file may be anything."""
+"""Arrays of a vote in a model file; arrays that are read may contain anything."""
 
 from collections.abc import Mapping
 
@@ -61,15 +61,15 @@ def _search_arrays(search: NodeSearch) -> dict[str, np.ndarray]:
 
 
 def restore_vote(arrays: Arrays) -> Vote:
-    """Return the vote of its `vote_arrays`.
+    """Restore a vote from its `vote_arrays`.
 
     Raises
     ------
     InputError
-        If an array does not fit the others: the numbers in them would lead a search out
-        of the nodes.
+        If an array does not fit the others. Its numbers could lead a compiled search
+        outside the nodes.
     """
-    # The scaling of a model has a mean too.
+    # Only arrays with the prefix: the scaling of a model has a "mean", too.
     parts = {
         name.removeprefix("graph_"): array
         for name, array in arrays.items()
@@ -95,7 +95,7 @@ def restore_vote(arrays: Arrays) -> Vote:
         _check_fits("is_deep", (is_deep >> 1 == 0).all())
     thresholds = parts.get("threshold")
     if thresholds is not None:
-        # Files of 0.3 and before have one threshold for all nodes.
+        # Files of version 0.3 and earlier have one threshold for all nodes.
         _check_fits("threshold", thresholds.shape in ((), (p,)))
         thresholds = np.broadcast_to(thresholds, (p,))
     for name in ("offsets", "threshold", "bound"):  # outlier scores are float32
@@ -161,7 +161,7 @@ def _restore_axes(parts: Arrays, search: NodeSearch) -> RowMap:
 
 
 def restore_tree(parts: Arrays, n_nodes: int) -> MergeTree:
-    """Return the merge tree of its arrays, which are named without a prefix."""
+    """Restore a merge tree from its arrays, which are named without a prefix."""
     pieces = parts["pieces"]
     merges = parts["merges"]
     links = parts["links"]
@@ -172,7 +172,7 @@ def restore_tree(parts: Arrays, n_nodes: int) -> MergeTree:
     _check_fits("pieces", np.array_equal(used_pieces, np.arange(n_pieces)))
     _check_fits("merges", merges.shape == (n_merges, 2))
     _check_fits("merges", merges.dtype == np.int64)
-    # A merge joins pieces or earlier merges, and each of them once.
+    # Each piece and each earlier merge is joined at most once.
     n_parts_before = n_pieces + np.arange(n_merges)
     is_known = (merges >= 0) & (merges < n_parts_before[:, None])
     joined = np.unique(merges)

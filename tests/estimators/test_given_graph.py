@@ -112,7 +112,7 @@ def test_weights_count_and_rows_of_no_weight_are_refused(graph, fitted):
         == 2 * fitted.report_["sizes"][0]
     )
     with pytest.raises(
-        InputError, match=r"X of shape \(599, 600\) is no sparse matrix of rows by rows"
+        InputError, match=r"X of shape \(599, 600\) is not a sparse matrix of distances"
     ):
         on_graph().fit(graph, sample_weight=np.r_[0.0, np.ones(N - 1)])
 
@@ -198,7 +198,7 @@ def test_the_remedies_work(rings, graph):
     assert on_graph(2, kernel="graph", scale=None).fit(graph).n_clusters_ == 2
     distances = np.linalg.norm(rings[0][:, None] - rings[0], axis=2)
     with pytest.raises(
-        InputError, match="is dense, and a graph has the distances to the nearest"
+        InputError, match="is dense, but metric='precomputed' expects a sparse"
     ):
         on_graph().fit(distances)
 

@@ -113,12 +113,12 @@ def test_a_vote_is_of_the_distances_to_nodes_and_survives_its_file():
     [
         (
             lambda D: D.toarray(),
-            "X of shape (50, 50) is dense, and a graph has the distances to",
+            "X of shape (50, 50) is dense, but metric='precomputed' expects",
         ),
-        (lambda D: D[:40], "X of shape (40, 50) is no"),
+        (lambda D: D[:40], "X of shape (40, 50) is not a sparse"),
         (
             lambda D: csr_array((50, 50)),
-            "row 0 has 0 distances to other rows, of 7 needed",
+            "row 0 has 0 distances to other rows, but 7 are needed",
         ),
         (
             lambda D: (
@@ -147,7 +147,7 @@ def test_distances_that_are_nearly_equal_are_refused_with_a_remedy_that_works(
 def test_more_than_a_million_rows_are_refused():
     with pytest.raises(
         InputError,
-        match="X has 1,000,001 rows, and a graph at most 1,000,000; give the rows",
+        match="X has 1,000,001 rows, but a precomputed graph has at most 1,000,000; give",
     ):
         given_graph(csr_array((1_000_001, 1_000_001)))
 
@@ -155,7 +155,7 @@ def test_more_than_a_million_rows_are_refused():
 def test_new_rows_need_distances_to_enough_nodes():
     for row in ([1.0, 0, 0, 0], [3.0, 1, -1, 2]):
         with pytest.raises(
-            InputError, match="rows need 3 distances to rows of the fit, none below 0"
+            InputError, match="rows need 3 distances to rows of the fit, none of them"
         ):
             Precomputed(4).nearest(csr_array([row]), 3)
     assert Precomputed(4).nearest(csr_array((0, 4)), 3)[0].shape == (0, 3)

@@ -164,7 +164,7 @@ SITUATIONS = {
     "a dense matrix of distances": Situation(
         "distances",
         "mmcnb.MaximumMarginClustering(metric='precomputed', random_state=0).fit(X)",
-        "is dense, and a graph has the distances",
+        "is dense, but metric='precomputed' expects",
         expressions,
     ),
     "distances as rows": Situation(
@@ -181,7 +181,7 @@ SITUATIONS = {
     "rows as distances": Situation(
         "B",
         "mmcnb.MaximumMarginClustering(metric='precomputed', random_state=0).fit(X)",
-        "is no sparse matrix of rows by rows",
+        "is not a sparse matrix of distances",
         by_hand(
             "sklearn.neighbors.kneighbors_graph(rows, 25, mode='distance')",
             X="sklearn.neighbors.kneighbors_graph(X, 25, mode='distance')",
