@@ -8,7 +8,7 @@ from scipy.optimize import linear_sum_assignment
 
 
 def matched(table: np.ndarray) -> np.ndarray:
-    """Number new clusters, so that matched clusters keep the numbers of earlier ones.
+    """Return numbers for new clusters; matched ones keep the numbers of earlier ones.
 
     Clusters are matched one to one, so that the common weight is as large as possible.
     Two clusters match only if they share at least half of the weight of the lighter
@@ -17,8 +17,8 @@ def matched(table: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     table : ndarray of shape (a, b)
-        Weight of the rows that each of the a earlier clusters shares with each of the
-        b new ones.
+        Weight of the rows that each of a earlier clusters shares with each of b new
+        clusters.
 
     Returns
     -------

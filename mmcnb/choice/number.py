@@ -391,7 +391,7 @@ def _likeliest(structure: Structure, places: list[int], most: float) -> ChosenNu
     next_best = None
     if following is not None:
         next_best = eligible[following].n_clusters
-        reason += f"; the next best is {next_best}, with {expected[following]:.2f}"
+        reason += f"; the next best number is {next_best} ({expected[following]:.2f})"
     return ChosenNumber(k, labels, f"{reason}.", next_best, float(expected[best]))
 
 

@@ -120,7 +120,7 @@ def _log_scales(graph: NodeGraph) -> np.ndarray:
 
 
 def far_groups(groups: np.ndarray, is_far: np.ndarray, least: int = 1) -> np.ndarray:
-    """Number the groups that consist of far rows from 1 on, and all other groups 0.
+    """Return the groups of far rows, numbered from 1 on; rows of other groups are 0.
 
     At least half of the rows of such a group are far, and it has at least ``least``
     rows.

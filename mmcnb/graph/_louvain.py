@@ -19,7 +19,7 @@ LEAST_GAIN = 1e-12
 
 @njit()
 def _numbered(labels):
-    """Number communities by their first nodes, in place; return their number."""
+    """Renumber communities by their first nodes, in place; return their number."""
     numbers = np.full(labels.shape[0], -1, np.int64)
     count = 0
     for i in range(labels.shape[0]):

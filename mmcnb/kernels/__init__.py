@@ -1,9 +1,10 @@
 """Compiled routines on arrays: pure functions of one block of rows, each usable alone.
 
-Each checks its arguments: C-ordered arrays of the shapes, dtypes and ranges that its
-docstring names. Rows may also be in CSR form: a `mmcnb.samples.CSRBlock`, or a matrix
-of SciPy's. `mmcnb.kernels.unchecked` has the routines without the checks, to be called
-from njit code. Numba is loaded when the first name is used.
+Each routine checks its arguments: arrays must be C-ordered, with the shapes, dtypes and
+ranges that its docstring gives. Rows may also be in CSR form, as a
+`mmcnb.samples.CSRBlock` or a SciPy matrix. `mmcnb.kernels.unchecked` has the same
+routines without the checks, which can be called from njit code. Numba is loaded when
+the first routine is used.
 """
 
 from collections.abc import Callable
@@ -17,9 +18,9 @@ __all__ = sorted(unchecked.PUBLIC)
 
 
 def _twin_of_csr(name: str) -> Callable | None:
-    """Return the twin of a routine for CSR rows, or None if it has no twin.
+    """Return the variant of a routine for CSR rows (its twin), or None without one.
 
-    It takes the arguments of the routine, with three arrays in place of the rows.
+    The twin takes the arguments of the routine, with three arrays instead of the rows.
     """
     twin = f"{name}_csr"
     if name.endswith("_into"):

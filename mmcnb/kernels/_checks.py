@@ -1,9 +1,9 @@
-"""What the public routines take, stated beside each routine, and its checks.
+"""Declare the arguments of public routines, and check calls against the declaration.
 
 A routine is decorated with ``takes(X=Array("(rows, d)", FLOATS), gamma=Number(least=0),
-...)``. A name in a shape is a size, which the first argument that has it fixes. All
-shapes are compared before any values, so a range may name a size that a later argument
-fixes.
+...)``. A name in a shape is a size, whose value is set by the first argument with this
+name. All shapes are checked before any values, so a range may refer to a size that a
+later argument sets.
 """
 
 import functools
@@ -33,28 +33,29 @@ InputError
 
 """
 
-# What a name in a shape stands for, and the argument that fixed it.
+# For each name in a shape, its value and the argument that set it.
 Sizes = dict[str, tuple[int, str]]
-Arguments = dict[str, Any]  # of a call, by name
+Arguments = dict[str, Any]  # the arguments of a call, by name
 
 
 @dataclass(frozen=True)
 class Array:
-    """A C-ordered array, and the bounds of its values where it has some.
+    """A C-ordered array, perhaps with bounds of its values.
 
     Parameters
     ----------
     shape : str
-        As in a docstring: "(rows, d)". A size is a name, a name "+ 1", or a number.
+        Shape as in a docstring, for instance "(rows, d)". A size is a name, a name with
+        "+ 1", or a number.
     dtype : str
-        Dtypes, with "or" between them.
+        Allowed dtypes, separated by "or".
     least : int or str, optional
-        What the values are at least: a number, or the name of an array of the same
-        shape.
+        Lower bound of the values: a number, or the name of an array of the same shape.
     below : str, optional
-        The size that the values are below.
+        Name of the size that all values must be below.
     between : str, optional
-        The argument whose first and last values bound the part that is read.
+        Name of an argument whose first and last values bound the part that is read.
+        Only this part is checked.
     written : bool, default=False
         Whether the routine writes to it.
     """
@@ -68,7 +69,7 @@ class Array:
 
     @cached_property
     def axes(self) -> list[tuple[str, int]]:
-        """The name of each size, and what is added to it."""
+        """The name of each size in the shape, and the number that is added to it."""
         sizes = re.findall(r"(\w+)(?: \+ (\d+))?", self.shape)
         return [(name, int(added or 0)) for name, added in sizes]
 
@@ -85,7 +86,7 @@ class Array:
         return f"at least {self.least}"
 
     def fit(self, name: str, value: object, sizes: Sizes) -> np.ndarray:
-        """Compare type, dtype, order and shape; return what the routine takes."""
+        """Check type, dtype, order and shape; return the value for the routine."""
         if not isinstance(value, np.ndarray) or np.ma.isMaskedArray(value):
             kind = type(value).__name__
             raise InputError(
@@ -110,8 +111,8 @@ class Array:
             )
         if self.written and not flags.writeable:
             raise InputError(
-                f"{name} is read-only and is to be written to; "
-                "give an array that can be written."
+                f"{name} is read-only, but the routine writes to it; "
+                "give a writeable array."
             )
         for k, size in enumerate(value.shape):
             remedy = _agree(name, self.axes[k], size, sizes)
@@ -125,7 +126,7 @@ class Array:
     def check(
         self, name: str, value: np.ndarray, sizes: Sizes, arguments: Arguments
     ) -> None:
-        """Compare the values with their bounds."""
+        """Check the values against their bounds."""
         if self.least is None:
             return
         first = 0
@@ -151,13 +152,13 @@ class Array:
 
 @dataclass(frozen=True)
 class FromZero(Array):
-    """An array of values of at least 0, such as weights, or numbers of rows."""
+    """An array whose values are at least 0, such as weights or row numbers."""
 
     least: int | str | None = 0
 
 
 class Rows(Array):
-    """A block of rows: an array, or CSR rows.
+    """A block of rows: an array, or an object with CSR rows.
 
     CSR rows have the attributes ``data``, ``indices`` and ``indptr``.
     """
@@ -165,7 +166,7 @@ class Rows(Array):
     def of_csr(
         self, name: str, block: Any, sizes: Sizes
     ) -> tuple[dict[str, Array], tuple[np.ndarray, ...]]:
-        """Describe and return the three arrays of CSR rows; remember their columns."""
+        """Return the three arrays of CSR rows and their declarations; set columns."""
         columns, _ = self.axes[1]
         n_features = getattr(block, "n_features", 0) or block.shape[1]
         sizes[columns] = n_features, name
@@ -193,7 +194,7 @@ class Signs(Array):
 
 
 class Starts(Array):
-    """The positions where the parts of another array start, and where the last ends."""
+    """The start of each part of another array, followed by the end of the last part."""
 
     @property
     def bounds(self) -> str:
@@ -212,13 +213,13 @@ class Starts(Array):
 
 @dataclass(frozen=True)
 class Number:
-    """A number, at least ``least``; finite, unless said otherwise."""
+    """A number of at least ``least``, which must be finite by default."""
 
     least: float = -math.inf
     finite: bool = True
 
     def fit(self, name: str, value: object, sizes: Sizes) -> float:
-        # An int would compile the routine anew.
+        # Convert to float, because the routine would be compiled again for an int.
         number = float(value) if isinstance(value, numbers.Real) else math.nan
         if not number >= self.least or (self.finite and math.isinf(number)):
             least = f" of at least {self.least}" if self.least > -math.inf else ""
@@ -231,7 +232,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Whole:
-    """A whole number, at least ``least``, which may be a size."""
+    """An integer of at least ``least``, which may be a size in shapes."""
 
     least: int = 0
     size: str = ""
@@ -257,20 +258,22 @@ class Flag:
 
     def fit(self, name: str, value: object, sizes: Sizes) -> bool:
         if not isinstance(value, (bool, np.bool_)):
-            raise InputError(f"{name}={shown(value)} is neither; give True or False.")
+            raise InputError(
+                f"{name}={shown(value)} is not a truth value; give True or False."
+            )
         return bool(value)
 
 
 def _first(name: str, value: np.ndarray, wrong: np.ndarray, skipped: int = 0) -> str:
-    """Describe the first wrong value of an array, with its place."""
+    """Describe the first wrong value of an array and its place."""
     place = np.argwhere(wrong)[0]
     return f"{name}[{', '.join(map(str, place + skipped))}] is {value[tuple(place)]}"
 
 
 def _agree(name: str, axis: tuple[str, int], size: int, sizes: Sizes) -> str:
-    """Compare a size with that of earlier arguments, or remember it for later ones.
+    """Compare a size with earlier arguments, or store it for later ones.
 
-    Return what to give instead, or nothing if the sizes agree.
+    The result is the remedy for the message, or an empty string if the sizes agree.
     """
     symbol, added = axis
     if symbol.isdigit():
@@ -288,7 +291,7 @@ def _agree(name: str, axis: tuple[str, int], size: int, sizes: Sizes) -> str:
 def takes(
     rule: Callable[[Arguments], None] | None = None, **arguments: Any
 ) -> Callable:
-    """Describe each argument of a routine; a rule raises for what concerns several."""
+    """Declare the arguments of a routine; ``rule`` checks several of them together."""
 
     def decorate(function: Callable) -> Callable:
         function.takes = arguments
@@ -299,14 +302,14 @@ def takes(
 
 
 def checked(routine: Callable, of_csr: Callable | None = None) -> Callable:
-    """Return a function that checks its arguments and calls the routine or its twin.
+    """Return a function that checks its arguments and calls a routine or its twin.
 
     Parameters
     ----------
     routine : callable
-        Decorated with `takes`.
+        The routine, decorated with `takes`.
     of_csr : callable or None, default=None
-        The twin: called with the three arrays of CSR rows and the other arguments.
+        The twin for CSR rows, called with three arrays instead of the rows.
     """
     function = getattr(routine, "py_func", routine)
     takes = function.takes
@@ -337,7 +340,7 @@ def checked(routine: Callable, of_csr: Callable | None = None) -> Callable:
             rule(arguments)
         return call(*arguments.values())
 
-    # Where it is imported from, so that it can be pickled.
+    # The package from which it is imported, so that it can be pickled.
     check_and_call.__module__ = __package__
     check_and_call.__doc__ = re.sub(
         r"(?=Examples\n-----)", RAISES, inspect.cleandoc(function.__doc__ or "")

@@ -1,10 +1,11 @@
-"""The weights of several kernels: the step of the second-order cone program (SOCP).
+"""Weights of several kernels: a step towards the second-order cone program (SOCP).
 
 Zhao, Kwok and Zhang, *Multiple kernel clustering*, eq. (2.6), minimise Σ_k |v_k|²/(2
-β_k) + C ξ over normal vectors v_k and weights β_k >= 0 with |β| <= 1. For fixed weights
-that is the quadratic program of one kernel Σ β_k G_k, which `plane_qp` solves. For
-fixed normal vectors the best weights are a formula, which `cone_step` computes. Taking
-turns, both descend to the solution of the SOCP, because it is convex.
+β_k) + C ξ over normal vectors v_k and weights β_k >= 0 with |β| <= 1. For fixed
+weights, this is the quadratic program of the single kernel Σ β_k G_k, which `plane_qp`
+solves. For fixed normal vectors, the optimal weights have a closed form, which
+`cone_step` computes. As the SOCP is convex, alternating between the two converges to
+its solution.
 """
 
 import math
@@ -26,23 +27,23 @@ def cone_step(grams, multipliers, weights):
 
     Zhao, Kwok and Zhang, eq. (2.6). The squared length of a normal vector is |v_k|² =
     β_k² q_k with q_k = λ'G_k λ, and the best weights are proportional to |v_k|^(2/3).
-    Call it in turns with `plane_qp` on Σ β_k G_k until the gap is small.
+    Alternate it with `plane_qp` on Σ β_k G_k until the gap is small.
 
     Parameters
     ----------
     grams : ndarray of shape (kernels, planes, planes), float64
         For each kernel, inner products of the centred planes.
     multipliers : ndarray of shape (planes,), float64, at least 0
-        λ, the solution of the quadratic program with these weights.
+        λ, the solution of the quadratic program for the given weights.
     weights : ndarray of shape (kernels,), float64, at least 0
-        β, of Euclidean norm 1. A kernel of weight 0 keeps it.
+        β, of Euclidean norm 1. A weight of 0 stays 0.
 
     Returns
     -------
     weights : ndarray of shape (kernels,), float64
-        The new weights, of norm 1; equal ones if all normal vectors are 0.
+        The new weights, of norm 1. They are equal if all normal vectors are 0.
     gap : float
-        Share of the objective that the given weights may lose to the best ones:
+        Relative gap: the given weights lose at most this share of the objective,
         1 - β'q/|q|. It is 0 at the solution.
 
     Examples
@@ -65,7 +66,7 @@ def cone_step(grams, multipliers, weights):
         for i in range(n_planes):
             for j in range(n_planes):
                 q += multipliers[i] * grams[k, i, j] * multipliers[j]
-        # Rounding can make it negative.
+        # Rounding errors can make it negative.
         q = max(0.0, q)
         q_norm2 += q * q
         combined += weights[k] * q

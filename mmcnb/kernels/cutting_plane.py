@@ -1,20 +1,20 @@
-"""The cutting-plane method in compiled code: a block of rows, the plane QP, the loop.
+"""Compiled cutting-plane method: sums over a block of rows, the plane QP, and the loop.
 
-A row of ``F`` contains the features of one sample: its kernel values against the basis
-vectors, or the sample itself if the kernel is linear. A hyperplane is ``f(x) = F(x) .
-coef + offset``. Most violated constraint: Wu & Zhang, eq. (12), with the labels ``y``
-fixed. The routines of sums read their block once, add up in float64 and return small
-arrays. The caller adds those in block order. The ``_csr`` twins take the rows of a CSR
-matrix. Arrays are C-ordered.
+A row of ``F`` contains the features of one row of the data: its kernel values against
+the basis vectors, or the row itself if the kernel is linear. A hyperplane is ``f(x) =
+F(x) . coef + offset``. The most violated constraint is that of Wu & Zhang, eq. (12),
+with the labels ``y`` fixed. Routines that sum over a block read it once, add in float64
+and return small arrays, which the caller adds in block order. The ``_csr`` twins take
+CSR rows. Arrays are C-ordered.
 
-`sample_subproblem` is the loop over rows in memory, with an adaptive threshold and no
-balance. `mmcnb.hinge.cutting_plane` has the loop over rows that are streamed (Alg. 1-3,
-lines 5-14). Both loops solve the same quadratic program (QP), and both stop and drop
-planes by the limits of this file.
+`sample_subproblem` is the loop over rows in memory, with an adaptive threshold and
+without a balance constraint. `mmcnb.hinge.cutting_plane` has the loop over streamed
+rows (Alg. 1-3, lines 5-14). Both loops solve the same quadratic program (QP), and use
+the limits of this file to stop and to drop planes.
 
-These are three thoughts in one file, because compiled routines that call each other
-must share a file: numba's cache notices a change in the file of a routine alone, not in
-the files of those that it calls. `kernels.planes` calls none of these.
+These three topics share a file because compiled routines that call each other must:
+numba's cache only notices changes in the file of a routine, not in the files of
+routines that it calls. `kernels.planes` does not call any of them.
 """
 
 from typing import NamedTuple
@@ -33,22 +33,23 @@ from mmcnb.kernels._checks import (
     takes,
 )
 
-# The interior-point method: most steps, and the step from which it goes for safety
-# instead of speed. Ten steps are common.
+# The interior-point method usually needs about ten steps. From step CAREFUL on, it
+# prefers robustness to speed.
 MOST_STEPS = 120
 CAREFUL = 25
-# Relative errors at which it stops, and up to which its last iterate is used.
+# Relative errors at which it stops, and up to which its best iterate is used.
 ACCURATE = 1e-10
 USABLE = 1e-6
-TO_BOUNDARY = 0.995  # share of the way to the nearest bound that a step goes
-RIDGE = 1e-13  # added to the diagonal, whose mean is 1; the residuals leave it out
-ACTIVE = 1e-9  # share of C above which a multiplier counts
-# QPs without weight after which a plane is dropped: `python -m benchmarks engine`.
+TO_BOUNDARY = 0.995  # fraction of the way to the nearest bound that a step takes
+RIDGE = 1e-13  # added to the diagonal, whose mean is 1, but not in the residuals
+ACTIVE = 1e-9  # fraction of C above which a multiplier counts as active
+# A plane without weight in this number of successive QPs is dropped:
+# `python -m benchmarks engine`.
 IDLE_SOLVES = 3
-# The loop stops after this many planes that raise the lower bound by no larger share.
+# The loop stops if this number of planes raises the lower bound by at most this share.
 STALL_PLANES = 30
 STALL_SHARE = 1e-6
-# How a subproblem ends.
+# Status of a subproblem.
 RUNNING = -1
 CONVERGED = 0
 STALLED = 1
@@ -57,7 +58,7 @@ UNSOLVED = 3
 
 FEATURES = Rows("(rows, p)", FLOATS)
 NORMAL = Array("(p,)", "float64")
-PLANES = Array("(planes,)", "float64")  # a number for each plane
+PLANES = Array("(planes,)", "float64")  # one number per plane
 
 
 class SampleRows(NamedTuple):
@@ -66,11 +67,11 @@ class SampleRows(NamedTuple):
     Parameters
     ----------
     F : ndarray of shape (rows, p), float32 or float64
-        Inner products of the rows with the basis.
+        Features of the rows: their kernel values against the basis.
     y : ndarray of shape (rows,), int8, -1 or +1
         The labels.
     shares : ndarray of shape (rows,), float64, at least 0
-        Sample weights, which add up to 1.
+        Sample weights, with sum 1.
     mean : ndarray of shape (p,), float64
         Weighted mean of F.
     inverse : ndarray of shape (p, p), float64
@@ -90,13 +91,14 @@ class SamplePlanes(NamedTuple):
     Parameters
     ----------
     planes : ndarray of shape (planes, 3 p + 3), float64
-        Normal vector, offset and rho of the hyperplane that generated each, s, centred
-        inner products with the basis, coefficients on it. The first is 0 but for an
-        infinite rho.
+        In each row: normal vector (p), offset and rho of the hyperplane that generated
+        the plane, s, the centred inner products of the plane with the basis (p), and
+        its coefficients on the basis (p). The first plane is 0 except for an infinite
+        rho.
     members : ndarray of shape (planes, rows), int8
-        1 where a row is in a plane; 0 before there are labels.
+        1 if a row is in a plane; 0 before there are labels.
     signs : ndarray of shape (rows,), int8
-        Labels that the planes have; 0 before there are any.
+        Labels to which the planes belong; 0 before there are any.
     """
 
     planes: np.ndarray
@@ -105,18 +107,18 @@ class SamplePlanes(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What bounds a subproblem.
+    """Parameters and limits of a subproblem.
 
     Parameters
     ----------
     C : float, at least 0
-        Weight of the slack.
+        Weight of the slack variable.
     eta : float, at least 0
         Tolerance: stop when no constraint is violated by more than xi + eta rho.
     norm2 : float, at least 0
-        Labels whose |w|² is below this are not separated.
+        If |w|² is below this, the labels count as not separated (degenerate).
     most_planes : int, at least 1
-        Most cutting planes added.
+        Largest number of cutting planes to add.
     """
 
     C: float
@@ -126,22 +128,23 @@ class Limits(NamedTuple):
 
 
 class Sweep(NamedTuple):
-    """A QP and the sweep over the rows that follows it, all float64.
+    """Figures of a QP and of the sweep over the rows that follows it, all float64.
 
     Parameters
     ----------
     planes : float
         Number of planes in the QP.
     rho, xi, norm2 : float
-        Threshold of the margin, slack, and |w|².
+        Threshold of the margin, slack variable, and |w|².
     lower : float
         Lower bound of the objective.
     active, signed, violation : float
-        Share, signed share and violation of the most violated constraint.
+        Weight of the rows in the most violated constraint, the same weight multiplied
+        by their labels, and its violation.
     above, changed : float
-        Share of the rows with f >= 0, and of those whose label f would change.
+        Share of the rows with f >= 0, and share of the rows whose label f would change.
     hinge : float
-        Mean hinge.
+        Mean hinge loss.
     """
 
     planes: float
@@ -161,21 +164,21 @@ LOWER = Sweep._fields.index("lower")
 
 
 class SampleSolution(NamedTuple):
-    """What `sample_subproblem` returns.
+    """Result of `sample_subproblem`.
 
     Parameters
     ----------
     state : SamplePlanes
-        The planes at the end, and the labels that they have.
+        The final planes, and the labels to which they belong.
     multipliers : ndarray of shape (solved,), float64
         Solution of the last QP.
     hyperplane : ndarray of shape (p + 1,), float64
-        Its hyperplane; the last value is the offset.
+        Hyperplane of this solution; the last value is the offset.
     history : ndarray of shape (sweeps, 11), float64
         The values of a `Sweep` in each row.
     status : int
-        How it ended: 0 converged, 1 stalled, 2 degenerate, 3 without a solution of the
-        QP.
+        How the loop ended: 0 converged, 1 stalled, 2 degenerate, 3 the first QP could
+        not be solved.
     """
 
     state: SamplePlanes
@@ -191,7 +194,7 @@ class SampleSolution(NamedTuple):
 @njit(fastmath=VECTORISED)
 def _dot(row, coef):
     total = 0.0
-    for j in range(row.shape[0]):  # coef may be longer
+    for j in range(row.shape[0]):  # coef may be longer than the row
         total += row[j] * coef[j]
     return total
 
@@ -202,8 +205,8 @@ def _add_scaled(total, row, scale):
         total[j] += row[j] * scale
 
 
-# A branch a row would be guessed wrongly for every other row, which costs as much as
-# its products.
+# Conditional expressions instead of branches: half of the branches would be
+# mispredicted, which costs as much as the products of a row.
 @njit(fastmath=VECTORISED)
 def _count_rows(f, y, weights, rho):
     """Find the rows in the plane, and the seven sums of `most_violated_constraint`."""
@@ -228,7 +231,7 @@ def _count_rows(f, y, weights, rho):
 
 @njit(fastmath=VECTORISED)
 def _weighted_sum(F, rows, scales):
-    """Add up some rows of F, four at a time, with a quarter of the loads of the sum."""
+    """Add rows of F, four at a time, so that the total is loaded a quarter as often."""
     total = np.zeros(F.shape[1], np.float64)
     whole = rows.shape[0] // 4 * 4
     for r in range(0, whole, 4):
@@ -251,7 +254,7 @@ def _weighted_sum(F, rows, scales):
 @njit()
 @takes(F=FEATURES, coef=NORMAL, offset=Number())
 def decision_values(F, coef, offset):
-    """Compute the decision values w'φ(x) + b of a block of rows, with features F for φ.
+    """Compute the decision values w'φ(x) + b of a block of rows with features F.
 
     Wu & Zhang, eq. (12).
 
@@ -262,7 +265,7 @@ def decision_values(F, coef, offset):
     coef : ndarray of shape (p,), float64
         Normal vector of the hyperplane.
     offset : float
-        Its offset.
+        Offset of the hyperplane.
 
     Returns
     -------
@@ -284,25 +287,25 @@ def decision_values(F, coef, offset):
 
 @njit()
 def decision_values_csr(data, indices, indptr, coef, offset):
-    """Compute the decision values of CSR rows: twin of `decision_values`.
+    """Compute the decision values of CSR rows, like `decision_values`.
 
     Parameters
     ----------
     data : ndarray of shape (stored,), float32 or float64
-        Values of the rows in CSR form, row after row.
+        Stored values of the rows, row after row.
     indices : ndarray of shape (stored,), int32 or int64, in [0, p)
-        Their columns, in any order.
+        Column of each value, in any order within a row.
     indptr : ndarray of shape (rows + 1,), int32 or int64, rising
-        Where each row starts in ``data``, and where the last one ends.
+        Start of each row in ``data``, and end of the last row.
     coef : ndarray of shape (p,), float64
         Normal vector of the hyperplane.
     offset : float
-        Its offset.
+        Offset of the hyperplane.
 
     Returns
     -------
     ndarray of shape (rows,), float64
-        One decision value a row.
+        One decision value per row.
 
     Examples
     --------
@@ -333,7 +336,7 @@ def decision_values_csr(data, indices, indptr, coef, offset):
 def most_violated_constraint(F, y, weights, coef, offset, rho):
     """Find the most violated constraint of a block, and its sums.
 
-    A row is in the plane where ``y f <= rho`` (Wu & Zhang, eq. (12)).
+    A row is in the plane if ``y f <= rho`` (Wu & Zhang, eq. (12)).
 
     Parameters
     ----------
@@ -346,20 +349,20 @@ def most_violated_constraint(F, y, weights, coef, offset, rho):
     coef : ndarray of shape (p,), float64
         Normal vector of the hyperplane.
     offset : float
-        Its offset.
+        Offset of the hyperplane.
     rho : float
-        The threshold of the margin, which may be infinite.
+        Threshold of the margin, which may be infinite.
 
     Returns
     -------
     active : ndarray of shape (rows,), int8
-        1 where the row is in the plane.
+        1 if the row is in the plane.
     row_sum : ndarray of shape (p,), float64
         Weighted sum of ``y F`` over the plane's rows.
     sums : ndarray of shape (7,), float64
-        Over the plane's rows: weight, weight times y, weighted violation; over
-        all rows: weight with f >= 0, weight of the labels that f would change,
-        weighted hinge ``max(0, rho - |f|)``, weight.
+        Over the plane's rows: weight, weight times y, weighted violation. Over
+        all rows: weight with f >= 0, weight of the rows whose label f would
+        change, weighted hinge loss ``max(0, rho - |f|)``, weight.
 
     Examples
     --------
@@ -378,16 +381,16 @@ def most_violated_constraint(F, y, weights, coef, offset, rho):
 
 @njit()
 def most_violated_constraint_csr(data, indices, indptr, y, weights, coef, offset, rho):
-    """Find the most violated constraint of CSR rows, as `most_violated_constraint`.
+    """Find the most violated constraint of CSR rows, like `most_violated_constraint`.
 
     Parameters
     ----------
     data : ndarray of shape (stored,), float32 or float64
-        Values of the rows in CSR form, row after row.
+        Stored values of the rows, row after row.
     indices : ndarray of shape (stored,), int32 or int64, in [0, p)
-        Their columns, in any order.
+        Column of each value, in any order within a row.
     indptr : ndarray of shape (rows + 1,), int32 or int64, rising
-        Where each row starts in ``data``, and where the last one ends.
+        Start of each row in ``data``, and end of the last row.
     y : ndarray of shape (rows,), int8, -1 or +1
     weights : ndarray of shape (rows,), float64, at least 0
     coef : ndarray of shape (p,), float64
@@ -424,18 +427,18 @@ def most_violated_constraint_csr(data, indices, indptr, y, weights, coef, offset
 #
 # minimise    x'Px/2 + c'x    with    Ax + s = h,  x >= 0,  s >= 0
 #
-# The multipliers are lam of the rows of A, and mu of x >= 0. An optimum has
+# The multipliers are lam for the rows of A, and mu for x >= 0. At an optimum
 #
 #     Px + c + A'lam - mu = 0       Ax + s - h = 0       x mu = 0       s lam = 0
 #
-# in each coordinate, and all values at least 0. S. Mehrotra, On the implementation of a
-# primal-dual interior point method, SIAM J. Optimization 2 (1992); J. Nocedal and
-# S. Wright, Numerical Optimization, Algorithm 16.4. Plain loops here: an array
-# expression takes up to a second to compile.
+# in each coordinate, and all values are at least 0. S. Mehrotra, On the implementation
+# of a primal-dual interior point method, SIAM J. Optimization 2 (1992); J. Nocedal and
+# S. Wright, Numerical Optimization, Algorithm 16.4. The code has plain loops, because
+# an array expression takes up to a second to compile.
 
 
 class _Iterate(NamedTuple):
-    """Views of one array, whose halves x, s and mu, lam are complementary."""
+    """Views of one array, whose halves (x, s) and (mu, lam) are complementary."""
 
     values: np.ndarray
     x: np.ndarray
@@ -461,7 +464,7 @@ def _copy(source, target):
 
 @njit()
 def _factor(M):
-    """Write the Cholesky factor of M over its lower triangle."""
+    """Overwrite the lower triangle of M by its Cholesky factor."""
     for i in range(M.shape[0]):
         for j in range(i):
             M[i, j] = (M[i, j] - _dot(M[i, :j], M[j, :j])) / M[j, j]
@@ -470,7 +473,7 @@ def _factor(M):
 
 @njit()
 def _solve(L, b):
-    """Write the solution of L L'x = b over b."""
+    """Overwrite b by the solution of L L'x = b."""
     for i in range(b.shape[0]):
         b[i] = (b[i] - _dot(L[i, :i], b)) / L[i, i]
     for i in range(b.shape[0] - 1, -1, -1):
@@ -482,8 +485,8 @@ def _solve(L, b):
 def _factor_systems(P, A, now, L, V, S):
     """Write the Cholesky factors L and S of the two systems of a Newton step.
 
-    L L' = P + diag(mu/x) and S S' = A inv(L L') A' + diag(s/lam). V is inv(L L') A',
-    transposed.
+    L L' = P + diag(mu/x) and S S' = A inv(L L') A' + diag(s/lam). V is the transpose of
+    inv(L L') A'.
     """
     q, n = A.shape
     for j in range(n):
@@ -501,7 +504,7 @@ def _factor_systems(P, A, now, L, V, S):
 
 @njit()
 def _newton(L, S, V, A, now, dual, primal, products, step):
-    """Write a Newton step, from what `_factor_systems` wrote.
+    """Write a Newton step, from the factors that `_factor_systems` has written.
 
     It solves P dx + A'dlam - dmu = -dual and A dx + ds = -primal, with
     mu dx + x dmu and lam ds + s dlam both equal to -products.
@@ -529,7 +532,7 @@ def _newton(L, S, V, A, now, dual, primal, products, step):
 
 @njit()
 def _longest(now, step):
-    """Return the length of step that leaves all values at least 0."""
+    """Return the longest multiple of a step that keeps all values at least 0."""
     longest = np.inf
     for j in range(now.shape[0]):
         if step[j] < 0.0:
@@ -551,7 +554,7 @@ def _gap(now, step, length):
 
 @njit()
 def _residuals(P, c, A, h, now, dual, primal):
-    """Write the residuals; return the largest relative error, also of the gap."""
+    """Write the residuals; return the largest relative error, including the gap."""
     q, n = A.shape
     values, x, s, mu, lam = now
     value = 0.0
@@ -586,7 +589,7 @@ def _interior_point(P, c, A, h):
     at = now.values
     change = step.values
     best = _iterate(1.0, n, q)
-    # What is left of Px + c + A'lam - mu, and of Ax + s - h.
+    # Residuals Px + c + A'lam - mu and Ax + s - h.
     dual = np.empty(n)
     primal = np.empty(q)
     products = np.empty(m)
@@ -605,8 +608,9 @@ def _interior_point(P, c, A, h):
         gap = _gap(at, change, 0.0)
         aim = 0.0
         length = 0.0
-        # The second step corrects for what the first one leaves. Correcting for the
-        # whole of a step that is cut short leads into cycles.
+        # Predictor and corrector. The correction is scaled by the squared length of the
+        # predictor: correcting for the whole of a step that is cut short leads to
+        # cycles.
         for correcting in range(2):
             for j in range(m):
                 products[j] = at[j] * at[m + j] + correcting * (
@@ -616,7 +620,7 @@ def _interior_point(P, c, A, h):
             part = TO_BOUNDARY if correcting else 1.0
             length = min(1.0, _longest(at, change) * part)
             aim = gap / m * (_gap(at, change, length) / gap) ** 3
-            # Back to the middle of the way, without a correction.
+            # Careful steps aim at the central path, without a correction.
             if number >= CAREFUL:
                 length = length * correcting
                 aim = gap / m / 2
@@ -636,32 +640,33 @@ def _interior_point(P, c, A, h):
 def plane_qp(gram, s, t, C, balance, adaptive):
     """Solve the quadratic program over cutting planes.
 
-    The program is the dual of Wu & Zhang's eq. (11). Adaptive, it is min 1/2 λ'Gλ with
-    s'λ - balance u >= 1; otherwise min 1/2 λ'Gλ - s'λ + balance u. Both ask for
-    1'λ <= C, abs(t'λ) <= u and λ >= 0. An interior-point method solves it.
+    The program is the dual of Wu & Zhang's eq. (11). If ``adaptive``, it is
+    min 1/2 λ'Gλ with s'λ - balance u >= 1, otherwise min 1/2 λ'Gλ - s'λ + balance u.
+    Both have the constraints 1'λ <= C, abs(t'λ) <= u and λ >= 0. It is solved by an
+    interior-point method.
 
     Parameters
     ----------
     gram : ndarray of shape (planes, planes), float64
         Inner products of the centred planes.
     s, t : ndarray of shape (planes,), float64
-        Mean of each plane's rows, and of its signed rows.
+        Weight of each plane's rows, and the same weight multiplied by their labels.
     C : float, at least 0
-        Bound of the sum of the multipliers.
+        Upper bound of the sum of the multipliers.
     balance : float, at least 0
-        Bound of the mean decision value, in units of rho.
+        Upper bound of the absolute mean decision value, in units of rho. 0 leaves out
+        this constraint.
     adaptive : bool
-        Whether rho is a variable, or 1.
+        Whether rho is a variable; otherwise it is 1.
 
     Returns
     -------
     multipliers : ndarray of shape (planes,), float64
-        One of each plane, at least 0.
+        λ, one for each plane, at least 0.
     rho, xi, beta : float
-        Threshold of the margin, slack, and mean decision value.
+        Threshold of the margin, slack variable, and mean decision value.
     solved : bool
-        Whether there is a solution, with a relative error of at most 1e-6; 1e-10 is
-        common.
+        Whether the relative error is at most 1e-6; usually it is 1e-10.
 
     Examples
     --------
@@ -680,7 +685,7 @@ def plane_qp(gram, s, t, C, balance, adaptive):
     c = np.zeros(size)
     A = np.zeros((q, size))
     h = np.zeros(q)
-    # Errors are relative to 1, so the matrix is brought to this size.
+    # Errors are relative to 1, so scale the matrix to a mean diagonal of 1.
     scale = 0.0
     for i in range(n):
         scale += gram[i, i] / n
@@ -744,7 +749,7 @@ def _represent(plane, inverse):
 
 @njit()
 def _relabel(rows, state, count):
-    """Change the planes by the rows whose label changes."""
+    """Update the planes for rows whose labels have changed."""
     p = rows.mean.shape[0]
     any_row = False
     for i in range(rows.y.shape[0]):
@@ -774,17 +779,17 @@ def _relabel(rows, state, count):
 def stalls(lowers):
     """Return whether the last planes no longer raise the lower bound.
 
-    Then the basis cannot express them.
+    This happens if the basis cannot represent the planes.
 
     Parameters
     ----------
     lowers : ndarray of shape (sweeps,), float64
-        The bound after each sweep.
+        The lower bound after each sweep.
 
     Returns
     -------
     bool
-        Whether it is so.
+        True if the loop should stop.
 
     Examples
     --------
@@ -802,22 +807,22 @@ def stalls(lowers):
 
 @njit()
 def count_idle(idle, multipliers, C):
-    """Count in how many QPs in a row each plane had no weight; mark those that stay.
+    """Count the successive QPs in which each plane had no weight, and mark idle planes.
 
     Parameters
     ----------
     idle : ndarray of shape (planes,), int64, overwritten
-        The counts.
+        The counts, updated in place.
     multipliers : ndarray of shape (planes,), float64
         Solution of the last QP.
     C : float
-        Bound of their sum.
+        Upper bound of their sum.
 
     Returns
     -------
     ndarray of shape (planes,), bool
-        False for a plane that is to be dropped. The first stays: it keeps the QP
-        feasible.
+        False for a plane that is to be dropped. The first plane always stays, because
+        it keeps the QP feasible.
 
     Examples
     --------
@@ -840,7 +845,7 @@ def count_idle(idle, multipliers, C):
 
 @njit()
 def _drop(state, gram, idle, stay):
-    """Drop planes, in place; return how many stay."""
+    """Drop planes, in place; return the number of those that stay."""
     count = 0
     for k in range(stay.shape[0]):
         if not stay[k]:
@@ -858,7 +863,7 @@ def _drop(state, gram, idle, stay):
 
 @njit()
 def _combine(planes, multipliers, gram, mean, hyperplane):
-    """Write the hyperplane of multipliers, of mean decision value 0; return |w|²."""
+    """Write the hyperplane with mean decision value 0; return |w|²."""
     p = mean.shape[0]
     normal = hyperplane[:p]
     norm2 = 0.0
@@ -882,7 +887,7 @@ def _add_products(planes, gram, k, partners):
 
 @njit()
 def _append(planes, gram, count, hyperplane, sweep, row_sum, rows):
-    """Make a plane of the rows that the last sweep found, and its inner products."""
+    """Append the plane that the last sweep found, with its inner products."""
     p = row_sum.shape[0]
     plane = planes[count]
     _copy(hyperplane, plane)
@@ -910,7 +915,7 @@ def _with_room(start, room):
 
 @njit()
 def _gram(planes, count):
-    """Return the inner products of the first planes, with room for those to come."""
+    """Return the inner products of the first planes, with room for more planes."""
     room = planes.shape[0]
     gram = np.empty((room, room))
     for k in range(count):
@@ -920,7 +925,7 @@ def _gram(planes, count):
 
 @njit()
 def _status(sweep, lowers, limits):
-    """Return how the loop ends after a sweep; RUNNING if it goes on."""
+    """Return the status of the loop after a sweep; RUNNING if it continues."""
     if sweep.norm2 < limits.norm2:
         return DEGENERATE
     if sweep.violation <= max(sweep.xi, 0.0) + limits.eta * sweep.rho:
@@ -944,7 +949,7 @@ def _add_planes(rows, state, count, limits):
     while True:
         s = planes[:count, p + 2]
         solution, rho, xi, _, solved = plane_qp(gram, s, s, limits.C, 0.0, True)
-        # The last plane was too close to the others, or nothing is feasible.
+        # The last plane was too close to the others, or the QP is infeasible.
         if not solved:
             status = STALLED if sweeps > 0 else UNSOLVED
             break
@@ -958,7 +963,7 @@ def _add_planes(rows, state, count, limits):
             float(count), rho, xi, norm2, lower,
             sums[0], sums[1], sums[2], sums[3], sums[4], sums[5],
         )  # fmt: skip
-        # Numba would take a second to compile the assignment of a whole row.
+        # A loop, because numba takes a second to compile the assignment of a whole row.
         for j in range(len(sweep)):
             history[sweeps, j] = sweep[j]
         sweeps += 1
@@ -979,7 +984,7 @@ def _add_planes(rows, state, count, limits):
 
 @njit()
 def sample_subproblem_parts(rows, start, limits):
-    """Run the cutting-plane loop of `sample_subproblem`; return plain tuples.
+    """Run the loop of `sample_subproblem`, and return plain tuples.
 
     Parameters
     ----------
@@ -1027,14 +1032,14 @@ def sample_subproblem(rows, start, limits):
     rows : SampleRows
         The rows and their labels.
     start : SamplePlanes
-        The planes to start from, of these labels or of others.
+        The initial planes, for these labels or for other labels.
     limits : Limits
-        What bounds the loop.
+        Parameters and limits of the loop.
 
     Returns
     -------
     SampleSolution
-        The planes and the hyperplane at the end.
+        The final planes and the final hyperplane.
 
     Examples
     --------

@@ -1,14 +1,14 @@
 """Evolution of two-cluster labels by least squares: Gieseke et al., Algorithm 1.
 
-Labels are y in {-1, +1} and the fitness, of which less is better, is F(y) = 1 - y'Ry/n.
-It is kept up to date under flips in one of two forms of R: the symmetric matrix (n, n)
-itself, or features Z with R = ZZ' (n, r). Each individual keeps the product y'R or y'Z,
-which a flip of coordinate i changes by -2 y_i times row i. A flip of s coordinates
-costs O(s²) with R and O(s r) with Z, and O(s n) or O(s r) once an individual is kept.
-Random numbers come from SplitMix64, so that a seed gives the same labels on every
-machine and in every thread. `mmcnb.graph` has the generator once more: compiled
-routines that call each other must share a file, because numba's cache notices a change
-in the file of a routine alone.
+Labels are y in {-1, +1}. The fitness F(y) = 1 - y'Ry/n is minimised. It is updated
+under flips with one of two forms of R: the symmetric matrix itself (n, n), or features
+Z with R = ZZ' (n, r). Each individual stores the product y'R or y'Z, which a flip of
+coordinate i changes by -2 y_i times row i. Flipping s coordinates costs O(s²) with R
+and O(s r) with Z, and for an individual that survives another O(s n) or O(s r). Random
+numbers come from SplitMix64, so that a seed gives the same labels on every machine and
+in every thread. `mmcnb.graph` has a copy of this generator, because compiled routines
+that call each other must share a file: numba's cache only notices changes in the file
+of a routine.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ from mmcnb._numba import VECTORISED, njit
 from mmcnb.errors import InputError
 from mmcnb.kernels._checks import INTEGERS, Array, Flag, FromZero, Signs, Whole, takes
 
-DIGITS = 10  # to which a fitness must differ to be better
+DIGITS = 10  # decimals to which fitness values are compared
 # SplitMix64: the step of the state, the multipliers and the shifts.
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -32,7 +32,7 @@ def _check_form(arguments):
     rows, columns = arguments["M"].shape
     if arguments["matrix"] and rows != columns:
         raise InputError(
-            f"M has {columns} columns; a matrix R needs as many as it has rows, {rows}."
+            f"M has {columns} columns; a matrix R must have as many as rows, {rows}."
         )
 
 
@@ -42,8 +42,8 @@ def _check_population(arguments):
     limit = arguments["limit"]
     if excess > limit:
         raise InputError(
-            f"limit={limit} is below {excess}, the sum of a parent's labels; "
-            "give at least that."
+            f"limit={limit} is below {excess}, the largest absolute sum of a parent's "
+            f"labels; give a limit of at least {excess}."
         )
 
 
@@ -82,7 +82,7 @@ def _add_scaled(total, row, scale):
 
 @njit()
 def _begin(M, matrix, population, products, values, excess):
-    """Write y'M, to products of 0, y'Ry and the sum of y for each parent."""
+    """Write y'M (products must be 0 before), y'Ry and the sum of y for each parent."""
     for p in range(population.shape[0]):
         y = population[p].astype(np.float64)
         product = products[p]
@@ -94,12 +94,12 @@ def _begin(M, matrix, population, products, values, excess):
 
 @njit()
 def _flip(M, matrix, y, product, flips, step, scratch):
-    """Flip y at ``flips[step]``, after the flips before; return the change of y'Ry."""
+    """Flip y at ``flips[step]``, after earlier flips; return the change of y'Ry."""
     i = flips[step]
     sign = np.float64(y[i])
     if matrix:
         now = product[i]
-        # The rows that are flipped already have their new labels.
+        # Rows that were flipped before have their new labels.
         for previous in flips[:step]:
             now += 2.0 * y[previous] * M[i, previous]
         change = 4.0 * (M[i, i] - sign * now)
@@ -129,7 +129,7 @@ def flip_labels(M, matrix, y, product, flips):
     Parameters
     ----------
     M : ndarray of shape (n, r), float64
-        R, symmetric, of r = n columns, or features Z with R = ZZ'.
+        The symmetric matrix R, with r = n columns, or features Z with R = ZZ'.
     matrix : bool
         Whether M is R itself.
     y : ndarray of shape (n,), int8, -1 or +1
@@ -142,11 +142,11 @@ def flip_labels(M, matrix, y, product, flips):
     Returns
     -------
     change : float
-        What y'Ry gains.
+        Increase of y'Ry.
     y : ndarray of shape (n,), int8
         The new labels.
     product : ndarray of shape (r,), float64
-        Their product with M.
+        Product of the new labels with M.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def flip_labels(M, matrix, y, product, flips):
 
 @njit()
 def _partner(y, i, flipped, state):
-    """Draw a row of the other cluster that has not been flipped; -1 if tries fail."""
+    """Draw a row of the other cluster that was not flipped yet; -1 if 64 tries fail."""
     for _ in range(64):
         other = _random(state, y.shape[0])
         if y[other] != y[i] and not flipped[other]:
@@ -184,8 +184,8 @@ def _mutate(
 ):
     """Choose flips of y; return their number, the change of y'Ry, and the sum of y.
 
-    A flip that would break the balance becomes a swap with a row of the other cluster;
-    a row that has been swapped already stays as it is.
+    A flip that would break the balance is replaced by a swap with a row of the other
+    cluster. A row that was swapped before is not flipped again.
     """
     n = y.shape[0]
     count = 0
@@ -218,12 +218,12 @@ def _mutate(
 
 @njit()
 def _select(M, population, products, values, excess, parents, counts, flips):
-    """Let the mu best live on, parents first; return whether any child does."""
+    """Select the mu best, parents first if equal; return whether any is a child."""
     mu = population.shape[0]
     total = values.shape[0]
     if values[mu:].max() <= values[:mu].min():
         return False
-    # Labels and their mirror image are equal but for rounding.
+    # Labels and their negation have equal fitness up to rounding, so round.
     fitness = np.around(-values / population.shape[1], DIGITS)
     lives = np.zeros(total, np.bool_)
     lives[np.argsort(fitness, kind="mergesort")[:mu]] = True
@@ -231,8 +231,8 @@ def _select(M, population, products, values, excess, parents, counts, flips):
         return False
     children = np.flatnonzero(lives[mu:])
     places = np.flatnonzero(~lives[:mu])
-    # A parent may leave its place to one child and have another: all children are made
-    # first.
+    # Make all children before replacing parents: the parent of one child may be
+    # replaced by another child.
     child_labels = population[parents[children]]
     child_products = products[parents[children]]
     for c in range(children.size):
@@ -266,38 +266,39 @@ def _select(M, population, products, values, excess, parents, counts, flips):
 def evolve_labels(
     M, matrix, population, limit, n_offspring, generations, patience, seed
 ):
-    """Evolve label vectors, (mu + nu): Gieseke et al., Algorithm 1.
+    """Evolve label vectors by a (mu + nu) strategy: Gieseke et al., Algorithm 1.
 
-    In generation t (from 0) each of the offspring flips max(1, n / (t + 1)) coordinates
-    of a random parent; then the mu best of all live on, a parent before a child where
-    they are equal.
+    In generation t (from 0), each of nu offspring flips max(1, n / (t + 1)) coordinates
+    of a random parent. The mu best of parents and offspring survive; ties go to
+    parents.
 
     Parameters
     ----------
     M : ndarray of shape (n, r), float64
-        R, symmetric, of r = n columns, or features Z with R = ZZ'.
+        The symmetric matrix R, with r = n columns, or features Z with R = ZZ'.
     matrix : bool
         Whether M is R itself.
     population : ndarray of shape (mu, n), int8, -1 or +1
-        The first parents, labels -1 or +1, each of abs(sum) at most ``limit``; n is at
-        least 2.
+        The initial parents. The absolute sum of each parent's labels must be at most
+        ``limit``; n is at least 2.
     limit : int, at least 0
-        Bound l on abs(sum(y)), at least 1 where n is odd.
+        Balance constraint: upper bound l of abs(sum(y)). It must be at least 1 if n is
+        odd.
     n_offspring : int, at least 1
-        Offspring a generation, nu.
+        Number of offspring per generation, nu.
     generations : int, at least 0
-        Most generations.
+        Largest number of generations.
     patience : int, at least 0
-        Generations without a surviving child after which the evolution stops.
+        The evolution stops after this number of generations without a surviving child.
     seed : int, at least 0
         Seed of the random numbers.
 
     Returns
     -------
     population : ndarray of shape (mu, n), int8
-        The last parents, in no order.
+        The last parents, in arbitrary order.
     fitness : ndarray of shape (mu,), float64
-        F of each.
+        Fitness F of each parent.
     best : ndarray of shape (generations run,), float64
         The lowest F after each generation.
 

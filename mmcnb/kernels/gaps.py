@@ -1,10 +1,12 @@
-"""Gaps in rows, filled from the nearest of other rows that have a value there."""
+"""Fill gaps in rows (missing values) from the nearest rows that have a value."""
 
 import numpy as np
 
 from mmcnb._numba import njit
 
-FAR = 9.0  # squared distance of donors with a value, over that of all donors
+# Donors with a value are too far if their squared distance exceeds this multiple of the
+# squared distance of the nearest donors of all.
+FAR = 9.0
 
 
 @njit()
@@ -30,11 +32,11 @@ def _add_squares(distances, scaled, columns, donors, is_known):
 
 @njit()
 def _squared_distances(distances, scaled, steps, donors, is_known, n_shared):
-    """Compute squared distances of a row to all donors over the values of both.
+    """Compute squared distances of a row to all donors, over columns that both have.
 
-    They are scaled up by the share of the columns that both have; infinity where there
-    is none. ``n_shared`` has the number of values of each donor, and gets that of the
-    columns that both have.
+    They are divided by the share of these columns, and are infinite if there is none.
+    On entry, ``n_shared`` has the number of values of each donor; on return, the number
+    of columns in which both the row and the donor have a value.
     """
     n_columns, n_donors = donors.shape
     numbers = np.empty(n_columns, np.int64)
@@ -73,7 +75,7 @@ def _squared_distances(distances, scaled, steps, donors, is_known, n_shared):
 def _nearest_known(distances, is_known, nearest, nearest_distances):
     """Find the nearest donors that have a value, nearest first; return their number.
 
-    Of equally distant ones the first comes first.
+    Ties go to the first donor.
     """
     n_found = 0
     most = nearest.size
@@ -97,7 +99,7 @@ def _nearest_known(distances, is_known, nearest, nearest_distances):
 
 @njit()
 def _count_below(distances, bound):
-    """Count the donors that are nearer than a bound."""
+    """Count the donors whose distance is below a bound."""
     count = 0
     for j in range(distances.size):
         count += distances[j] < bound
@@ -106,7 +108,7 @@ def _count_below(distances, bound):
 
 @njit()
 def _most_frequent(values):
-    """Return the most frequent of some values; of equally frequent ones the first."""
+    """Return the most frequent value; ties go to the first one."""
     best = values[0]
     most = 0
     for value in values:
@@ -123,28 +125,32 @@ def _most_frequent(values):
 def fill_gaps(rows, scaled, steps, donors, scaled_donors, n_neighbors):
     """Fill the gaps of rows, in place, from the nearest donors that have a value there.
 
-    The distance is the Euclidean one over the columns that both rows have, scaled up by
-    their share, as in `sklearn.metrics.pairwise.nan_euclidean_distances`. A gap becomes
-    the median of the nearest donors, of an even number of them the lower one, or their
-    most frequent category. So it is a value that there is, also between two groups of
-    values. It stays if no donor has a value there and a column in common, or if those
-    that have a value are three times as far as the nearest of all donors: a whole group
-    of rows has none then, and values of other groups would cut it in pieces.
+    The distance is Euclidean over the columns that both rows have, scaled up by the
+    share of these columns, as in `sklearn.metrics.pairwise.nan_euclidean_distances`. A
+    gap becomes the median of the nearest donors (the lower one of two), or their most
+    frequent category, so it is always a value that occurs, even between two groups of
+    values.
+
+    A gap remains if no donor has a value there and a column in common with the row, or
+    if the donors with a value are three times as far as the nearest of all donors. In
+    the latter case a whole group of rows has no values in this column, and values of
+    other groups would split the group.
 
     Parameters
     ----------
     rows : ndarray of shape (n_rows, n_columns), float64
-        Numbers, or whole numbers for categories. Gaps are NaN.
+        The rows, with numbers, or integers for categories. Gaps are NaN.
     scaled : ndarray of shape (n_rows, n_columns), float64
-        The same rows with comparable columns.
+        The same rows with columns scaled to be comparable.
     steps : ndarray of shape (n_columns,), float64
-        Squared distance of two different categories; 0 in columns of numbers.
+        For each column of categories, the squared distance of two different categories;
+        0 for columns of numbers.
     donors : ndarray of shape (n_columns, n_donors), float64
-        Values of the donors, a row for each column. Gaps are NaN.
+        Values of the donors, one row per column. Gaps are NaN.
     scaled_donors : ndarray of shape (n_columns, n_donors), float64
-        The same with comparable columns.
+        The same values with columns scaled to be comparable.
     n_neighbors : int
-        How many of the nearest donors are taken.
+        Number of nearest donors from which a gap is filled.
 
     Examples
     --------

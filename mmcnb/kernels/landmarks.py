@@ -1,4 +1,4 @@
-"""From rows to features on landmarks: k-means++ draws, the Nyström map, centring."""
+"""Features on landmarks: k-means++ sampling, the Nyström map, and centring."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ def _squared_distance(a, b):
 
 @njit()
 def _draw(masses, target):
-    """Return the first row at which the sum of the masses exceeds a target."""
+    """Return the first row at which the cumulative mass exceeds a target."""
     total = 0.0
     last = 0
     for i in range(masses.shape[0]):
@@ -44,8 +44,9 @@ def _draw(masses, target):
 def kmeans_plusplus_rows(X, weights, uniforms):
     """Draw rows by k-means++, one for each random number.
 
-    The first row is drawn by its weight, later ones by their weight times the squared
-    distance to the nearest row drawn before. An integer weight is a repetition.
+    The first row is drawn with probability proportional to its weight, later rows
+    proportional to their weight times the squared distance to the nearest row drawn
+    before. An integer weight has the same effect as repeating the row.
 
     Parameters
     ----------
@@ -54,13 +55,14 @@ def kmeans_plusplus_rows(X, weights, uniforms):
     weights : ndarray of shape (rows,), float64, at least 0
         Sample weights.
     uniforms : ndarray of shape (k,), float64, at least 0
-        Random numbers below 1, such as those of ``numpy.random.Generator.random``.
+        Uniform random numbers in [0, 1), for instance from
+        ``numpy.random.Generator.random``.
 
     Returns
     -------
     ndarray of shape (drawn,), int64
-        The rows drawn, in their order: k, or fewer where there are fewer different
-        rows.
+        Numbers of the rows, in the order in which they were drawn: k, or fewer if there
+        are fewer distinct rows.
 
     Examples
     --------
@@ -92,25 +94,25 @@ def kmeans_plusplus_rows(X, weights, uniforms):
 @njit()
 @takes(_check_finite, gram=Array("(p, p)", "float64"), tolerance=Number(least=0))
 def nystroem_map(gram, tolerance):
-    """Return the Nyström map M, with M M' the pseudo-inverse of a kernel matrix.
+    """Return the Nyström map M, where M M' is the pseudo-inverse of a kernel matrix.
 
-    Features of rows are ``K @ M``, where K has their kernel values against the
-    landmarks. Inner products of features are nearly kernel values, and exactly for
-    landmarks.
+    The features of rows are ``K @ M``, where K has the kernel values of rows and
+    landmarks. Inner products of features approximate kernel values, and are exact for
+    the landmarks.
 
     Parameters
     ----------
     gram : ndarray of shape (p, p), float64
-        Kernel values between landmarks; its lower triangle is read.
+        Kernel values between landmarks. Only the lower triangle is read.
     tolerance : float, at least 0
-        Eigenvalues up to this share of the largest are dropped: 1e-6, or 1e-7 where K
-        is float32, in fits.
+        Eigenvalues up to this fraction of the largest one are dropped. Fits use 1e-6,
+        or 1e-7 if K is float32.
 
     Returns
     -------
     ndarray of shape (p, r), float64
-        One column for each eigenvalue that is kept, in rising order. Signs of columns
-        depend on LAPACK.
+        One column for each eigenvalue that is kept, in ascending order of eigenvalues.
+        The signs of columns depend on LAPACK.
 
     Examples
     --------
@@ -135,21 +137,22 @@ def nystroem_map(gram, tolerance):
 def centre_kernel_block_into(K, row_means, column_means, mean, out):
     """Write a block of the centred kernel HKH to ``out``.
 
-    An entry is the inner product of φ(x) - μ and φ(b) - μ, with μ the mean of φ over
-    all rows: K(x, b) - <φ(x), μ> - <φ(b), μ> + |μ|².
+    An entry is the inner product of φ(x) - μ and φ(b) - μ, where μ is the mean of φ
+    over all rows: K(x, b) - <φ(x), μ> - <φ(b), μ> + |μ|².
 
     Parameters
     ----------
     K : ndarray of shape (rows, p), float32 or float64
         Kernel values of a block of rows against p vectors.
     row_means : ndarray of shape (rows,), float64
-        <φ(x), μ>: the mean kernel value of each row of the block and all rows.
+        <φ(x), μ>: for each row of the block, the mean of its kernel values with all
+        rows.
     column_means : ndarray of shape (p,), float64
-        <φ(b), μ>: the mean kernel value of each vector and all rows.
+        <φ(b), μ>: for each vector, the mean of its kernel values with all rows.
     mean : float
-        |μ|²: the mean kernel value of all pairs of rows.
+        |μ|²: the mean kernel value over all pairs of rows.
     out : ndarray of shape (rows, p), float32 or float64, overwritten
-        May be K itself. Differences are computed in float64.
+        The result; may be K itself. Differences are computed in float64.
 
     Examples
     --------

@@ -28,8 +28,8 @@ def _loss_sums(f, y, weights, rho, most):
 def hinge_loss_sums(f, y, weights, rho):
     """Sum the hinge loss max(0, rho - y f) of a block of rows.
 
-    It is the slack of a row in the margin problem with fixed labels. With y the signs
-    of f it is the loss of unlabelled rows, max(0, rho - abs(f)).
+    This is the slack of a row in the margin problem with fixed labels. If y has the
+    signs of f, it is the loss of unlabelled rows, max(0, rho - abs(f)).
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def hinge_loss_sums(f, y, weights, rho):
     weights : ndarray of shape (rows,), float64, at least 0
         Sample weights.
     rho : float
-        The threshold of the margin: 1, or that of the adaptive form.
+        Threshold of the margin: 1, or a variable in the adaptive form.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def hinge_loss_sums(f, y, weights, rho):
 def ramp_loss_sums(f, y, weights, rho, most):
     """Sum the ramp loss min(most, max(0, rho - y f)) of a block of rows.
 
-    The hinge loss with a bound: a row far on the wrong side costs no more than others.
+    This is a bounded hinge loss: a row far on the wrong side costs at most ``most``.
 
     Parameters
     ----------
@@ -76,9 +76,9 @@ def ramp_loss_sums(f, y, weights, rho, most):
     weights : ndarray of shape (rows,), float64, at least 0
         Sample weights.
     rho : float
-        The threshold of the margin.
+        Threshold of the margin.
     most : float, at least 0
-        Largest loss of a row; 2 rho makes it symmetric about f = 0.
+        Largest loss of a row. With 2 rho the loss is symmetric about f = 0.
 
     Returns
     -------

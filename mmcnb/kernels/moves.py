@@ -1,10 +1,11 @@
-"""Single moves of rows between clusters, by the smoother of regularised least squares.
+"""Single moves of rows between clusters, for regularised least squares.
 
-``R`` = K (K + λI)^-1 is symmetric of shape (m, m); e_h is the indicator of cluster h.
-All searches keep ``T[h]`` = R e_h, so that the gain of a move costs O(1) and a move
-costs O(m): Pahikkala et al., Lemma 2 and 3. Two objectives are maximised: Σ_h e_h'R
-e_h, which is their Q with its sign turned and its constants dropped, and the mean form
-J = Σ_h e_h'R e_h / n_h. Among equal gains the first row wins.
+The smoother ``R`` = K (K + λI)^-1 is symmetric of shape (m, m), and e_h is the
+indicator of cluster h. All searches store ``T[h]`` = R e_h, so that computing the gain
+of a move costs O(1) and making a move costs O(m): Pahikkala et al., Lemma 2 and 3.
+There are two objectives, both maximised: Σ_h e_h'R e_h, which is the negative of their
+Q without constants, and the mean form J = Σ_h e_h'R e_h / n_h. Ties go to the first
+row.
 """
 
 import numpy as np
@@ -21,8 +22,8 @@ from mmcnb.kernels._checks import (
     takes,
 )
 
-LANES = 64  # gains that are compared at once with the largest so far
-LEAST_GAIN = 1e-9  # far above rounding, far below what a move is worth
+LANES = 64  # gains that are compared with the largest one so far at once
+LEAST_GAIN = 1e-9  # far above rounding errors, far below the gain of a useful move
 
 ROWS = {
     "F": Array("(rows, p)", FLOATS),
@@ -42,9 +43,9 @@ SHARES = FromZero("(k,)", "float64")
 @njit()
 @takes(**ROWS, n_clusters=Whole(least=1, size="k"), weights=Array("(rows,)", "float64"))
 def cluster_row_sums(F, labels, n_clusters, weights):
-    """Add up weighted rows, cluster by cluster.
+    """Sum the weighted rows of each cluster.
 
-    The sums of the rows of R are R e_h: Pahikkala et al., Lemma 2.
+    For the rows of R, the sums are R e_h: Pahikkala et al., Lemma 2.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ def cluster_row_sums(F, labels, n_clusters, weights):
     sums : ndarray of shape (k, p), float64
         Weighted sum of the rows of each cluster.
     sizes : ndarray of shape (k,), float64
-        Its weight.
+        Sum of the weights of each cluster.
 
     Examples
     --------
@@ -114,7 +115,7 @@ def _first_largest(values):
     for start in range(0, values.shape[0], LANES):
         part = values[start : start + LANES]
         above = 0
-        # Vector instructions count faster than branches compare.
+        # Count first, with vector instructions, which is faster than branches.
         for j in range(part.size):
             above += part[j] > largest
         if above == 0:
@@ -128,7 +129,7 @@ def _first_largest(values):
 
 @njit()
 def _claim(R, diagonal, labels, T, counts, d, n_rows, gains):
-    """Let cluster d claim rows, each the one of the largest gain; empty no cluster."""
+    """Move rows to cluster d, largest gain first, without emptying another cluster."""
     for j in range(gains.shape[0]):
         a = labels[j]
         gains[j] = -np.inf
@@ -160,32 +161,32 @@ def _claim(R, diagonal, labels, T, counts, d, n_rows, gains):
     rounds=Whole(),
 )
 def shake(R, labels, proportions, amplitude, decay, rounds):
-    """Descend steepest, with shaking: Pahikkala et al., Algorithm 3.
+    """Search by steepest descent with shaking: Pahikkala et al., Algorithm 3.
 
-    In round i each cluster h in turn claims ``amplitude * decay**i * m *
-    proportions[h]`` rows beyond those that bring it to its proportion of the rows. The
-    published schedule is equal proportions, amplitude 1, decay 1/2 and 21 rounds.
+    In round i, each cluster h in turn takes rows from others until it has its
+    proportion of the rows, and ``amplitude * decay**i * m * proportions[h]`` rows more.
+    The published schedule has equal proportions, amplitude 1, decay 1/2 and 21 rounds.
 
     Parameters
     ----------
     R : ndarray of shape (m, m), float64
-        The smoother, symmetric.
+        The symmetric smoother.
     labels : ndarray of shape (m,), int32 or int64, in [0, k)
-        Where to start.
+        Initial labels.
     proportions : ndarray of shape (k,), float64, at least 0
-        Target proportions of the clusters, of sum 1.
+        Target proportions of the clusters, with sum 1.
     amplitude, decay : float, at least 0
-        Fraction of the rows claimed in the first round, and the factor it falls by from
-        round to round.
+        Fraction of the rows that are taken in the first round, and factor by which the
+        fraction is multiplied after each round.
     rounds : int, at least 0
         Number of rounds.
 
     Returns
     -------
     labels : ndarray of shape (m,), int64
-        The labels reached.
+        Final labels.
     moves : int
-        Rows moved in all.
+        Number of rows moved in all rounds.
 
     Examples
     --------
@@ -207,7 +208,7 @@ def shake(R, labels, proportions, amplitude, decay, rounds):
             target = m * proportions[d]
             n_rows = int(amplitude * decay**i * target + target - counts[d])
             moves += _claim(R, diagonal, labels, T, counts, d, n_rows, gains)
-        # Later rounds claim fewer rows.
+        # Later rounds take fewer rows, so they would not move any either.
         if moves == before:
             break
     return labels, moves
@@ -215,7 +216,10 @@ def shake(R, labels, proportions, amplitude, decay, rounds):
 
 @njit()
 def _leaving_losses(labels, T_own, counts, sums, diagonal, may_leave, by_mean, losses):
-    """Write what the objective loses if a row leaves its cluster; T_own is T there."""
+    """Write the loss of the objective if a row leaves its cluster.
+
+    ``T_own`` has the entries of T for each row and its own cluster.
+    """
     now = np.full(counts.shape[0], np.inf)
     rests = np.ones(counts.shape[0])
     for h in range(counts.shape[0]):
@@ -234,7 +238,7 @@ def _leaving_losses(labels, T_own, counts, sums, diagonal, may_leave, by_mean, l
 
 @njit()
 def _best_targets(T, labels, counts, sums, diagonal, may_enter, by_mean, best, targets):
-    """Write the other cluster that wins most by taking each row, and what it wins."""
+    """Write, for each row, the other cluster with the largest gain, and this gain."""
     best[:] = -np.inf
     for d in range(T.shape[0]):
         if not may_enter[d]:
@@ -256,7 +260,7 @@ def _best_targets(T, labels, counts, sums, diagonal, may_enter, by_mean, best, t
 
 @njit()
 def _allowed(counts, low, high, may_leave, may_enter):
-    """Mark which clusters may lose and win a row; return whether sizes force a move."""
+    """Mark which clusters may lose or gain a row; return whether sizes force a move."""
     over = False
     under = False
     for h in range(counts.shape[0]):
@@ -277,30 +281,30 @@ def _allowed(counts, low, high, may_leave, may_enter):
 @njit()
 @takes(**SMOOTHED, **SIZES, most=Whole(), by_mean=Flag())
 def steepest_moves(R, labels, low, high, most, by_mean):
-    """Descend steepest by single moves within sizes: Pahikkala et al., Algorithm 2.
+    """Make the best single moves within size limits: Pahikkala et al., Algorithm 2.
 
     Parameters
     ----------
     R : ndarray of shape (m, m), float64
-        The smoother, symmetric.
+        The symmetric smoother.
     labels : ndarray of shape (m,), int32 or int64, in [0, k)
-        Where to start; sizes out of bounds are brought inside first, by the best moves
+        Initial labels. Sizes outside the limits are corrected first, by the best moves
         that do so.
     low : ndarray of shape (k,), int32 or int64, at least 1
-        Least rows of each cluster.
+        Least number of rows of each cluster.
     high : ndarray of shape (k,), int32 or int64, at least low
-        Most rows of each cluster. The published form has 1 and m.
+        Largest number of rows of each cluster. The published form has limits 1 and m.
     most : int, at least 0
-        Most moves.
+        Largest number of moves.
     by_mean : bool
-        Whether the objective is the mean form J, or Q as published.
+        Whether the objective is the mean form J; otherwise it is Q, as published.
 
     Returns
     -------
     labels : ndarray of shape (m,), int64
-        The labels reached.
+        Final labels.
     moves : int
-        Rows moved.
+        Number of rows moved.
 
     Examples
     --------
@@ -358,30 +362,31 @@ def steepest_moves(R, labels, low, high, most, by_mean):
 @njit()
 @takes(**SMOOTHED, **SIZES, order=FromZero("(m,)", INTEGERS, below="m"), sweeps=Whole())
 def stochastic_moves(R, labels, low, high, order, sweeps):
-    """Descend on Q row by row within sizes: Pahikkala et al., Algorithm 1.
+    """Improve Q row by row within size limits: Pahikkala et al., Algorithm 1.
 
     Parameters
     ----------
     R : ndarray of shape (m, m), float64
-        The smoother, symmetric.
+        The symmetric smoother.
     labels : ndarray of shape (m,), int32 or int64, in [0, k)
-        Where to start.
+        Initial labels.
     low : ndarray of shape (k,), int32 or int64, at least 1
-        Least rows of each cluster.
+        Least number of rows of each cluster.
     high : ndarray of shape (k,), int32 or int64, at least low
-        Most rows of each cluster; no move breaks the bounds. The published form has 1
-        and m.
+        Largest number of rows of each cluster. No move violates the limits. The
+        published form has limits 1 and m.
     order : ndarray of shape (m,), int32 or int64, in [0, m)
         The order in which rows are visited.
     sweeps : int, at least 0
-        Most visits of all rows; the search ends where a whole sweep moves none.
+        Largest number of sweeps over all rows. The search stops after a sweep without a
+        move.
 
     Returns
     -------
     labels : ndarray of shape (m,), int64
-        The labels reached.
+        Final labels.
     moves : int
-        Rows moved.
+        Number of rows moved.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""The nearest nodes of rows, and what a graph on these nodes gives the rows.
+"""Find the nearest nodes of rows, and compute weights and cluster shares from them.
 
-X is (rows, d) and nodes are (p, d), of one dtype and C-ordered. The nodes lie in cells,
-one after the other: cell c holds the nodes ``starts[c]`` to ``starts[c + 1]``. A search
-in all nodes has one cell.
+X has shape (rows, d) and nodes have shape (p, d); both are C-ordered and of one dtype.
+The nodes are ordered by cells: cell c has the nodes ``starts[c]`` to ``starts[c + 1] -
+1``. A search in all nodes has a single cell.
 """
 
 import numpy as np
@@ -10,20 +10,21 @@ import numpy as np
 from mmcnb._numba import VECTORISED, njit
 from mmcnb.kernels._checks import FLOATS, Array, FromZero, Starts, takes
 
-# Products that stay in the second-level cache.
+# Size of a tile of products that stays in the second-level cache.
 TILE_ROWS = 128
 TILE_NODES = 512
-SPARE = 4  # candidates beyond k, because products only nearly order the distances
-# Rounding and range of float32.
+SPARE = 4  # additional candidates, because float32 products may change the order
+# Relative rounding error and range of float32.
 UNIT = 2.0**-24
 LEAST_FLOAT32 = 2.0**-126
 MOST_SQUARE = 1e37
-# The scale of weights: most steps, of Newton's method or halvings where these leave the
-# interval, and the relative step that ends the search.
+# Search for the scale of weights: largest number of steps (of Newton's method, or
+# bisection if a step leaves the interval), and the relative step that ends the search.
 MOST_STEPS = 64
 CLOSE = 1e-12
-LEAST_SCALE = 1e-3  # of the mean distance: duplicates would otherwise make the scale 0
-# Weights are multiples of it, because the last bits of exp differ between processors.
+LEAST_SCALE = 1e-3  # of the mean distance; otherwise duplicates would make the scale 0
+# Weights are rounded to multiples of it, because the last bits of exp differ between
+# processors.
 LEAST_WEIGHT = 2.0**-20
 
 POINTS = {"X": Array("(rows, d)", FLOATS), "nodes": Array("(p, d)", FLOATS)}
@@ -40,11 +41,11 @@ SHARES = Array("(rows, k)", FLOATS, written=True)
 
 @njit()
 def _rows_by_cell(probes, n_cells):
-    """Return the rows that look into each cell, cell by cell, and where cells start."""
+    """Return the rows that probe each cell, ordered by cell, and starts of cells."""
     first = np.zeros(n_cells + 1, np.int64)
     for i in range(probes.shape[0]):
         for cell in probes[i]:
-            # -1 is no cell.
+            # -1 means no cell.
             if cell >= 0:
                 first[cell + 1] += 1
     for cell in range(n_cells):
@@ -61,13 +62,14 @@ def _rows_by_cell(probes, n_cells):
 
 @njit()
 def _bound(tile, least):
-    """Return a score above that of as many nodes of a tile as ``least`` has places.
+    """Return an upper bound of the ``least.size`` smallest scores of a tile.
 
-    Each place gets the least score of its own nodes, and the largest of these bounds as
-    many scores.
+    The nodes are divided among the places of ``least``, and each place gets the
+    smallest score of its nodes. The largest of these scores bounds as many scores as
+    there are places.
     """
     count = least.size
-    # A loop, because Numba takes seconds to compile the assignment of an array.
+    # A loop, because numba takes seconds to compile the assignment of an array.
     for place in range(count):
         least[place] = tile[place]
     for start in range(count, tile.size - count + 1, count):
@@ -91,7 +93,7 @@ def _keep_nearest(products, halves, members, first_node, scores, candidates):
         tile = products[a]
         worst = row_scores[last]
         is_near = False
-        # Vector instructions look faster than branches insert.
+        # Check first, with vector instructions, which is faster than branches.
         for b in range(tile.size):
             tile[b] = halves[b] - tile[b]
             is_near |= tile[b] < worst
@@ -131,14 +133,15 @@ def _scan_cell(X, members, nodes, halves, first_node, scores, candidates):
 
 @njit()
 def _candidates(X, nodes, halves, starts, probes, count):
-    """Find the nodes of smallest scores |y|²/2 - x'y in float32, and their scores."""
+    """Find the nodes y with the smallest scores |y|²/2 - x'y in float32."""
     n_cells = starts.size - 1
     halves = halves.astype(np.float32)
     scores = np.empty((X.shape[0], count), np.float32)
     scores[:] = np.inf
     candidates = np.empty((X.shape[0], count), np.int64)
     candidates[:] = -1
-    # Few nodes come closer than those of the first, nearest cell.
+    # Scan the first, nearest cell before the others: few nodes of other cells are
+    # closer, so most of them are rejected quickly.
     for searched in (probes[:, :1], probes[:, 1:]):
         order, row_starts = _rows_by_cell(searched, n_cells)
         for cell in range(n_cells):
@@ -169,9 +172,9 @@ def _length(x):
 
 @njit()
 def _longest(halves):
-    """Return the largest norm of some nodes."""
+    """Return the largest norm of the nodes."""
     largest = 0.0
-    # NaN is skipped.
+    # Comparisons skip NaN.
     for half in halves:
         largest = max(largest, half)
     return np.sqrt(2 * largest)
@@ -179,13 +182,13 @@ def _longest(halves):
 
 @njit()
 def _rounding(length, longest, columns):
-    """Bound the error of a score of a row of this length in float32.
+    """Return a bound of the float32 error of a score, for a row of this length.
 
     It is infinite beyond the range of float32.
 
-    A product of x and a node differs from its value by at most d + 1 roundings of |x|
-    times the longest node; the other terms allow for rounded inputs, the half norm, the
-    difference and what is below the range.
+    The computed product of x and a node differs from the exact one by at most d + 1
+    rounding errors of |x| times the longest node. The other terms account for rounded
+    inputs, the half norm, the difference and underflow.
     """
     length += longest
     if not length * length < MOST_SQUARE:
@@ -195,7 +198,7 @@ def _rounding(length, longest, columns):
 
 @njit()
 def _are_nearest(x, distance, candidate, worst, longest):
-    """Return whether no node but the candidates can be nearer than a distance."""
+    """Return whether no node except the candidates can be nearer than a distance."""
     length = _length(x)
     error = _rounding(length, longest, x.size)
     return error < np.inf and (
@@ -210,7 +213,7 @@ def _squared_difference(a, b):
 
 @njit()
 def _distance(X, i, nodes, number):
-    """Compute a distance in four sums: they give the same bits on every processor."""
+    """Compute a distance in four sums, which have the same bits on every processor."""
     x = X[i]
     node = nodes[number]
     whole = X.shape[1] // 4 * 4
@@ -230,7 +233,7 @@ def _distance(X, i, nodes, number):
 
 @njit()
 def _insert(number, distance, numbers, distances):
-    """Insert a node into the nearest; ties go to the smaller number."""
+    """Insert a node into the sorted nearest ones; ties go to the smaller number."""
     place = numbers.size
     while place > 0 and (
         numbers[place - 1] < 0
@@ -255,27 +258,28 @@ def _insert(number, distance, numbers, distances):
     distances=DISTANCES,
 )
 def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
-    """Find the nearest nodes of each row, in the cells that it looks into.
+    """Find the nearest nodes of each row in the cells that the row probes.
 
-    Products in float32 find them. Where their rounding could have changed the order,
-    all distances of the row are computed in float64.
+    Candidates are found by matrix products in float32. If rounding errors could have
+    excluded a nearer node, all distances of the row are computed in float64.
 
     Parameters
     ----------
     X : ndarray of shape (rows, d), float32 or float64
+        The rows.
     nodes : ndarray of shape (p, d), float32 or float64
-        Nodes, cell after cell.
+        The nodes, ordered by cell.
     halves : ndarray of shape (p,), float64
         Half of the squared norm of each node.
     starts : ndarray of shape (cells + 1,), int64, rising from at least 0 to at most p
-        First node of each cell, and p.
+        First node of each cell, followed by p.
     probes : ndarray of shape (rows, m), int64, in [-1, cells)
-        Cells in which each row looks, best the nearest one first; -1 is no cell.
+        Cells that each row probes, preferably the nearest one first; -1 means no cell.
     numbers : ndarray of shape (rows, k), int64, overwritten
-        Nodes by rising distance, overwritten; of equal distances the smaller number
-        comes first. -1 where the cells hold fewer nodes.
+        Numbers of the nearest nodes, nearest first; ties are ordered by number. -1 if
+        the cells contain fewer nodes.
     distances : ndarray of shape (rows, k), float64, overwritten
-        Their distances, overwritten; inf where there is no node.
+        Distances to these nodes; inf if there is no node.
 
     Examples
     --------
@@ -319,7 +323,7 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
 
 @njit()
 def _keep_two_least(products, half, number, best, second, place):
-    """Update the two least scores of some rows, and the place of the least."""
+    """Update the two smallest scores of some rows, and the place of the smallest."""
     for i in range(products.size):
         score = half - products[i]
         is_less = score < best[i]
@@ -331,9 +335,9 @@ def _keep_two_least(products, half, number, best, second, place):
 
 @njit()
 def _nearest_by_distance(X, i, centres, guess):
-    """Return the nearest centre of a row, of equal ones the first.
+    """Return the nearest centre of a row; ties go to the first.
 
-    It is the guess if no distance is finite.
+    If no distance is finite, the result is ``guess``.
     """
     nearest = guess
     least = np.inf
@@ -347,19 +351,21 @@ def _nearest_by_distance(X, i, centres, guess):
 
 @njit()
 def nearest_centres_into(X, centres, halves, numbers):
-    """Find the nearest centre of each row of a block; of equal distances the first.
+    """Find the nearest centre of each row of a block; ties go to the first centre.
 
-    Products in float32 find it. Where their rounding could have changed it, all
-    distances of the row are computed in float64.
+    It is found by matrix products in float32. If rounding errors could have changed the
+    result, all distances of the row are computed in float64.
 
     Parameters
     ----------
     X : ndarray of shape (rows, d), float32 or float64
+        The rows.
     centres : ndarray of shape (p, d), of the dtype of X
-        At least one.
+        The centres, at least one.
     halves : ndarray of shape (p,), float64
         Half of the squared norm of each centre.
     numbers : ndarray of shape (rows,), int64, overwritten
+        Number of the nearest centre of each row.
 
     Examples
     --------
@@ -376,8 +382,8 @@ def nearest_centres_into(X, centres, halves, numbers):
     rounded = centres.astype(np.float32)
     for start in range(0, X.shape[0], TILE_ROWS):
         part = X[start : start + TILE_ROWS]
-        # A row of the products belongs to one centre, so that vector instructions serve
-        # many rows.
+        # Each row of the products belongs to one centre, so that vector instructions
+        # process many rows of X at once.
         products = np.dot(rounded, part.astype(np.float32).T)
         n, d = part.shape
         best = np.empty(n, np.float32)
@@ -399,19 +405,20 @@ def nearest_centres_into(X, centres, halves, numbers):
 
 @njit()
 def calibrated_weights(distances):
-    """Weight the nearest nodes of each row by exp(-(d - d_1)/s), in sum log2(r).
+    """Weight the nearest nodes of each row by exp(-(d - d_1)/s).
 
-    These are the weights of UMAP: McInnes, Healy and Melville, Algorithm 3.
+    The scale s of each row is chosen so that its weights sum to log2(r). These are the
+    weights of UMAP: McInnes, Healy and Melville, Algorithm 3.
 
     Parameters
     ----------
     distances : ndarray of shape (rows, r), float64
-        Rising distances of each row; r is at least 1.
+        Distances of each row in ascending order; r is at least 1.
 
     Returns
     -------
     ndarray of shape (rows, r), float64
-        Multiples of 2**-20 up to 1, the first of each row 1.
+        The weights, multiples of 2**-20 up to 1; the first weight of each row is 1.
 
     Examples
     --------
@@ -429,7 +436,7 @@ def calibrated_weights(distances):
     for i in range(distances.shape[0]):
         excess = distances[i] - distances[i, 0]
         mean = distances[i].mean()
-        # The scale if all nodes but the first were equally far.
+        # The exact scale if all nodes except the first were equally far.
         start = (mean - distances[i, 0]) * share
         scale = max(start if start > 0 else mean, 1e-300)
         low = 0.0
@@ -464,18 +471,19 @@ def calibrated_weights(distances):
 @njit()
 @takes(numbers=VOTERS, weights=WEIGHTS, labels=LABELS, out=SHARES)
 def node_shares_into(numbers, weights, labels, out):
-    """Compute the share of each cluster in the weights of each row's nearest nodes.
+    """Compute the share of each cluster in the vote of each row's nearest nodes.
 
     Parameters
     ----------
     numbers : ndarray of shape (rows, r), int64, in [0, p)
+        Nearest nodes of each row.
     weights : ndarray of shape (rows, r), float64
-        Positive.
+        Weights of their votes, positive.
     labels : ndarray of shape (p,), int64, in [0, k)
-        Clusters of the nodes.
+        Cluster of each node.
     out : ndarray of shape (rows, k), float32 or float64, overwritten
-        Overwritten; sums are computed in float64. NaN if the weights of a row add up to
-        0.
+        Shares of the clusters, with sum 1 in each row; NaN if the weights of a row sum
+        to 0. Sums are computed in float64.
 
     Examples
     --------

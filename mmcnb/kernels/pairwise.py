@@ -1,13 +1,13 @@
 """Gaussian and polynomial kernels between a block of rows and a few basis vectors.
 
-X is (rows, d) and B is (p, d), float32 or float64; ``out`` is (rows, p), float32 or
-float64, and is overwritten. All arrays are C-ordered. Rows in CSR form may have their
-columns in any order. Their twins take the basis transposed, the Gaussian one with
-``b_norms = squared_norms(B)`` and ``tiles = column_tiles(B)``: blocks that share a
-basis share that work. `sklearn.metrics.pairwise` has functions that return new arrays.
+X has shape (rows, d), B has shape (p, d), and ``out`` has shape (rows, p) and is
+overwritten. All are C-ordered and float32 or float64. CSR rows may have their columns
+in any order. The twins for CSR rows take the transposed basis, and the Gaussian one
+also ``b_norms = squared_norms(B)`` and ``tiles = column_tiles(B)``, so that blocks with
+the same basis share this work. `sklearn.metrics.pairwise` has similar functions that
+return new arrays.
 
-A block gives the same bits in whatever thread it is computed, as long as BLAS runs
-single-threaded.
+The result for a block has the same bits in any thread, if BLAS runs single-threaded.
 """
 
 import math
@@ -18,13 +18,14 @@ from mmcnb._numba import SIMD_WIDTH, VECTORISED, njit, sum_scaled_rows
 from mmcnb.kernels._checks import FLOATS, Array, Number, Rows, Whole, takes
 
 TILE_ROWS = 256  # rows whose products stay in the second-level cache
-TILE_VALUES = 2**20  # bounds the memory of a tile of many columns
-CACHE_LINE = 16  # float32 in a line of the cache
-# Up to here float32 products of CSR rows err by at most 2^-14 in the exponent.
+TILE_VALUES = 2**20  # limits the memory of a tile with many columns
+CACHE_LINE = 16  # float32 values in a cache line
+# Up to this value, float32 products of CSR rows cause an error of at most 2^-14 in the
+# exponent.
 NEAR_CSR = 2.0**10
 
-# exp of float32, exp(r + n ln 2) = 2^n exp(r) with |r| <= ln 2 / 2: coefficients of
-# Cephes' expf.
+# exp in float32: exp(r + n ln 2) = 2^n exp(r) with |r| <= ln 2 / 2. The coefficients
+# are those of expf in the Cephes library.
 LOG2_E = np.float32(1.44269504088896341)
 LN2_HIGH = np.float32(0.693359375)
 LN2_LOW = np.float32(-2.12194440e-4)
@@ -37,12 +38,12 @@ EXP_7 = np.float32(1.9875691500e-4)
 ZERO = np.float32(0)
 ONE = np.float32(1)
 TWO = np.float32(2)
-LOWEST = np.float32(-87)  # below, exp is no normal float32 and becomes 0
-# Adding it leaves the nearest whole number in the low bits.
+LOWEST = np.float32(-87)  # below it, exp is not a normal float32 and becomes 0
+# Adding it leaves the nearest integer in the low bits.
 ROUND = np.float32(1.5 * 2**23)
 ONE_BITS = 127 << 23
 
-# The same for float64, with as many terms of the Taylor series as float64 can see.
+# exp in float64, with as many terms of the Taylor series as matter in float64.
 LOG2_E_64 = 1.44269504088896341
 LN2_HIGH_64 = 6.93145751953125e-1
 LN2_LOW_64 = 1.42860682030941723e-6
@@ -55,11 +56,11 @@ BLOCK_AND_BASIS = {"X": Rows("(rows, d)", FLOATS), "B": Array("(p, d)", FLOATS)}
 OUT = Array("(rows, p)", FLOATS, written=True)
 
 
-# "reassoc" would undo the rounding by ROUND.
+# Without "reassoc", which would undo the rounding by ROUND.
 @njit(fastmath=VECTORISED - {"reassoc"})
 def _exp_float32(x):
-    """Compute exp of x, of 0 for x above 0: no squared distance is negative."""
-    # Written so that NaN stays NaN.
+    """Compute exp(min(x, 0)), because no squared distance is negative."""
+    # These comparisons keep NaN.
     clamped = x
     if x > ZERO:
         clamped = ZERO
@@ -75,7 +76,7 @@ def _exp_float32(x):
     tail = EXP_3 + r * tail
     tail = EXP_2 + r * tail
     exp_r = ONE + (r + r * r * tail)
-    # 2^n: n becomes the exponent of a float.
+    # 2^n is made by writing n into the exponent of a float.
     exponent = np.float32(rounded).view(np.int32) << 23
     power = np.int32(exponent + ONE_BITS).view(np.float32)
     if x < LOWEST:
@@ -85,7 +86,7 @@ def _exp_float32(x):
 
 @njit(fastmath=VECTORISED - {"reassoc"})
 def _exp_float64(x):
-    """Compute exp of x in float64, of 0 for x above 0."""
+    """Compute exp(min(x, 0)) in float64."""
     clamped = x
     if x > 0.0:
         clamped = 0.0
@@ -113,8 +114,8 @@ def _exp_float64(x):
     return exp_r * power
 
 
-# Whole tiles, by two indices: a view of each row would cost as much as the exponentials
-# of the row.
+# Tiles are indexed by row and column, because a view of each row would cost as much as
+# the exponentials of the row.
 @njit(fastmath=VECTORISED - {"reassoc"})
 def _exp_distances(products, scale, x_norms, b_norms, out):
     """Compute exp(scale x·b - |x|² - |b|²), at most 1; skip rows whose norm is NaN."""
@@ -124,7 +125,7 @@ def _exp_distances(products, scale, x_norms, b_norms, out):
             for j in range(out.shape[1]):
                 norms = x_norm + b_norms[j]
                 exponent = scale * products[i, j] - norms
-                # The compiler asks this once, outside of the loops.
+                # The compiler moves this condition out of the loops.
                 if out.itemsize == 4:
                     out[i, j] = _exp_float32(np.float32(exponent))
                 else:
@@ -139,10 +140,12 @@ def squared_norms(X):
     Parameters
     ----------
     X : ndarray of shape (rows, d), float32 or float64
+        The rows.
 
     Returns
     -------
     ndarray of shape (rows,), float64
+        Squared norms, computed in float64.
 
     Examples
     --------
@@ -193,19 +196,22 @@ def rbf_kernel_block_into(X, B, gamma, out):
 
     Wu & Zhang write the kernel with sigma; gamma is 1/(2 sigma²). Rows and basis are
     shifted by the mean of the basis and scaled by sqrt(gamma). One matrix product per
-    tile then gives the distances, however far the data are from the origin. Rows so far
-    from the basis that the product would lose the distance are computed by differences.
+    tile then gives the distances, and is accurate even if the data are far from the
+    origin. For rows that are too far from the basis, the product would lose the
+    distance, so it is computed from differences.
 
     Parameters
     ----------
     X : ndarray of shape (rows, d), float32 or float64, or rows in CSR form
+        The rows.
     B : ndarray of shape (p, d), float32 or float64
+        The basis vectors.
     gamma : float, at least 0
         1/(2 sigma²), at least 0.
     out : ndarray of shape (rows, p), float32 or float64, overwritten
-        Distances are computed in the dtype of X. The absolute error stays below 1e-3
-        for float32 X in the worst case, and a few 1e-6 where |x - mean(B)| is a few
-        sigma. float32 values below exp(-87) are 0.
+        The kernel values. Distances are computed in the dtype of X. For float32 X, the
+        absolute error is below 1e-3 in the worst case, and a few 1e-6 if |x - mean(B)|
+        is a few sigma. float32 values below exp(-87) are 0.
 
     Examples
     --------
@@ -219,7 +225,7 @@ def rbf_kernel_block_into(X, B, gamma, out):
     """
     rows, d = X.shape
     p = B.shape[0]
-    # The error of the product is about eps |x|²: up to here it is harmless.
+    # The error of the product is about eps |x|², which is harmless up to this value.
     far = 2.0**10 if X.itemsize == 4 else 2.0**24
     centre = np.zeros(d, dtype=X.dtype)
     _column_means_into(B, centre)
@@ -229,7 +235,7 @@ def rbf_kernel_block_into(X, B, gamma, out):
     _scale_rows(B, centre, scale, scaled_B)
     b_norms = squared_norms(scaled_B).astype(X.dtype)
     for k in range(p):
-        # Then the kernel is 0 for every row that is not far.
+        # For such a vector, the kernel value with every row that is not far is 0.
         if not b_norms[k] <= 4 * far:
             scaled_B[k] = 0
             b_norms[k] = np.inf
@@ -246,7 +252,7 @@ def rbf_kernel_block_into(X, B, gamma, out):
         np.dot(scaled, scaled_B.T, products[:n])
         x_norms = squared_norms(scaled).astype(X.dtype)
         for i in range(n):
-            # NaN comes here too, and stays NaN.
+            # Rows with NaN also enter here, and stay NaN.
             if not x_norms[i] <= far:
                 x_norms[i] = np.nan
                 _rbf_by_differences(part[i], B, gamma, out_part[i])
@@ -258,7 +264,7 @@ def _csr_products(data, indices, start, stop, B_T, products):
     """Compute x·b for one row and all basis vectors."""
     products[:] = 0
     whole = start + (stop - start) // 4 * 4
-    # Four at a time: that saves three of four loads and stores of the products.
+    # Four values at a time, which saves three of four loads and stores of the products.
     for s in range(start, whole, 4):
         x0 = np.float64(data[s])
         x1 = np.float64(data[s + 1])
@@ -280,21 +286,20 @@ def _csr_products(data, indices, start, stop, B_T, products):
 @njit()
 @takes(B=Array("(p, d)", FLOATS))
 def column_tiles(B):
-    """Arrange the basis as `rbf_kernel_block_csr_into` reads it.
+    """Arrange the basis in the tiles that `rbf_kernel_block_csr_into` reads.
 
-    A tile has 64 vectors, feature by feature.
-
-    A tile of a few hundred features stays in the first-level cache while all rows of a
-    block pass by.
+    A tile has 64 basis vectors, stored feature by feature. A tile of a few hundred
+    features stays in the first-level cache while all rows of a block are processed.
 
     Parameters
     ----------
     B : ndarray of shape (p, d), float32 or float64
+        The basis vectors.
 
     Returns
     -------
     ndarray of shape (ceil(p / 64), d, 64), float32
-        Zero beyond the last vector.
+        The tiles; 0 beyond the last vector.
 
     Examples
     --------
@@ -309,7 +314,7 @@ def column_tiles(B):
     n_tiles = (p + SIMD_WIDTH - 1) // SIMD_WIDTH
     size = n_tiles * d * SIMD_WIDTH
     memory = np.zeros(size + CACHE_LINE, np.float32)
-    # No register crosses a line of the cache.
+    # Align the tiles, so that no register crosses a cache line.
     first = -(memory.ctypes.data // memory.itemsize) % CACHE_LINE
     tiles = memory[first : first + size].reshape(n_tiles, d, SIMD_WIDTH)
     for k in range(p):
@@ -332,7 +337,7 @@ def _csr_norms(data, indptr):
 
 @njit()
 def _rbf_near_rows(data, indices, indptr, tiles, x_norms, b_norms, gamma, out):
-    """Compute the rows whose norm is not NaN, by products in float32."""
+    """Compute the rows whose norm is not NaN, with products in float32."""
     scale = np.float32(2 * gamma)
     x_norms = x_norms.astype(np.float32)
     b_norms = b_norms.astype(np.float32)
@@ -358,7 +363,7 @@ def _rbf_near_rows(data, indices, indptr, tiles, x_norms, b_norms, gamma, out):
 
 @njit()
 def _rbf_far_rows(data, indices, indptr, B_T, x_norms, b_norms, gamma, out):
-    """Compute the rows whose norm is not NaN, by products in float64."""
+    """Compute the rows whose norm is not NaN, with products in float64."""
     products = np.empty((TILE_ROWS, B_T.shape[1]))
     for start in range(0, x_norms.size, TILE_ROWS):
         stop = min(start + TILE_ROWS, x_norms.size)
@@ -376,21 +381,22 @@ def _rbf_far_rows(data, indices, indptr, B_T, x_norms, b_norms, gamma, out):
 def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma, out):
     """Write the Gaussian kernel of CSR rows and basis to ``out``.
 
-    Where ``out`` is float32, products of a row x with n non-zeros are summed in float32
-    if they fit its range and (n + 8) gamma (|x|² + max |b|²) is at most 1024. With eps
-    = 2^-24, summing errs by at most n eps |x| |b|. Rounding b, x, gamma, the norms and
-    their sum adds 8 eps, taken of gamma (|x|² + |b|²). The exponent then errs by at
-    most 2^-14, and so does the kernel value, relatively; usually both err by a few
-    1e-7. Other rows, and all where ``out`` is float64, are computed in float64.
+    If ``out`` is float32, the products of a row x with n non-zeros are summed in
+    float32 if they fit its range and (n + 8) gamma (|x|² + max |b|²) is at most 1024.
+    With eps = 2^-24, the error of the sum is at most n eps |x| |b|. Rounding b, x,
+    gamma, the norms and their sum adds 8 eps gamma (|x|² + |b|²). The error of the
+    exponent is then at most 2^-14, and so is the relative error of the kernel value;
+    usually both are a few 1e-7. Other rows, and all rows if ``out`` is float64, are
+    computed in float64.
 
     Parameters
     ----------
     data : ndarray of shape (stored,), float32 or float64
-        Values of the rows in CSR form, row after row.
+        Stored values of the rows, row after row.
     indices : ndarray of shape (stored,), int32 or int64, in [0, d)
-        Their columns, in any order, none twice in a row.
+        Column of each value, in any order within a row, without duplicates.
     indptr : ndarray of shape (rows + 1,), int32 or int64, rising
-        Where each row starts in ``data``, and where the last one ends.
+        Start of each row in ``data``, and end of the last row.
     B_T : ndarray of shape (d, p), float32 or float64
         The basis, transposed.
     b_norms : ndarray of shape (p,), float64
@@ -400,7 +406,7 @@ def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma,
     gamma : float, at least 0
         1/(2 sigma²), at least 0.
     out : ndarray of shape (rows, p), float32 or float64, overwritten
-        float32 values below exp(-87) are 0.
+        The kernel values; float32 values below exp(-87) are 0.
 
     Examples
     --------
@@ -452,18 +458,21 @@ def _power(products, gamma, coef0, degree, out):
 def polynomial_kernel_block_into(X, B, gamma, coef0, degree, out):
     """Write the polynomial kernel (gamma x·b + coef0)^degree to ``out``.
 
-    That of Zhao, Kwok and Zhang, *Multiple kernel clustering*, has gamma = coef0 = 1.
-    With gamma = degree = 1 and coef0 = 0 it is the linear kernel, x·b.
+    Zhao, Kwok and Zhang, *Multiple kernel clustering*, use gamma = coef0 = 1. With
+    gamma = degree = 1 and coef0 = 0 it is the linear kernel, x·b.
 
     Parameters
     ----------
     X : ndarray of shape (rows, d), float32 or float64, or rows in CSR form
+        The rows.
     B : ndarray of shape (p, d), float32 or float64
+        The basis vectors.
     gamma, coef0 : float
+        Factor of the inner product, and the constant that is added to it.
     degree : int, at least 0
-        At least 0.
+        The exponent.
     out : ndarray of shape (rows, p), float32 or float64, overwritten
-        Products are computed in the dtype of X, powers in float64.
+        The kernel values. Products are computed in the dtype of X, powers in float64.
 
     Examples
     --------
@@ -490,18 +499,19 @@ def polynomial_kernel_block_csr_into(
     Parameters
     ----------
     data : ndarray of shape (stored,), float32 or float64
-        Values of the rows in CSR form, row after row.
+        Stored values of the rows, row after row.
     indices : ndarray of shape (stored,), int32 or int64, in [0, d)
-        Their columns, in any order.
+        Column of each value, in any order within a row.
     indptr : ndarray of shape (rows + 1,), int32 or int64, rising
-        Where each row starts in ``data``, and where the last one ends.
+        Start of each row in ``data``, and end of the last row.
     B_T : ndarray of shape (d, p), float32 or float64
         The basis, transposed.
     gamma, coef0 : float
+        Factor of the inner product, and the constant that is added to it.
     degree : int, at least 0
-        At least 0.
+        The exponent.
     out : ndarray of shape (rows, p), float32 or float64, overwritten
-        Computed in float64.
+        The kernel values, computed in float64.
 
     Examples
     --------
@@ -529,22 +539,21 @@ def polynomial_kernel_block_csr_into(
     gamma=Number(least=0),
 )
 def basis_fixed_point_sums(X, z, b, gamma):
-    """Sum numerator and denominator of the fixed point for a basis vector.
+    """Sum numerator and denominator of the fixed-point iteration for a basis vector.
 
-    A basis vector b of the mean Ψ = 1/n Σ z_i φ(x_i) moves to numerator / denominator:
-    Wu & Zhang, eq. (47). For eq. (46), which fits what earlier vectors b_j with
-    coefficients β_j leave of the mean, call the routine once more with the vectors as
-    rows and -n β as z, and add what it returns. Signs in z are mixed, so that the
-    denominator can vanish.
+    A basis vector b that approximates the mean Ψ = 1/n Σ z_i φ(x_i) moves to numerator
+    / denominator: Wu & Zhang, eq. (47). Eq. (46) fits the residual that earlier vectors
+    b_j with coefficients β_j leave: call the routine again with these vectors as rows
+    and -n β as z, and add the results. As z has both signs, the denominator can be 0.
 
     Parameters
     ----------
     X : ndarray of shape (rows, d), float32 or float64, or rows in CSR form
         A block of rows.
     z : ndarray of shape (rows,), float64
-        Their coefficients in Ψ, of either sign.
+        Coefficients of these rows in Ψ, of either sign.
     b : ndarray of shape (d,), float64
-        The basis vector now.
+        The current basis vector.
     gamma : float, at least 0
         1/(2 sigma²), at least 0.
 
@@ -579,16 +588,16 @@ def basis_fixed_point_sums(X, z, b, gamma):
 
 @njit()
 def basis_fixed_point_sums_csr(data, indices, indptr, z, b, gamma):
-    """Sum both parts of the fixed point on CSR rows: twin of `basis_fixed_point_sums`.
+    """Sum both parts of the fixed point on CSR rows, like `basis_fixed_point_sums`.
 
     Parameters
     ----------
     data : ndarray of shape (stored,), float32 or float64
-        Values of the rows in CSR form, row after row.
+        Stored values of the rows, row after row.
     indices : ndarray of shape (stored,), int32 or int64, in [0, d)
-        Their columns, in any order, none twice in a row.
+        Column of each value, in any order within a row, without duplicates.
     indptr : ndarray of shape (rows + 1,), int32 or int64, rising
-        Where each row starts in ``data``, and where the last one ends.
+        Start of each row in ``data``, and end of the last row.
     z : ndarray of shape (rows,), float64
     b : ndarray of shape (d,), float64
     gamma : float, at least 0
@@ -617,7 +626,7 @@ def basis_fixed_point_sums_csr(data, indices, indptr, z, b, gamma):
         for s in range(indptr[i], indptr[i + 1]):
             value = np.float64(data[s])
             distance += value * (value - 2.0 * b[indices[s]])
-        # Written so that NaN stays NaN.
+        # This comparison keeps NaN.
         if distance < 0.0:
             distance = 0.0
         weight = z[i] * math.exp(-gamma * distance)

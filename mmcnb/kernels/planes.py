@@ -1,8 +1,8 @@
-"""Planes rebuilt under new labels: their sums over the rows of a block.
+"""Rebuild planes under new labels: their sums over the rows of a block.
 
-No routine of another file calls these, and they call none: numba's cache notices a
-change in the file of a routine alone, not in the files of those that it calls. So the
-loop over two arrays that `kernels.cutting_plane` has, too, stands here once more.
+No routine of another file calls these routines, and they do not call any: numba's cache
+only notices changes in the file of a routine, not in the files of routines that it
+calls. ``_add_scaled`` is therefore a copy of the one in `kernels.cutting_plane`.
 """
 
 import numpy as np
@@ -10,9 +10,9 @@ import numpy as np
 from mmcnb._numba import VECTORISED, njit
 from mmcnb.kernels._checks import FLOATS, Array, FromZero, Rows, Signs, takes
 
-ROW_TILE = 64  # rows whose float32 sums are added in float64
+ROW_TILE = 64  # rows whose products are summed in float32; tiles are added in float64
 
-PLANES = Array("(planes,)", "float64")  # a number for each plane
+PLANES = Array("(planes,)", "float64")  # one number per plane
 
 
 @njit(fastmath=VECTORISED)
@@ -23,7 +23,7 @@ def _add_scaled(total, row, scale):
 
 @njit()
 def _plane_rows(values, y, weights, offsets, rhos, s, t):
-    """Write the coefficients of each plane over the decision values; add to s and t."""
+    """Overwrite decision values by the coefficients of planes; add to s and t."""
     for i in range(values.shape[0]):
         signed = weights[i] * y[i]
         for k in range(values.shape[1]):
@@ -48,19 +48,19 @@ def _plane_rows(values, y, weights, offsets, rhos, s, t):
 def plane_sums(F, y, weights, coefs, offsets, rhos):
     """Rebuild planes under the labels ``y`` from the hyperplanes that generated them.
 
-    Plane k holds the rows with ``y f_k <= rho_k``. With c_k 1 for these rows and 0 for
-    others, its row sum is Σ_i c_ki y_i F_i (Wu & Zhang, eq. (18)), t is Σ_i c_ki y_i
-    (eq. (19)) and s is Σ_i c_ki.
+    Plane k contains the rows with ``y f_k <= rho_k``. Let c_ki be 1 for these rows and
+    0 for others. The row sum of the plane is Σ_i c_ki y_i F_i (Wu & Zhang, eq. (18)), t
+    is Σ_i c_ki y_i (eq. (19)) and s is Σ_i c_ki.
 
-    Any choice of rows is a valid plane, so planes found under other labels stay useful
-    after a change. Rows are chosen by decision values in the dtype of F: a row that
-    other values would choose otherwise lies at the threshold, where it adds no
-    violation.
+    Any choice of rows is a valid plane, so planes remain useful after the labels have
+    changed. Rows are chosen by decision values in the dtype of F. A row that exact
+    values would choose otherwise lies at the threshold, where it does not contribute to
+    the violation.
 
-    The sums ``s`` and ``t`` are float64. Where F is float32, so are the row sums
-    of 64 rows, which are then added in float64: the error stays below 66 eps,
-    eps = 2^-24, of the sum of ``weights |F|``, and is about eps where rows are
-    many.
+    The sums ``s`` and ``t`` are computed in float64. If F is float32, the row sums of
+    64 rows are computed in float32 and then added in float64. Their error is at most
+    66 eps of the sum of ``weights |F|``, with eps = 2^-24, and about eps if there are
+    many rows.
 
     Parameters
     ----------
@@ -73,7 +73,8 @@ def plane_sums(F, y, weights, coefs, offsets, rhos):
     coefs : ndarray of shape (p, planes), float64
         Normal vectors.
     offsets, rhos : ndarray of shape (planes,), float64
-        Offsets and thresholds; a threshold of infinity takes every row.
+        Offsets and thresholds of the planes. With an infinite threshold, a plane
+        contains every row.
 
     Returns
     -------
@@ -95,7 +96,7 @@ def plane_sums(F, y, weights, coefs, offsets, rhos):
     s = np.zeros(planes, np.float64)
     t = np.zeros(planes, np.float64)
     row_sums = np.zeros((planes, F.shape[1]), np.float64)
-    # Weights that are all equal become 1, which float32 holds exactly.
+    # Scale weights so that equal ones become 1, which float32 represents exactly.
     largest = 0.0
     for weight in weights:
         largest = max(largest, weight)
@@ -113,16 +114,16 @@ def plane_sums(F, y, weights, coefs, offsets, rhos):
 
 @njit()
 def plane_sums_csr(data, indices, indptr, y, weights, coefs, offsets, rhos):
-    """Rebuild several planes on CSR rows: twin of `plane_sums`.
+    """Rebuild planes on CSR rows, like `plane_sums`.
 
     Parameters
     ----------
     data : ndarray of shape (stored,), float32 or float64
-        Values of the rows in CSR form, row after row.
+        Stored values of the rows, row after row.
     indices : ndarray of shape (stored,), int32 or int64, in [0, p)
-        Their columns, in any order.
+        Column of each value, in any order within a row.
     indptr : ndarray of shape (rows + 1,), int32 or int64, rising
-        Where each row starts in ``data``, and where the last one ends.
+        Start of each row in ``data``, and end of the last row.
     y : ndarray of shape (rows,), int8, -1 or +1
     weights : ndarray of shape (rows,), float64, at least 0
     coefs : ndarray of shape (p, planes), float64
@@ -149,7 +150,7 @@ def plane_sums_csr(data, indices, indptr, y, weights, coefs, offsets, rhos):
     s = np.zeros(planes, np.float64)
     t = np.zeros(planes, np.float64)
     row_sums = np.zeros((coefs.shape[0], planes), np.float64)
-    # A block of one row.
+    # Decision values of a block with one row.
     values = np.empty((1, planes), np.float64)
     row_values = values[0]
     for i in range(indptr.shape[0] - 1):

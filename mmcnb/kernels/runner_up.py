@@ -1,8 +1,8 @@
 """Sums over the rows of a block for the margin of k clusters (Crammer and Singer).
 
-The runner-up r of a row of cluster c is the other cluster of the largest score, of
-equal ones the first. The margin of the row is f_c - f_r, and its hinge max(0, rho -
-(f_c - f_r)).
+The runner-up r of a row in cluster c is the other cluster with the largest score; ties
+go to the first. The margin of the row is f_c - f_r, and its hinge loss is
+max(0, rho - (f_c - f_r)).
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ LABELS = FromZero("(rows,)", INTEGERS, below="k")
 WEIGHTS = FromZero("(rows,)", "float64")
 
 
-# Four rows at once: each number that is loaded serves several sums.
+# Four rows at once, so that each loaded number is used in several sums.
 @njit(fastmath=VECTORISED)
 def _dots(F, i0, i1, i2, i3, a, b):
     """Return the inner products of four rows of a block with two vectors."""
@@ -56,12 +56,12 @@ def cluster_scores(F, coef, offset):
     coef : ndarray of shape (k, p), float64
         Coefficients of each score.
     offset : ndarray of shape (k,), float64
-        What is subtracted from each score.
+        Number that is subtracted from each score.
 
     Returns
     -------
     ndarray of shape (rows, k), float64
-        ``F @ coef.T - offset``, without a copy of float32 rows in float64.
+        ``F @ coef.T - offset``, computed without a float64 copy of float32 rows.
 
     Examples
     --------
@@ -75,8 +75,8 @@ def cluster_scores(F, coef, offset):
     k = coef.shape[0]
     scores = np.empty((rows, k))
     for i in range(0, rows, 4):
-        # The last row and the last score stand in for those that are missing: all sums
-        # have one order.
+        # Repeat the last row and the last score if fewer are left, so that all sums are
+        # computed in the same order.
         i1 = min(i + 1, rows - 1)
         i2 = min(i + 2, rows - 1)
         i3 = min(i + 3, rows - 1)
@@ -105,7 +105,7 @@ def _add_difference(gaining, losing, row, scale):
 
 @njit()
 def _largest(scores, without):
-    """Return the first cluster of largest score but one; -1 if there is no other."""
+    """Return the first cluster of largest score except one; -1 if it is alone."""
     best = -1
     largest = -np.inf
     for h in range(scores.shape[0]):
@@ -122,9 +122,9 @@ def _largest(scores, without):
 def most_violated_runner_ups(F, scores, labels, weights, rho):
     """Find the most violated constraint of the margin of k clusters, for fixed labels.
 
-    The margin of a row is f_c - f_r, with r its runner-up. A row is in the constraint
-    where that is at most rho; it adds itself to its cluster and takes itself from its
-    runner-up.
+    The margin of a row is f_c - f_r, where r is its runner-up. A row is in the
+    constraint if its margin is at most rho. It is then added to the sum of its cluster
+    and subtracted from the sum of its runner-up.
 
     Parameters
     ----------
@@ -137,18 +137,18 @@ def most_violated_runner_ups(F, scores, labels, weights, rho):
     weights : ndarray of shape (rows,), float64, at least 0
         Sample weights.
     rho : float
-        The threshold of the margin, which may be infinite.
+        Threshold of the margin, which may be infinite.
 
     Returns
     -------
     row_sums : ndarray of shape (k, p), float64
         Weighted sum of (e_c - e_r) F over the constraint's rows.
     shares : ndarray of shape (k,), float64
-        Weighted sum of (e_c - e_r): what a constant column of F would give.
+        Weighted sum of (e_c - e_r), which a constant column of F would give.
     sums : ndarray of shape (4,), float64
-        Over the constraint's rows: weight, and weighted rho - margin; over all rows:
-        weight of those whose largest score is of another cluster, and weighted max(0,
-        rho - margin) under the labels of the scores.
+        Over the constraint's rows: weight, and weighted rho - margin. Over all rows:
+        weight of the rows whose largest score belongs to another cluster, and weighted
+        hinge loss if each row had the label of its largest score.
 
     Examples
     --------
@@ -176,7 +176,8 @@ def most_violated_runner_ups(F, scores, labels, weights, rho):
         if r < 0:
             continue
         margin = scores[i, c] - scores[i, r]
-        # The margin under the label of the largest score, of equal ones the first.
+        # The margin if the row had the label of its largest score; ties go to the
+        # first.
         largest = margin
         if not (margin > 0 or (margin == 0 and c < r)):
             largest = scores[i, r] - scores[i, _largest(scores[i], r)]

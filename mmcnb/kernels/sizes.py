@@ -1,11 +1,12 @@
 """Assign rows to clusters by their scores, with bounds on the sizes of the clusters.
 
-The labelling of largest Σ_i s_i,c(i) within the bounds is c(i) = argmax_h (s_ih - b_h).
-The multipliers b minimise the dual Σ_i max_h (s_ih - b_h) + Σ_h max(low_h b_h, high_h
-b_h). A few rounds over the clusters, each b_h an order statistic, come near; then
-single rows go along shortest paths between clusters (min-cost flow on k + 1 nodes)
-until all sizes fit. The last node is a hub of multiplier 0: a cluster that may hold a
-row more than it does sends there at no cost, one that may hold a row less receives.
+The labels c that maximise Σ_i s_i,c(i) within the bounds are c(i) = argmax_h (s_ih -
+b_h). The multipliers b minimise the dual Σ_i max_h (s_ih - b_h) + Σ_h max(low_h b_h,
+high_h b_h). A few rounds of coordinate descent over the clusters, in which each b_h is
+an order statistic, come close. Then single rows move along shortest paths between
+clusters (min-cost flow on k + 1 nodes) until all sizes are within the bounds. The last
+node is a hub with multiplier 0: there is an edge of cost 0 to the hub from each cluster
+that may have one row more, and from the hub to each cluster that may have one row less.
 """
 
 import numpy as np
@@ -14,10 +15,11 @@ from mmcnb._numba import njit
 from mmcnb.errors import InputError
 from mmcnb.kernels._checks import INTEGERS, Array, FromZero, Whole, takes
 
-# Plain loops here: each function of NumPy's would bring more code to compile than this
-# whole file has.
+# Plain loops, because each NumPy function would need more time to compile than this
+# whole file.
 
-# Of the largest score: far above the error of the sums along a path, in float64.
+# Tolerance as a fraction of the largest score, far above the rounding errors of sums
+# along a path.
 ROUNDING = 1e-12
 
 SCORES = Array("(n, k)", "float64")
@@ -37,14 +39,14 @@ def _check_sizes(arguments):
     most = arguments["high"].sum()
     if not least - rounding <= total <= most + rounding:
         raise InputError(
-            f"low adds up to {least} and high to {most}, with rows of weight "
-            f"{total:g}; give bounds that this weight lies between."
+            f"low adds up to {least} and high to {most}, but the rows weigh {total:g}; "
+            "give bounds such that this weight lies between the two sums."
         )
 
 
 @njit()
 def _margins(scores, b, h):
-    """Compute how much each row prefers cluster h, whatever b_h, to the next best."""
+    """Compute how much each row prefers cluster h, without b_h, to the next best."""
     n, k = scores.shape
     margins = np.empty(n)
     for i in range(n):
@@ -68,10 +70,10 @@ def _range(values):
 
 @njit()
 def _find(margins, weights, order, limit):
-    """Find where rows from the largest margin on weigh more than a limit.
+    """Find the place at which rows, largest margin first, weigh more than a limit.
 
-    Hoare's FIND, by weight and in place. The rows before that place come first, of
-    equal margins those of smaller numbers.
+    This is Hoare's FIND (quickselect) by weight, in place. Afterwards, the rows that
+    precede the place come first in ``order``. Ties are ordered by row number.
     """
     first = 0
     last = order.shape[0] - 1
@@ -106,7 +108,7 @@ def _find(margins, weights, order, limit):
 
 @njit()
 def _order_statistic(margins, weights, low, high):
-    """Return the b_h nearest to 0 at which rows of larger margin weigh low to high."""
+    """Return the b_h nearest to 0 for which rows with larger margins fit the bounds."""
     n = margins.shape[0]
     free = 0.0
     total = 0.0
@@ -139,7 +141,7 @@ def _order_statistic(margins, weights, low, high):
 
 @njit()
 def _rounds(scores, low, high, weights, b, rounds):
-    """Set each b_h in turn for the others as they are; return whether bounds hold."""
+    """Optimise each b_h in turn, given the others; return whether the bounds hold."""
     k = scores.shape[1]
     grain = _range(weights)[1]
     for _ in range(rounds):
@@ -180,7 +182,7 @@ def _assign(scores, b):
 
 @njit()
 def _costs(scores, labels, sizes, low, high):
-    """Return the least score lost by moving a row between clusters, and that row."""
+    """Return the smallest cost of moving a row between two clusters, and that row."""
     n, k = scores.shape
     costs = np.full((k + 1, k + 1), np.inf)
     rows = np.full((k + 1, k + 1), -1)
@@ -203,7 +205,7 @@ def _costs(scores, labels, sizes, low, high):
 
 @njit()
 def _shortest(costs, excess, rounding):
-    """Return how far each node is from an excess, and the node before it on the way."""
+    """Return the distance of each node from nodes with an excess, and predecessors."""
     nodes = costs.shape[0]
     distance = np.full(nodes, np.inf)
     before = np.full(nodes, -1)
@@ -221,9 +223,9 @@ def _shortest(costs, excess, rounding):
 
 @njit()
 def _add_extremes(b, distance, sign):
-    """Add the multipliers that each root implies by the distances of all nodes to it.
+    """Add the multipliers that follow from the distances of all nodes to each root.
 
-    Return the number of roots that all nodes reach.
+    The result is the number of roots that all nodes can reach.
     """
     nodes = distance.shape[0]
     roots = 0
@@ -241,13 +243,13 @@ def _add_extremes(b, distance, sign):
 
 @njit()
 def _interior(costs):
-    """Return multipliers far from ties: the mean of the extreme ones of each node."""
+    """Return multipliers far from ties: the mean of the extreme ones per node."""
     distance = costs.copy()
     k = costs.shape[0] - 1
     all_fixed = True
     for h in range(k):
         all_fixed = all_fixed and costs[h, k] == np.inf and costs[k, h] == np.inf
-    # If every size is fixed, one multiplier is free.
+    # If all sizes are fixed, one multiplier is arbitrary.
     if all_fixed:
         distance[0, k] = 0.0
         distance[k, 0] = 0.0
@@ -267,7 +269,7 @@ def _interior(costs):
 
 @njit()
 def _first_sizes(counts, low, high, b):
-    """Return the sizes to start from: at a bound if its multiplier says so."""
+    """Return the initial sizes; clusters with non-zero multipliers are at a bound."""
     sizes = np.empty(counts.shape[0], np.int64)
     for h in range(counts.shape[0]):
         if b[h] > 0:
@@ -281,7 +283,7 @@ def _first_sizes(counts, low, high, b):
 
 @njit()
 def _nearest_deficit(excess, distance):
-    """Return the nearest node that lacks rows."""
+    """Return the nearest node with a deficit of rows."""
     nearest = -1
     for node in range(excess.shape[0]):
         if excess[node] < 0 and (nearest < 0 or distance[node] < distance[nearest]):
@@ -295,20 +297,20 @@ def _flow(scores, least, most, b):
     n, k = scores.shape
     labels = _assign(scores, b)
     counts = np.zeros(k, np.int64)
-    # Whole numbers: a row is never split.
+    # Integers, because rows are never split.
     low = np.empty(k, np.int64)
     high = np.empty(k, np.int64)
     for i in range(n):
         counts[labels[i]] += 1
     for h in range(k):
         low[h] = least[h]
-        high[h] = min(most[h], n + 1)  # n + 1 rows hold no cluster back
+        high[h] = min(most[h], n + 1)  # a larger bound makes no difference
     sizes = _first_sizes(counts, low, high, b)
     largest = 0.0
     for score in scores.flat:
         largest = max(largest, abs(score))
     excess = np.empty(k + 1, np.int64)
-    # A path takes one row of those that are too many or too few.
+    # Each path reduces the number of rows that are too many or too few by one.
     for _ in range(2 * k * (n + 1)):
         costs, rows = _costs(scores, labels, sizes, low, high)
         excess[k] = -n
@@ -325,7 +327,7 @@ def _flow(scores, least, most, b):
             return b
         while before[node] >= 0:
             a = before[node]
-            # A cycle ends this way; NaN would make one.
+            # This ends a cycle, which NaN scores could cause.
             before[node] = -1
             if node == k:
                 sizes[a] += 1
@@ -344,33 +346,35 @@ def _flow(scores, least, most, b):
     _check_sizes, scores=SCORES, **BOUNDS, weights=WEIGHTS, start=START, rounds=Whole()
 )
 def size_multipliers(scores, low, high, weights, start, rounds=5):
-    """Find what to subtract from the scores of clusters so that sizes keep bounds.
+    """Find multipliers to subtract from scores so that cluster sizes are within bounds.
 
-    With the multipliers b, row i goes to argmax_h (s_ih - b_h). They minimise the dual
-    Σ_i max_h (s_ih - b_h) + Σ_h max(low_h b_h, high_h b_h).
+    With multipliers b, row i is assigned to argmax_h (s_ih - b_h). They minimise the
+    dual Σ_i max_h (s_ih - b_h) + Σ_h max(low_h b_h, high_h b_h).
 
     Parameters
     ----------
     scores : ndarray of shape (n, k), float64
         Score of each row in each cluster.
     low : ndarray of shape (k,), int32 or int64, at least 0
-        Least rows, or weight, of each cluster.
+        Smallest number (or weight) of rows of each cluster.
     high : ndarray of shape (k,), int32 or int64, at least low
-        Most of them. The weight of all rows lies between the sums of the two.
+        Largest number (or weight) of rows of each cluster. The weight of all rows must
+        lie between the sums of ``low`` and of ``high``.
     weights : ndarray of shape (n,), float64, at least 0
-        Sample weights. Where they differ, sizes come near the bounds, but rows are not
-        split.
+        Sample weights. If they differ, sizes may miss the bounds slightly, because rows
+        are not split.
     start : ndarray of shape (k,), float64
-        Multipliers of similar scores, or zeros.
+        Initial multipliers, for instance those of similar scores, or zeros.
     rounds : int, at least 0, default=5
-        Rounds over the clusters before rows are moved one by one.
+        Number of rounds over the clusters before rows are moved one by one.
 
     Returns
     -------
     ndarray of shape (k,), float64
-        b, and 0 wherever the plain largest scores fit; positive where a cluster is full
-        and negative where it holds the least. Rows of equal scores stay together and
-        can keep a size outside.
+        The multipliers b. All are 0 if assigning each row to its largest score
+        satisfies the bounds. Otherwise b_h is positive only if cluster h has its
+        largest size, and negative only if it has its smallest size. Rows with equal
+        scores stay together, which may leave a size outside the bounds.
 
     Examples
     --------
@@ -394,7 +398,7 @@ def size_multipliers(scores, low, high, weights, start, rounds=5):
     if fits:
         return b
     b = start.copy()
-    # A constant would have `_rounds` compiled once more.
+    # A literal integer would have `_rounds` compiled for another type.
     most = np.int64(rounds)
     if _rounds(scores, low, high, weights, b, most):
         return b

@@ -1,15 +1,15 @@
-"""The compiled routines without checks: for njit code, and for arrays checked before.
+"""Compiled routines without checks, for njit code and for arrays that are valid.
 
-Those of `mmcnb.kernels` are here with their twins for CSR rows, and a few that only
-mmcnb needs. Nothing is checked: an array of a wrong shape or order, or an index out of
-range, gives wrong numbers or ends the process. Numba is loaded when the first name is
-used.
+The module has all routines of `mmcnb.kernels`, their twins for CSR rows, and a few that
+only mmcnb needs. Nothing is checked: an array with a wrong shape or order, or an index
+that is out of range, gives wrong numbers or crashes the process. Numba is loaded when
+the first routine is used.
 """
 
 from importlib import import_module
 from typing import Any
 
-# The module of each routine that `mmcnb.kernels` has.
+# The module of each routine that is also in `mmcnb.kernels`.
 PUBLIC = {
     "basis_fixed_point_sums": "pairwise",
     "centre_kernel_block_into": "landmarks",
@@ -53,7 +53,7 @@ ROUTINES = PUBLIC | {
     "sample_subproblem_parts": "cutting_plane",
     "stalls": "cutting_plane",
 }
-# Named tuples that routines take and return.
+# Named tuples that routines take or return.
 RECORDS = dict.fromkeys(
     ("Limits", "SamplePlanes", "SampleRows", "Sweep"), "cutting_plane"
 )
