@@ -46,8 +46,8 @@ LOG_SPREAD = {
     "H": -0.4411,
     "Hi": 0.3235,
 }
-# The link of a merge of two groups, of a <= c rows among n, where i = 1/d, r =
-# d^(-1/2), u = log(a/10), v = log(n/a), w = log(c/a) and e = a/n.
+# The link of a merge of two groups, of a <= c rows among n, where i = 1/d,
+# r = d^(-1/2), u = log(a/10), v = log(n/a), w = log(c/a) and e = a/n.
 LOG_LINK = {
     "1": -0.2998,
     "i": -2.0011,
