@@ -43,6 +43,7 @@ STUDIES = (
     "growth",
     "limits",
     "scale",
+    "speed",
     "startup",
     "tables",
     "table-memory",
@@ -59,7 +60,7 @@ STUDIES = (
     "like",
 )
 SMOKE_ROWS = 200
-COMMANDS = "'report', 'keep' (in benchmarks/results), 'published' (comparison), 'papers' (docs/papers.md)"
+COMMANDS = "'report', 'keep' (in benchmarks/results), 'published' (comparison), 'papers' (docs/papers.md), 'speed-page' (docs/speed.csv)"
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -122,7 +123,7 @@ def _main(arguments: list[str] | None) -> int:
     if name in KEPT:
         return _guarded(name, partial(KEPT[name], options.out))
     if name not in (*STUDIES, "all"):
-        known = f"{', '.join(STUDIES)}, or all, report, keep, published, papers, list"
+        known = f"{', '.join(STUDIES)}, or all, report, keep, published, papers, speed-page, list"
         print(
             f"error: there is no study called {name!r}; choose one of {known}.",
             file=sys.stderr,
@@ -179,6 +180,14 @@ def _published(_: Path) -> int:
     return 0
 
 
+def _speed_page(folder: Path) -> int:
+    """Write the measured times of a folder for the page on scaling."""
+    from benchmarks.speed_page import write_page
+
+    print(write_page(folder))
+    return 0
+
+
 def _papers(_: Path) -> int:
     """Write the page of the papers' figures."""
     from benchmarks.papers import write_pages
@@ -187,7 +196,12 @@ def _papers(_: Path) -> int:
     return 0
 
 
-KEPT = {"keep": _keep, "published": _published, "papers": _papers}
+KEPT = {
+    "keep": _keep,
+    "published": _published,
+    "papers": _papers,
+    "speed-page": _speed_page,
+}
 
 
 def module_of(name: str) -> str:

@@ -24,6 +24,7 @@ from typing import Any, BinaryIO, Self
 
 import pandas as pd
 from filelock import FileLock
+from threadpoolctl import threadpool_info
 
 import mmcnb
 from benchmarks.run import (
@@ -415,8 +416,29 @@ def versions() -> dict[str, Any]:
         "python": platform.python_version(),
         "cores": os.cpu_count(),
         "machine": platform.machine(),
+        "processor": processor(),
+        "BLAS": blas(),
     }
     return {"mmcnb": mmcnb.__version__, **libraries, **machine}
+
+
+def processor() -> str:
+    """Return the name of the processor; "" if the system does not say."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor()
+
+
+def blas() -> str:
+    """Return the library, kernel and threads of NumPy's BLAS; "" if none is known."""
+    for pool in threadpool_info():
+        if pool["user_api"] == "blas":
+            kernel = pool.get("architecture", "")
+            words = (pool["internal_api"], kernel, f"(threads: {pool['num_threads']})")
+            return " ".join(filter(None, words))
+    return ""
 
 
 @cache

@@ -23,6 +23,7 @@ LEIDEN = "Leiden"
 UMAP_DENSITY = "UMAP, HDBSCAN"
 UMAP_KMEANS = "UMAP, k-means"
 PLSCAN = "PLSCAN"
+FAST_DENSITY = "fast_hdbscan"
 FAISS = "FAISS, one start"
 SUPERKMEANS = "SuperKMeans, one start"
 # thresholds; its default is 0.3
@@ -35,12 +36,13 @@ PACKAGES = {
     LEIDEN: ("igraph", "igraph"),
     EVOC: ("evoc", "evoc"),
     PLSCAN: ("fast_plscan", "fast-plscan"),
+    FAST_DENSITY: ("fast_hdbscan", "fast-hdbscan"),
     UMAP_DENSITY: ("umap", "umap-learn"),
     UMAP_KMEANS: ("umap", "umap-learn"),
     FAISS: ("faiss", "faiss-cpu"),
     SUPERKMEANS: ("superkmeans", "superkmeans"),
 }
-COMPILED = (EVOC, UMAP_DENSITY, UMAP_KMEANS)
+COMPILED = (EVOC, UMAP_DENSITY, UMAP_KMEANS, FAST_DENSITY)
 FIRST_ROWS = 4200, 10  # UMAP compiles other routines for less than 4,096 rows
 AXES = 50  # principal axes in place of more columns, as in the graph kernel
 # UMAP's guide to clustering has 30 neighbours, no least distance, and for 70,000 rows
@@ -100,7 +102,7 @@ def first_seconds(method: str) -> float:
         return 0.0
     rows = np.random.RandomState(0).normal(size=FIRST_ROWS).astype(np.float32)
     started = time.perf_counter()
-    METHODS[method](2, {"random_state": 0}).fit(rows)
+    (METHODS | DENSITY_ENGINES)[method](2, {"random_state": 0}).fit(rows)
     return time.perf_counter() - started
 
 
@@ -210,12 +212,27 @@ def _umap_density(k: int, given: Mapping[str, Any]) -> DenseClusterer:
     from sklearn.cluster import HDBSCAN
 
     def label_rows(X: np.ndarray) -> np.ndarray:
-        least = max(CORE, round(LEAST_CLUSTER * len(X)))
-        return HDBSCAN(min_cluster_size=least, min_samples=CORE, copy=True).fit_predict(
-            _embedded(X, given)
+        model = HDBSCAN(
+            min_cluster_size=_least_cluster(len(X)), min_samples=CORE, copy=True
         )
+        return model.fit_predict(_embedded(X, given))
 
     return DenseClusterer(label_rows)
+
+
+def _fast_density(k: int, given: Mapping[str, Any]) -> DenseClusterer:
+    """It finds its own number of clusters, leaves rows as noise, and draws nothing."""
+    from fast_hdbscan import HDBSCAN
+
+    def label_rows(X: np.ndarray) -> np.ndarray:
+        model = HDBSCAN(min_cluster_size=_least_cluster(len(X)), min_samples=CORE)
+        return np.asarray(model.fit_predict(X))
+
+    return DenseClusterer(label_rows, AXES)
+
+
+def _least_cluster(rows: int) -> int:
+    return max(CORE, round(LEAST_CLUSTER * rows))
 
 
 def _umap_kmeans(k: int, given: Mapping[str, Any]) -> DenseClusterer:
@@ -260,6 +277,10 @@ ENGINES: dict[str, Callable[[int, Mapping[str, Any]], Any]] = {
     SUPERKMEANS: _superkmeans,
 }
 """One start of k-means, made for speed."""
+DENSITY_ENGINES: dict[str, Callable[[int, Mapping[str, Any]], Any]] = {
+    FAST_DENSITY: _fast_density
+}
+"""Density-based clustering, made for speed."""
 METHODS: dict[str, Callable[[int, Mapping[str, Any]], Any]] = {
     GENIE: _genie,
     **{

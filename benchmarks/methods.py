@@ -225,4 +225,5 @@ METHODS: dict[str, Callable[[int, Given], Any]] = {
     **mixed.METHODS,
     **libraries.METHODS,
     **libraries.ENGINES,
+    **libraries.DENSITY_ENGINES,
 }

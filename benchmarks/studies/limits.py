@@ -90,19 +90,26 @@ def compute(run: Run) -> dict[str, Any]:
     store = written_once(
         run.folder, run.dataset.replace(" ", "-"), lambda path: write(shape, path)
     )
+    return fit_within(store, shape.n_clusters, limit, run.seed)
+
+
+def fit_within(store: str, n_clusters: int, limit: int, seed: int) -> dict[str, Any]:
+    """Fit the default within so many MiB, in a process of its own.
+
+    The kernels are compiled before.
+    """
     mmcnb.warmup(None)
-    mmcnb.warmup(estimator(FRONT_DOOR, shape.n_clusters))
+    model = estimator(FRONT_DOOR, n_clusters, memory_limit=f"{limit}MiB")
+    mmcnb.warmup(estimator(FRONT_DOOR, n_clusters))
     try:
-        plan = estimator(FRONT_DOOR, shape.n_clusters, memory_limit=f"{limit}MiB").plan(
-            store
-        )
+        plan = model.plan(store)
     except mmcnb.errors.MemoryLimitError as error:
         return {
             "refused": str(error).rpartition("works is ")[2].rstrip("."),
             "seconds": np.nan,
         }
-    words = ("--n-clusters", shape.n_clusters, "--memory-limit", f"{limit}MiB")
-    return fit_store(store, run.seed, *words) | {
+    words = ("--n-clusters", n_clusters, "--memory-limit", f"{limit}MiB")
+    return fit_store(store, seed, *words) | {
         "planned_mib": plan.peak / MIB,
         "refused": "",
     }

@@ -164,15 +164,22 @@ def _on(
 def installed(asked: Sequence[str]) -> list[str]:
     """Return the methods whose libraries are here; say how to install another."""
     found = []
-    packages = libraries.PACKAGES | mixed.PACKAGES
     for method in asked:
-        module, package = packages.get(method, ("sklearn", ""))
-        if find_spec(module) is None:
-            how = f"it needs {package}; pip install 'mmcnb[peers]'."
-            print(f"benchmarks: {method} is left out: {how}", file=sys.stderr)
+        reason = why_missing(method)
+        if reason:
+            print(f"benchmarks: {method} is left out: {reason}.", file=sys.stderr)
         else:
             found.append(method)
     return found
+
+
+def why_missing(method: str) -> str:
+    """Return why a method cannot run here; "" if its library is installed."""
+    packages = libraries.PACKAGES | mixed.PACKAGES
+    module, package = packages.get(method, ("sklearn", ""))
+    if find_spec(module) is not None:
+        return ""
+    return f"it needs {package}; pip install 'mmcnb[peers]'"
 
 
 def compute_on_sets(run: Run) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from functools import partial
+from typing import Any
 
 import pandas as pd
 
@@ -36,10 +37,12 @@ from mmcnb.datasets import make_block
 
 warnings.simplefilter("ignore")
 X, _ = make_block("blobs", 0, 3000, 10, random_state=0)
+estimator = getattr(mmcnb, sys.argv[1])
+n_clusters = [int(word) for word in sys.argv[2:]]
 seconds = {}
 for name in ("first", "second"):
     started = time.process_time()
-    model = getattr(mmcnb, sys.argv[1])(random_state=0).fit(X)
+    model = estimator(*n_clusters, random_state=0).fit(X)
     seconds[name] = time.process_time() - started
     seconds[name + "_compiling"] = model.report_["compile_seconds"]
 print(json.dumps(seconds))
@@ -61,14 +64,34 @@ def compute(run: Run) -> dict[str, float]:
         command = [sys.executable, *COMMANDS[run.method]]
         start = partial(subprocess.run, command, stdout=subprocess.DEVNULL, check=True)
         return turns({"seconds": start}, 1)
-    command = [sys.executable, "-c", FIT_TWICE, run.method]
+    with tempfile.TemporaryDirectory() as cache:
+        return fit_twice(cache, run.method)
+
+
+def fit_twice(cache: str, method: str, n_clusters: int | None = None) -> dict[str, Any]:
+    """Measure two equal fits in one process, which has a compile cache of its own.
+
+    Parameters
+    ----------
+    cache : str
+        Folder of the compile cache; empty before a first start of the program.
+    method : str
+        Name of an estimator of `mmcnb`.
+    n_clusters : int or None, default=None
+        Its first parameter, if that is given.
+
+    Returns
+    -------
+    dict
+        Wall and CPU seconds of the process ("seconds", "cpu_seconds"), and CPU seconds
+        of both fits ("first_fit", "second_fit") and what they compiled.
+    """
+    given = [] if n_clusters is None else [str(n_clusters)]
+    command = [sys.executable, "-c", FIT_TWICE, method, *given]
+    environment = os.environ | {"NUMBA_CACHE_DIR": cache}
     before = os.times()
     started = time.perf_counter()
-    with tempfile.TemporaryDirectory() as cache:
-        environment = os.environ | {"NUMBA_CACHE_DIR": cache}
-        done = subprocess.run(
-            command, env=environment, stdout=subprocess.PIPE, check=True
-        )
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
     after = os.times()
     wall = time.perf_counter() - started
     cpu = sum(after[2:4]) - sum(before[2:4])  # of processes that have ended
