@@ -1,6 +1,6 @@
-"""Passes on a Dask cluster: one task a group of rows, with the blocks of threads.
+"""Passes on a Dask cluster: a task computes one group of rows, or a few in a row.
 
-Rows are not sent. A task gets their place, its pass and its first row. What tasks share
+Rows are not sent. A task gets their place, its pass and its rows. What tasks share
 is sent once and stays with the workers: samples for a fit, and the pass for a sweep. If
 a worker is lost, Dask computes it again.
 """
@@ -12,10 +12,10 @@ import math
 import pickle
 import time
 import weakref
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from itertools import cycle
+from itertools import chain, cycle
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 from uuid import uuid4
@@ -44,6 +44,11 @@ if TYPE_CHECKING:
 
 # Groups sent at once for each thread of the cluster; as many wait behind them.
 GROUPS_AHEAD = 8
+# A scheduler and its client start about a thousand tasks a second (`python -m
+# benchmarks scale --part beyond`), and a group may take some tens of milliseconds. So
+# many threads are served with one group a task; more threads get larger tasks.
+THREADS_SERVED = 64
+LEAST_TASKS = 4  # of a thread in a pass, so that all end at about the same time
 # Dask keeps the arguments of a task at the scheduler, so larger ones are scattered.
 GRAPH_BYTES = 4 * 2**20
 TRIES = 5  # times that the same groups are sent
@@ -53,13 +58,14 @@ CONNECT_SECONDS = 5.0
 
 
 class Task(NamedTuple):
-    """A group of rows that a worker computes."""
+    """Groups of rows that a worker computes."""
 
     worker: str
     future: "Future"
 
 
-Tasks = dict[int, Task]  # by the first rows of the groups
+Tasks = dict[int, Task]  # by their first rows
+Place = str | range | None  # a worker, rows, or all workers
 
 
 class DaskEngine(Engine):
@@ -86,10 +92,10 @@ class DaskEngine(Engine):
         super().__init__(show_progress)
         self.engine = engine
         self._threads = ThreadEngine(n_jobs)
-        self.assigned: dict[int, str] = {}  # the worker of each group, by its first row
-        # Objects and their futures, by kind, id and worker or first row. An id is
-        # unique only as long as its object lives, so the object stays here too.
-        self._sent: dict[tuple[str, int, str | int | None], tuple[object, Future]] = {}
+        self.assigned: dict[int, str] = {}  # the worker of each task, by its first row
+        # Objects and their futures, by kind, id and worker or rows. An id is unique
+        # only as long as its object lives, so the object stays here too.
+        self._sent: dict[tuple[str, int, Place], tuple[object, Future]] = {}
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -156,12 +162,10 @@ class DaskEngine(Engine):
 
         return self._once("opened", samples, worker, send)
 
-    def values(self, values: np.ndarray, start: int, worker: str) -> "Future":
-        """Return the values of one group, out of an array with a value a row."""
-        part = values[start : start + GROUP_ROWS]
-        return self._once(
-            "values", values, start, lambda: self._scatter(part, [worker])
-        )
+    def values(self, values: np.ndarray, rows: range, worker: str) -> "Future":
+        """Return the values of the rows of a task, out of an array of all rows."""
+        part = values[rows.start : rows.stop]
+        return self._once("values", values, rows, lambda: self._scatter(part, [worker]))
 
     def _scatter(
         self, data: bytes | np.ndarray, workers: list[str] | None = None
@@ -181,7 +185,7 @@ class DaskEngine(Engine):
         self,
         kind: str,
         value: Samples | np.ndarray,
-        place: str | int | None,
+        place: Place,
         send: Callable[[], "Future"],
     ) -> "Future":
         key = kind, id(value), place
@@ -211,8 +215,12 @@ class DaskEngine(Engine):
         scheduler = self.client.scheduler
         return "an unknown address" if scheduler is None else str(scheduler.address)
 
-    def assign(self, starts: range) -> int:
-        """Give each group a worker, in turn; return the number of threads of all."""
+    def assign(self, starts: range) -> None:
+        """Give each task a worker, in turn: the threads of all get as many."""
+        self.assigned = dict(zip(starts, cycle(self.threads()), strict=False))
+
+    def threads(self) -> list[str]:
+        """Return the worker of each thread of the cluster; wait if there is none."""
         waited = 0.0
         workers = self._workers()
         while not workers:
@@ -227,8 +235,7 @@ class DaskEngine(Engine):
         threads: list[str] = []
         for worker in sorted(workers):
             threads += [worker] * workers[worker]
-        self.assigned = dict(zip(starts, cycle(threads), strict=False))
-        return len(threads)
+        return threads
 
     def _workers(self) -> dict[str, int]:
         """Threads of each worker, by address."""
@@ -294,7 +301,11 @@ class _Sweep:
     def __init__(self, engine: DaskEngine, pass_: Pass, samples: Samples) -> None:
         self.engine = engine
         self.samples = samples
-        self.starts = range(0, samples.n_samples, GROUP_ROWS)
+        self.n_threads = len(engine.threads())
+        n_groups = math.ceil(samples.n_samples / GROUP_ROWS)
+        # The tasks of a pass stay as they are, whatever workers come and go.
+        self.groups = groups_of_task(n_groups, self.n_threads)
+        self.starts = range(0, samples.n_samples, self.groups * GROUP_ROWS)
         self.pickled, self.values = pickle_pass(pass_, samples.n_samples)
         self.pass_: Future = None  # until it is sent
 
@@ -310,14 +321,15 @@ class _Sweep:
 
         Some groups are sent ahead.
         """
-        size = GROUPS_AHEAD * self.engine.assign(self.starts)
+        self.engine.assign(self.starts)
+        size = max(1, GROUPS_AHEAD // self.groups) * self.n_threads
         waiting = deque([self._submit(self.starts[:size])])
         try:
             # The last turn sends no more.
             for first in range(size, len(self.starts) + size, size):
                 if first < len(self.starts):
                     waiting.append(self._submit(self.starts[first : first + size]))
-                yield from self._results(waiting[0])
+                yield from chain.from_iterable(self._results(waiting[0]))
                 for task in waiting.popleft().values():
                     task.future.release()
         finally:
@@ -327,7 +339,7 @@ class _Sweep:
             self.pass_.release()
 
     def _submit(self, starts: Sequence[int]) -> Tasks:
-        """Send the tasks of some groups, again if a worker leaves meanwhile."""
+        """Send some tasks, again if a worker leaves meanwhile."""
         for attempt in range(TRIES):
             with suppress(LostError):
                 if attempt or self.pass_ is None:
@@ -336,26 +348,30 @@ class _Sweep:
         raise self._workers_died(starts)
 
     def _tasks(self, starts: Sequence[int]) -> Tasks:
+        rows_of_worker: dict[str, list[range]] = defaultdict(list)
+        for start in starts:
+            rows_of_worker[self.engine.assigned[start]].append(self._rows(start))
         tasks: Tasks = {}
-        workers = {start: self.engine.assigned[start] for start in starts}
-        for worker in sorted(set(workers.values())):
-            own_starts = [start for start in starts if workers[start] == worker]
-            own_values = [self._group_values(start, worker) for start in own_starts]
+        for worker, rows in sorted(rows_of_worker.items()):
             futures = self.engine.client.map(
-                group_total,
-                own_starts,
-                own_values,
+                group_totals,
+                rows,
+                [self._values(part, worker) for part in rows],
                 opened=self.engine.samples_opened(self.samples, worker),
                 samples=self.engine.samples_data(self.samples),
                 pass_=self.pass_,
                 **on_worker(worker, "mmcnb-group"),
             )
-            for start, future in zip(own_starts, futures, strict=True):
-                tasks[start] = Task(worker, future)
+            for part, future in zip(rows, futures, strict=True):
+                tasks[part.start] = Task(worker, future)
         return {start: tasks[start] for start in starts}
 
-    def _group_values(self, start: int, worker: str) -> "list[Future]":
-        return [self.engine.values(values, start, worker) for values in self.values]
+    def _rows(self, start: int) -> range:
+        """Return the rows of the task that begins with a row."""
+        return range(start, min(start + self.starts.step, self.samples.n_samples))
+
+    def _values(self, rows: range, worker: str) -> "list[Future]":
+        return [self.engine.values(values, rows, worker) for values in self.values]
 
     def _results(self, tasks: Tasks) -> list[Any]:
         """Return the results of tasks; what was lost with a worker is sent again."""
@@ -373,12 +389,28 @@ class _Sweep:
         raise self._workers_died(tasks)
 
     def _workers_died(self, starts: Collection[int]) -> InputError:
-        stop = min(max(starts) + GROUP_ROWS, self.samples.n_samples)
+        stop = self._rows(max(starts)).stop
         return InputError(
             f"workers of the Dask cluster at {self.engine.address} died again and "
             f"again at rows {min(starts)} to {stop}, most often for want of memory; "
             "give them more memory, or look at their logs."
         )
+
+
+def groups_of_task(n_groups: int, n_threads: int) -> int:
+    """Return how many groups of rows a task has.
+
+    A total is of one group in any case, so the result has the same bits.
+
+    Examples
+    --------
+    >>> from mmcnb.engine.dask import groups_of_task
+    >>> [groups_of_task(15_259, n_threads) for n_threads in (1, 64, 100, 1000)]
+    [1, 1, 2, 3]
+    """
+    least = math.ceil(n_threads / THREADS_SERVED)
+    most = n_groups // (LEAST_TASKS * n_threads)
+    return max(1, min(least, most, GROUPS_AHEAD))
 
 
 def on_worker(worker: str, key: str) -> dict[str, Any]:
@@ -463,7 +495,7 @@ def _connect(address: str) -> "Client":
 
 
 class _PassPickler(pickle.Pickler):
-    """Leaves out arrays with a value for each row, of which a group needs only a part.
+    """Leaves out arrays with a value for each row, of which a task needs only a part.
 
     They are weights and labels.
     """
@@ -487,7 +519,7 @@ class _PassPickler(pickle.Pickler):
 
 
 class PassUnpickler(pickle.Unpickler):
-    """Loads a pass for one group, with values of its rows in place of the arrays."""
+    """Loads a pass for one task, with values of its rows in place of the arrays."""
 
     def __init__(self, data: bytes, values: list[np.ndarray], start: int) -> None:
         super().__init__(io.BytesIO(data))
@@ -495,12 +527,12 @@ class PassUnpickler(pickle.Unpickler):
         self.first = start
 
     def persistent_load(self, pid: int) -> Any:
-        """Return the values of the group, which are sliced by row number."""
-        return GroupValues(self.values[pid], self.first)
+        """Return the values of the task, which are sliced by row number."""
+        return TaskValues(self.values[pid], self.first)
 
 
-class GroupValues:
-    """The part of an array for one group, sliced by the numbers of its rows."""
+class TaskValues:
+    """The part of an array for one task, sliced by the numbers of its rows."""
 
     def __init__(self, values: np.ndarray, start: int) -> None:
         self.values = values
@@ -582,12 +614,23 @@ class Opened:
             return self._samples
 
 
-def group_total(
-    start: int, values: list[np.ndarray], opened: Opened, samples: bytes, pass_: bytes
-) -> tuple[Any, bool]:
-    """Return the total of a group, and whether its rows are cached."""
-    rows = opened.open(samples)
-    with SINGLE_THREADED_BLAS:
-        total = total_of_group(PassUnpickler(pass_, values, start).load(), rows, start)
-    stop = min(start + GROUP_ROWS, rows.n_samples)
-    return total, isinstance(rows, CachedSamples) and rows.has_cached(start, stop)
+def group_totals(
+    rows: range,
+    values: list[np.ndarray],
+    opened: Opened,
+    samples: bytes,
+    pass_: bytes,
+) -> list[tuple[Any, bool]]:
+    """Return the total of each group of a task, and whether its rows are cached."""
+    features = opened.open(samples)
+    loaded = PassUnpickler(pass_, values, rows.start).load()
+    totals = []
+    for start in rows[::GROUP_ROWS]:
+        with SINGLE_THREADED_BLAS:
+            total = total_of_group(loaded, features, start)
+        stop = min(start + GROUP_ROWS, features.n_samples)
+        is_cached = isinstance(features, CachedSamples) and features.has_cached(
+            start, stop
+        )
+        totals.append((total, is_cached))
+    return totals

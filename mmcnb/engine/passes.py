@@ -60,13 +60,17 @@ class CollectingPass:
 
 @dataclass(frozen=True)
 class GatherPass(CollectingPass):
-    """Gather some rows, given by strictly increasing numbers."""
+    """Gather some rows, at least one, given by strictly increasing numbers."""
 
     rows: np.ndarray
 
     def block(self, rows: Block, start: int, stop: int) -> list[Matrix]:
-        """Return those of the rows that are in one block."""
+        """Return those of the rows that are in one block; an empty list without any."""
         first, last = np.searchsorted(self.rows, (start, stop))
+        # Ten billion rows have millions of blocks, which are more than the rows of a
+        # sample: empty arrays would take memory and time, also to join their lists.
+        if first == last:
+            return []
         return [as_matrix(rows)[self.rows[first:last] - start]]
 
 

@@ -119,6 +119,28 @@ def test_same_bits_as_threads_from_groups_that_stay_with_their_worker(
     assert {pids.count(pid) for pid in pids} == {len(GROUPS) // workers}
 
 
+def test_tasks_of_several_groups_give_the_same_bits(
+    dask_client, samples, expected, set_limit
+):
+    """As on a cluster of many threads, whose scheduler would be short of time."""
+    set_limit("THREADS_SERVED", 1)
+    set_limit("LEAST_TASKS", 1)
+    weighted = RowSumPass(np.random.default_rng(3).random(N))
+    client = dask_client(2)
+    with DaskEngine(client) as engine:
+        places, total = engine.run(Named(), samples)
+        sums, _ = engine.run(weighted, samples)
+        cached = engine.cache(features(samples), "memory")
+        of_features = [sum_of(engine, cached) for _ in range(2)]
+    assert total.tobytes() == expected
+    assert sums.tobytes() == run(weighted, samples)[0].tobytes()
+    assert set(of_features) == {run(OrderedSum(), features(samples))[1].tobytes()}
+    pids = [pid for _, pid in places]
+    assert [start for start, _ in places] == list(GROUPS)
+    assert pids[::2] == pids[1::2]
+    assert len(set(pids)) == 2
+
+
 def test_features_are_cached_on_the_workers_and_dropped_at_the_end(
     dask_client, samples
 ):
@@ -216,9 +238,12 @@ def test_an_interrupt_cancels_what_is_in_flight(
 # -- workers that are lost -------------------------------------------------------------
 
 
+@pytest.mark.parametrize("served", [64, 1])
 def test_a_worker_killed_in_a_pass_changes_nothing(
-    own_cluster, samples, expected, tmp_path
+    own_cluster, samples, expected, tmp_path, set_limit, served
 ):
+    set_limit("THREADS_SERVED", served)  # with 1, a task has two groups
+    set_limit("LEAST_TASKS", 1)
     weighted = RowSumPass(np.random.default_rng(1).random(N))
     sums = run(weighted, samples)
     with DaskEngine(own_cluster(2)) as engine:
