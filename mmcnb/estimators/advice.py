@@ -1,9 +1,10 @@
-"""Warnings of a fit: columns, counts, gamma and chunks that spoil it or slow it down.
+"""Warnings about data and settings that make the clusters wrong or the fit slow.
 
-Each check looks at the sample or at the store, and gives one sentence with a remedy or
-nothing. Thresholds were chosen on the sets of the tuning half: none of them is warned
-of. There the widest column has 74 % of the variance (heart, german, moons among columns
-of noise), and in scikit-learn's wine more than 99 %.
+Each check looks at the sample or at the store, and yields one sentence with a remedy or
+nothing. The thresholds were chosen so that no data set of the tuning half causes a
+warning. In these sets the column with the largest variance has at most 74 % of the
+total variance (heart, german, moons among columns of noise); in scikit-learn's wine it
+has more than 99 %.
 """
 
 from collections.abc import Iterator
@@ -20,29 +21,30 @@ from mmcnb.samples import Samples
 from mmcnb.samples.matrix import moments
 from mmcnb.samples.zarr import chunk_advice
 
-# Fewer rows are symmetric by chance, and have too few neighbours for a graph.
+# A square matrix of fewer rows may be symmetric by chance, and its rows have too few
+# neighbours for a graph.
 LEAST_DISTANCES = 11
-MOST_LOOKED_AT = 200  # rows
+MOST_LOOKED_AT = 200  # rows that are tested for symmetry
 
 if TYPE_CHECKING:
     from mmcnb.estimators.base import Estimator
 
 
 def advice(estimator: "Estimator", session: FitSession) -> dict[str, type[Warning]]:
-    """Run all checks, and return their sentences with the categories of warnings.
+    """Run all checks, and return their sentences with the warning categories.
 
     Parameters
     ----------
     estimator : Estimator
-        It is being fitted.
+        The estimator that is being fitted.
     session : FitSession
-        Its fit.
+        Its fit, with the sample.
 
     Returns
     -------
     dict of str to type
-        ``ClusterWarning`` if clusters may be wrong, scikit-learn's
-        ``EfficiencyWarning`` if the fit is slow.
+        The category of each sentence: ``ClusterWarning`` if clusters may be wrong,
+        scikit-learn's ``EfficiencyWarning`` if the fit is slow.
     """
     from sklearn.exceptions import EfficiencyWarning
 
@@ -64,7 +66,7 @@ def advice(estimator: "Estimator", session: FitSession) -> dict[str, type[Warnin
 
 
 def distance_advice(samples: Samples) -> Iterator[str]:
-    """Warn if rows look like the distances between rows, which are taken otherwise.
+    """Warn if the rows look like a matrix of distances between rows.
 
     Examples
     --------
@@ -85,8 +87,9 @@ def distance_advice(samples: Samples) -> Iterator[str]:
     if is_distance and np.allclose(corner, corner.T, rtol=1e-5, atol=0):
         count = min(25, n - 1)
         yield (
-            f"{samples.name} is symmetric with zeros on its diagonal, as the distances "
-            "between rows are; cluster by distances with mmcnb.MaximumMarginClustering("
+            f"{samples.name} is symmetric with zeros on its diagonal, like a matrix of "
+            "distances between rows, but its columns are used as features; cluster by "
+            "distances with mmcnb.MaximumMarginClustering("
             'metric="precomputed").fit(sklearn.neighbors.kneighbors_graph('
             f'X, {count}, mode="distance", metric="precomputed")).'
         )
@@ -97,9 +100,10 @@ def spread_advice(
     feature_names: list[str] | None = None,
     column_order: np.ndarray | None = None,
 ) -> Iterator[str]:
-    """Warn if one of three or more columns alone decides which rows are near.
+    """Warn if one of three or more columns dominates the distances between rows.
 
-    The columns of the sample may be in another order than their names.
+    ``column_order`` gives the position in ``feature_names`` of each column of the
+    sample; None means that both have the same order.
 
     Examples
     --------
@@ -115,19 +119,19 @@ def spread_advice(
         return
     widest = int(variances.argmax())
     share = variances[widest] / variances.sum()
-    # With less left for them, the other columns together hardly move a distance.
+    # The other columns together then contribute less than a tenth to squared distances.
     if share > 0.9 and variances[widest] > 100 * np.median(varying):
         column = widest if column_order is None else int(column_order[widest])
         name = column if feature_names is None else repr(feature_names[column])
         yield (
             f"column {name} has more than {int(100 * share)}% of the variance, "
-            "so it alone decides which rows are near; "
+            "so it alone decides which rows are close to each other; "
             "scale='standard' makes all columns count."
         )
 
 
 def count_advice(sample: Any) -> Iterator[str]:
-    """Warn if sparse rows look like counts of words or of genes, which need weights.
+    """Warn if sparse rows look like raw counts of words or genes.
 
     Examples
     --------
@@ -144,12 +148,14 @@ def count_advice(sample: Any) -> Iterator[str]:
         return
     used = np.unique(sample.indices[values > 0]).size
     counted = np.unique(sample.indices[values > 1]).size
-    # Of counts most are 1, some are large, and some columns have more than 1.
+    # In counts, many entries are 1, some are large, and several columns have entries
+    # above 1.
     is_large = counted >= max(3, 0.05 * used)
     if is_large and np.count_nonzero(values == 1) >= 0.3 * np.count_nonzero(values):
         yield (
             "the rows look like counts, so frequent words or genes and long rows "
-            "decide; weight words, such as by sklearn.feature_extraction.text."
+            "dominate the distances; weight words, such as by "
+            "sklearn.feature_extraction.text."
             "TfidfTransformer().fit_transform(X), and log-normalise single cells."
         )
 
@@ -162,7 +168,7 @@ def gamma_advice(gamma: object, sample: Any) -> Iterator[str]:
     >>> import numpy as np
     >>> from mmcnb.estimators.advice import gamma_advice
     >>> list(gamma_advice(1e6, np.arange(9.0)[:, None]))
-    ["gamma=1e+06 leaves each row alone: kernel values are 0; \
+    ["gamma=1e+06 is too large: kernel values between different rows are almost 0; \
 give about 0.0094 to 0.6, or gamma='auto'."]
     """
     from sklearn.metrics.pairwise import euclidean_distances
@@ -180,6 +186,11 @@ give about 0.0094 to 0.6, or gamma='auto'."]
     gammas = candidate_gammas(sample)
     remedy = f"give about {min(gammas):.2g} to {max(gammas):.2g}, or gamma='auto'."
     if nearest < 1e-3:
-        yield f"gamma={gamma:g} leaves each row alone: kernel values are 0; {remedy}"
+        yield (
+            f"gamma={gamma:g} is too large: kernel values between different rows are "
+            f"almost 0; {remedy}"
+        )
     elif farthest > 0.98:
-        yield f"gamma={gamma:g} makes all rows alike: kernel values are 1; {remedy}"
+        yield (
+            f"gamma={gamma:g} is too small: all kernel values are almost 1; {remedy}"
+        )

@@ -1,4 +1,4 @@
-"""Clusters of the observations of an AnnData object, written as scanpy writes them."""
+"""Cluster the observations of an AnnData object; results are stored as by scanpy."""
 
 import re
 from collections.abc import Mapping
@@ -35,49 +35,52 @@ def annotate(
         The object, in memory, backed or lazy. Its rows are clustered as they are, so
         normalise counts first.
     n_clusters : int, "auto" or None, default=None
-        Number of clusters; None and "auto" choose it. With an estimator, None is the
-        estimator's own.
+        Number of clusters; "auto" chooses it from the data. None uses the value of the
+        estimator, which is "auto" for the default estimator.
     element : str, default="X"
-        Element with the rows: "X", or for instance "layers/counts", "obsm/X_pca" or
-        "raw/X". "obsp/distances" has distances to the nearest rows, for
-        ``metric="precomputed"``. Of "obsp/connectivities" alone, the closest rows are
-        known, but not the number of clusters: give it.
+        Element that contains the rows, for example "X", "layers/counts", "obsm/X_pca"
+        or "raw/X". "obsp/distances" and "obsp/connectivities" are used as neighbour
+        graphs with ``metric="precomputed"``. For "obsp/connectivities" pass
+        ``n_clusters``, because connectivities only order the neighbours and do not
+        show how many clusters there are.
     key_added : str, default="mmcnb"
-        Name under which the results are written. Those of an earlier call under this
-        name are removed.
+        Name under which the results are stored. The results of an earlier call with
+        this name are removed.
     estimator : estimator or None, default=None
-        A clusterer of the package, which is fitted. None is `MaximumMarginClustering`.
+        The clusterer of mmcnb to fit. None uses `MaximumMarginClustering`.
     probabilities : bool, default=False
-        Whether those of `MaximumMarginClustering.predict_proba` are written too.
+        Whether to store the probabilities of `MaximumMarginClustering.predict_proba`.
     copy : bool, default=False
-        Whether to write into a copy; a backed object has none in memory.
+        Whether to return a copy with the results instead of changing ``adata``. Backed
+        objects cannot be copied.
     **parameters
         Parameters of the estimator, such as ``random_state``.
 
     Returns
     -------
     AnnData or None
-        The copy; None if ``adata`` itself is written into. It then has
+        The copy if ``copy`` is True, otherwise None. The results are
 
         ``obs[key_added]``
-            Cluster of each observation: a categorical of "0", "1", ….
+            Cluster of each observation, as a categorical with the categories "0", "1",
+            ….
         ``obs[f"{key_added}_margin"]``
             Margin (float64); see ``to_frame`` of the estimator.
         ``obs[f"{key_added}_layer_12"]``
-            Of `MaximumMarginClustering`, clusters of another layer, by their number: a
-            categorical.
+            Only for `MaximumMarginClustering`: the clusters of the layer with 12
+            clusters, as a categorical. There is one such column for each other layer.
         ``obsm[f"{key_added}_probabilities"]``
-            Probability of each cluster (float64), if asked for.
+            Probability of each cluster (float64), if ``probabilities`` is True.
         ``uns[key_added]``
-            "params", "objective", "n_clusters" and, of `MaximumMarginClustering`,
-            "trust".
+            A dict with "params", "objective", "n_clusters" and, for
+            `MaximumMarginClustering`, "trust".
 
     Raises
     ------
     InputError
-        If ``adata`` is no AnnData object, has no such element, or its rows or a
-        parameter cannot be used; or the number of clusters is sought in connectivities,
-        or the probabilities of a method without any.
+        If ``adata`` is not an AnnData object or does not have the element, if its rows
+        or a parameter are invalid, if ``n_clusters`` is missing for connectivities, or
+        if probabilities are requested from an estimator that does not compute them.
 
     Examples
     --------
@@ -93,7 +96,7 @@ def annotate(
         raise InputError(f"adata is a {type(adata).__name__}; give an AnnData object.")
     if copy and adata.isbacked:
         raise InputError(
-            "adata is backed and is not copied; "
+            "adata is backed and cannot be copied; "
             "leave copy out, or read it to memory first."
         )
     if n_clusters is not None:
@@ -105,8 +108,8 @@ def annotate(
     if element == "obsp/connectivities":
         rows = _distances(adata.obsp["connectivities"], model.n_clusters)
     model.fit(rows)
-    # All results are computed before the first is written, so that an error leaves the
-    # object as it was.
+    # All results are computed before the first one is stored, so that an error leaves
+    # the object unchanged.
     columns = _columns(key_added, model, rows)
     arrays = {}
     if probabilities:
@@ -137,18 +140,20 @@ def _with_parameters(
     parameters: dict[str, object],
     probabilities: bool,
 ) -> Any:
-    """Return the estimator, by default `MaximumMarginClustering`, with parameters."""
+    """Set parameters of the estimator, by default a new `MaximumMarginClustering`."""
     if estimator is None:
         from mmcnb.estimators.maximum_margin_clustering import MaximumMarginClustering
 
         estimator = MaximumMarginClustering()
     elif not isinstance(estimator, StreamedClusterer):
         raise InputError(
-            f"estimator={shown(estimator)} is no clusterer of mmcnb; give one, or None."
+            f"estimator={shown(estimator)} is not a clusterer of mmcnb; "
+            "give one, or None."
         )
     if probabilities and not hasattr(estimator, "predict_proba"):
         raise InputError(
-            f"{type(estimator).__name__} has no probabilities; leave them out."
+            f"{type(estimator).__name__} does not compute probabilities; leave "
+            "probabilities out."
         )
     try:
         return estimator.set_params(**parameters)
@@ -157,7 +162,7 @@ def _with_parameters(
 
 
 def _columns(key: str, model: Any, rows: Samples) -> dict[str, Any]:
-    """Return clusters, also of other layers, and margins by their names in ``obs``."""
+    """Return the columns of ``obs`` by name: clusters, margins and other layers."""
     layers = layer_options(model, "all") if model.report_.get("layers") else {}
     columns = {}
     for name, values in model._frame(rows, None, **layers).items():
@@ -170,7 +175,7 @@ def _columns(key: str, model: Any, rows: Samples) -> dict[str, Any]:
 
 
 def _remove_earlier(adata: Any, key: str) -> None:
-    """Remove what an earlier call has written under the same key."""
+    """Remove the results of an earlier call with the same key."""
     earlier = adata.uns.get(key)
     if not isinstance(earlier, Mapping) or "params" not in earlier:
         return
@@ -184,7 +189,7 @@ def _remove_earlier(adata: Any, key: str) -> None:
 
 
 def _categorical(labels: Any) -> Any:
-    """Return labels from 0 as a categorical of their names."""
+    """Convert labels from 0 to a categorical with the categories "0", "1", …."""
     import pandas as pd
 
     names = [str(label) for label in range(int(labels.max()) + 1)]
@@ -192,22 +197,25 @@ def _categorical(labels: Any) -> Any:
 
 
 def _distances(connectivities: object, n_clusters: object) -> Samples:
-    """Return distances in the order of connectivities, if n_clusters is a number."""
+    """Convert connectivities to distances: the stronger, the closer."""
     if not isinstance(n_clusters, Integral):
         raise InputError(
-            "connectivities do not tell the number of clusters; "
+            "the number of clusters cannot be chosen from connectivities; "
             "give n_clusters, or element='obsp/distances'."
         )
     distances = csr_array(connectivities, copy=True)
     strengths = distances.data
     decreasing = 1 - np.log(np.clip(strengths, 1e-12, 1))
-    # Negative values stay, and are refused as distances.
+    # Negative values are kept, so that the fit refuses them as distances.
     distances.data = np.where(strengths < 0, strengths, decreasing)
     return open_samples(distances)
 
 
 def _storable(value: object) -> object:
-    """Convert a value to text, numbers, arrays of numbers, and dicts without None."""
+    """Convert a value to types that AnnData can write to disk.
+
+    These are texts, numbers, arrays of numbers, and dicts of these without None.
+    """
     if isinstance(value, dict):
         return {
             name: _storable(part) for name, part in value.items() if part is not None

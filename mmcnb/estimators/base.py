@@ -82,9 +82,9 @@ logger = logging.getLogger("mmcnb")
 
 
 class Attributes:
-    """Attributes that are no parameters of every class; dataclass fields would be.
+    """Attributes that are not parameters; as dataclass fields they would become some.
 
-    A fit sets those that end with an underscore.
+    A fit sets the attributes whose names end with an underscore.
     """
 
     labels_: np.ndarray
@@ -94,7 +94,8 @@ class Attributes:
     feature_names_in_: np.ndarray
     history_: "pd.DataFrame"
     report_: dict[str, Any]
-    # Of the last explanation, which a later fit makes void.
+    # The sentences of the last explanation, and the report of the fit that it explains:
+    # after another fit the report differs, and the sentences are no longer shown.
     _sentences: Sequence[str] = ()
     _explained_report: dict[str, Any] | None = None
     scale: Any  # a parameter of every class
@@ -107,7 +108,7 @@ class Attributes:
 
     @property
     def _orders_columns(self) -> bool:
-        """Whether columns are put in an order that follows from their values."""
+        """Whether to sort columns by their values, whatever their order in the rows."""
         return False
 
 
@@ -116,27 +117,28 @@ class Attributes:
 class Estimator(Attributes, BaseEstimator):
     """Base of all estimators: its fields are the parameters that all classes share.
 
-    ``constraints`` has the values of parameters beside those of `SHARED`,
-    ``fitted_names`` the attributes in its model file. See `estimator`.
+    ``constraints`` lists the valid values of the parameters that are not in `SHARED`,
+    and ``fitted_names`` the attributes that a model file stores. See `estimator`.
 
     Parameters
     ----------
     memory_limit : str, int or None, default=None
-        Resident memory of the process, such as "512MiB"; None is the setting of
-        `mmcnb.config`, or half of the free memory.
+        Limit on the resident memory of the process, in bytes or as text such as
+        "512MiB". None uses the setting of `mmcnb.config` or, without one, half of the
+        free memory.
     n_jobs : int or None, default=None
-        Number of threads; None is the setting of `mmcnb.config`, or all cores, and -1
-        is all cores. The result does not depend on it.
+        Number of threads; -1 uses all cores. None uses the setting of `mmcnb.config`
+        or, without one, all cores. The result does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seed of all random choices of the fit.
+        Seed of all random choices of the fit. Pass an int for reproducible results.
     verbose : int, default=0
-        1 shows one progress bar for the whole fit, on a terminal or in a notebook, and
-        a line every 30 s elsewhere. At level INFO the logger "mmcnb" tells rows, bytes
-        and seconds of each pass.
+        If 1, show one progress bar for the whole fit on a terminal or in a notebook,
+        and print a line every 30 s elsewhere. The logger "mmcnb" reports the rows,
+        bytes and seconds of each pass at level INFO.
     engine : None, str or dask.distributed.Client, default=None
-        Engine of the passes over the rows: None is the setting of `mmcnb.config`, or
-        threads of this process. A client, or the address of its scheduler, is a Dask
-        cluster.
+        Where the passes over the rows run. A client, or the address of its scheduler,
+        selects a Dask cluster. None uses the setting of `mmcnb.config` or, without one,
+        threads of this process.
     """
 
     memory_limit: str | int | None = None
@@ -154,10 +156,10 @@ class Estimator(Attributes, BaseEstimator):
         "n_changed",
         "report",
     )
-    # What a model file must have, beside `fitted_names`.
+    # Entries that the report in a model file must have.
     needed_in_report: ClassVar[frozenset[str]] = frozenset()
     needs_ridge: ClassVar[bool] = False
-    # Parameters that count rows or landmarks of which each cluster needs one.
+    # Parameters that count rows or landmarks; each must be at least n_clusters.
     sizes_of_search: ClassVar[tuple[str, ...]] = ("sample_size",)
     # The parameter that ends a fit before it has converged, and the warning about it.
     limit: ClassVar[str] = "max_rounds"
@@ -192,7 +194,7 @@ class Estimator(Attributes, BaseEstimator):
         return bundle
 
     def _summary(self) -> str:
-        """Return what the fit has found as HTML; it is empty before a fit."""
+        """Return the results of the fit as HTML; an empty text before a fit."""
         if not hasattr(self, "report_"):
             return ""
         labels = getattr(self, "labels_", None)
@@ -209,7 +211,7 @@ class Estimator(Attributes, BaseEstimator):
         Parameters
         ----------
         path : path
-            The file; an existing file is replaced.
+            Path of the file. An existing file is replaced.
         """
         check_is_fitted(self, "model_")
         save_estimator(self, path)
@@ -235,7 +237,7 @@ class Estimator(Attributes, BaseEstimator):
         return RowShape.of(samples, self.n_jobs)
 
     def _check_parameters(self) -> None:
-        """Refuse parameters that are invalid for any rows."""
+        """Raise InputError if a parameter is invalid for any rows."""
         check_parameters(self)
 
     def _run(
@@ -248,7 +250,7 @@ class Estimator(Attributes, BaseEstimator):
     def _features(
         self, X: object, element: str | None = None, **layer: Any
     ) -> tuple[Samples, Rule]:
-        """Open rows, and return them in the features of a rule, and the rule."""
+        """Open rows; return them mapped to the features of the rule, and the rule."""
         check_is_fitted(self, "model_")
         samples = read_input(self, X, reset=False, element=element)
         return self.model_.labelling(samples, **layer)
@@ -261,16 +263,16 @@ class Estimator(Attributes, BaseEstimator):
         *,
         element: str | None = None,
     ) -> np.ndarray | None:
-        """Label rows by their decision values.
+        """Return the cluster of each row.
 
         Parameters
         ----------
         X : {rows}
             Rows with the columns of the fit.
         out : path or None, default=None
-            Path of a new file, written block by block. A path that ends with ``.csv``
-            or ``.parquet`` is a table with the columns of `to_frame`, each row under
-            its number or its name. Others are a Zarr array.
+            Path of a new file, which is written block by block. If the path ends with
+            ``.csv`` or ``.parquet``, the file is a table with the columns of `to_frame`
+            and the number or name of each row. Otherwise it is a Zarr array.
         {element}
 
         Returns
@@ -287,7 +289,7 @@ class Estimator(Attributes, BaseEstimator):
         element: str | None,
         **layer: Any,
     ) -> np.ndarray | None:
-        """Label rows, perhaps by a layer, in an array or in a new file."""
+        """Label rows, optionally by a layer, and return or write the labels."""
         features, rule = self._features(X, element, **layer)
         if out is None:
             return self._run(LabelsPass(rule), features, "labels")
@@ -300,7 +302,7 @@ class Estimator(Attributes, BaseEstimator):
 
     @filling_gaps
     def decision_function(self, X: object, *, element: str | None = None) -> np.ndarray:
-        """Decision values of rows, by which `predict` labels them.
+        """Return the decision values by which `predict` labels rows.
 
         Parameters
         ----------
@@ -311,40 +313,41 @@ class Estimator(Attributes, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_clusters), float64
-            f(x) = w·φ(x) + b, whose sign gives the cluster; or one score for each,
-            whose largest gives it.
+            If one boundary separates two clusters, f(x) = w·φ(x) + b, whose sign gives
+            the cluster. Otherwise one score for each cluster; the largest score gives
+            the cluster.
         """
         features, rule = self._features(X, element)
         return self._run(DecisionPass(rule), features, "labels")
 
     @filling_gaps
     def to_frame(self, X: object = None, *, element: str | None = None) -> Any:
-        """Cluster and margin of rows, as a frame.
+        """Return the cluster and the margin of each row as a data frame.
 
-        The margin of a row is the score of its cluster minus the best other score; with
-        one decision function f for two clusters it is abs(f). It is 0 on a boundary.
+        The margin of a row is the score of its cluster minus the best other score. If
+        one decision function f separates two clusters, it is abs(f). It is 0 on a
+        boundary between clusters.
 
         Parameters
         ----------
         X : {rows}, or None, default=None
-            Rows with the columns of the fit; they are streamed. None is the rows of the
-            fit: as nothing but their labels is kept, the frame has the column
-            ``cluster`` alone.
+            Rows with the columns of the fit; they are streamed. None returns the
+            clusters of the rows of the fit, without margins, because the model stores
+            only their labels.
         {element}
 
         Returns
         -------
         DataFrame of shape (n_samples, 1 or 2)
-            ``cluster`` (int32) and ``margin`` (float64): a frame of polars of one, and
-            otherwise of pandas. The index is that of a pandas frame, the ``obs_names``
-            of an AnnData object, the index that a store keeps beside its rows, or the
-            row numbers.
+            ``cluster`` (int32) and, if X was passed, ``margin`` (float64). It is a
+            polars frame if X is one, and a pandas frame otherwise. The pandas index is
+            the index of X, the ``obs_names`` of an AnnData object, the index that a
+            store keeps with its rows, or the row numbers.
 
         Raises
         ------
         InputError
-            If the rows cannot be read, or there is no X and the rows of the fit were
-            not labelled.
+            If the rows cannot be read, or if X is None and the fit did not keep labels.
 
         Examples
         --------
@@ -363,7 +366,7 @@ class Estimator(Attributes, BaseEstimator):
             return self._frame(X, element)
         if not hasattr(self, "labels_"):
             raise InputError(
-                "this model holds no labels of the rows of its fit; "
+                "this model does not store the labels of the rows of its fit; "
                 "give to_frame the rows, X."
             )
         return pd.DataFrame({"cluster": self.labels_}, index=self.row_index_)
@@ -375,36 +378,40 @@ class Estimator(Attributes, BaseEstimator):
         *,
         element: str | None = None,
     ) -> Any:
-        """Return or write a table with the clusters of its rows in new columns.
+        """Return or write a table with the cluster of each row in a new column.
 
-        The new columns are ``cluster`` and, of estimators that have them,
-        ``probability``, that of the cluster, and ``outlier_score``; a number follows a
-        name that the table has already. Rows that were left out, as by
-        ``missing="drop"``, have no values there. The probability of noise is 0.
+        The new columns are ``cluster`` and, if the estimator computes them,
+        ``probability`` (of the row's cluster, 0 for noise) and ``outlier_score``. If
+        the table already has a column of this name, a number is appended to the new
+        name. Rows that the table options leave out, for example with
+        ``missing="drop"``, have missing values in the new columns.
 
         Parameters
         ----------
         X : data frame, path or rows of `read_table`
             A table with the columns of the fit.
         out : path or None, default=None
-            Path of a new file. One that ends with ``.csv`` has the bytes of a CSV file,
-            with more cells at the end of each row; other tables are written as CSV. One
-            that ends with ``.parquet`` has columns of the same types; columns of CSV
-            text are numbers if nothing else is in them. One that ends with ``/`` is a
-            folder with a Parquet file for each cluster, such as
-            ``cluster=0/part-0.parquet``. Rows are read and written some at a time. None
-            returns a frame.
+            Path of a new file; None returns a data frame instead. Rows are read and
+            written in batches. The ending selects the format:
+
+            - ``.csv``: if X is a CSV file, its bytes are copied and the new cells are
+              added at the end of each row. Other tables are converted to CSV.
+            - ``.parquet``: columns keep their types. A column of a CSV file becomes
+              numeric if all its values are numbers.
+            - ``/``: a folder with a Parquet file for each cluster, such as
+              ``cluster=0/part-0.parquet``.
         {element}
 
         Returns
         -------
-        frame or None
-            A frame of the library of ``X``, and of pandas for files; None with ``out``.
+        data frame or None
+            A frame of the same library as ``X``, or a pandas frame if X is a file. None
+            if ``out`` was passed.
 
         Raises
         ------
         InputError
-            ``X`` is no table, or it cannot be read or written.
+            If ``X`` is not a table, or if it cannot be read or written.
 
         Examples
         --------
@@ -422,7 +429,7 @@ class Estimator(Attributes, BaseEstimator):
         from mmcnb.samples.frames import is_stream, table_of_stream
 
         check_is_fitted(self, "model_")
-        if is_stream(X):  # it is read for the clusters, and again for its columns
+        if is_stream(X):  # X is read twice: for the clusters, and for its columns
             X = table_of_stream(X)
         samples = read_input(self, X, reset=False, element=element)
         if out is None:
@@ -436,7 +443,7 @@ class Estimator(Attributes, BaseEstimator):
         return [(ClusterColumnsPass(rule), features)], [CLUSTER]
 
     def _frame(self, X: Any, element: str | None, **layer: Any) -> Any:
-        """Return the frame of `to_frame`, perhaps with layers."""
+        """Return the frame of `to_frame`, optionally with a column for each layer."""
         import pandas as pd
 
         features, rule = self._features(X, element, **layer)
@@ -455,8 +462,8 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
     Parameters
     ----------
     checkpoint : path or None, default=None
-        Folder of checkpoints; an interrupted fit resumes there, given the same rows,
-        parameters and seed.
+        Folder to which the fit writes checkpoints. Calling `fit` again with the same
+        rows, parameters and seed resumes an interrupted fit. None writes none.
     """
 
     checkpoint: str | os.PathLike[str] | None = None
@@ -465,12 +472,13 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
 
     @abstractmethod
     def _needs(self, rows: RowShape) -> FitNeeds:
-        """Bytes and work of a fit to some rows; raises if it is impossible."""
+        """Return the memory and work of a fit; raise InputError if it is impossible."""
 
     def _smaller_needs(self, rows: RowShape) -> Iterable[FitNeeds]:
-        """Bytes and work of fits for limits that are too small for `_needs`.
+        """Yield smaller needs, to try in turn if the memory limit is below `_needs`.
 
-        They fall from one to the next. The fit takes its sizes from those of its plan.
+        Each needs less memory than the one before. The fit takes its sizes, such as the
+        number of sampled rows, from the needs that were planned.
         """
         return ()
 
@@ -499,16 +507,17 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         y : None
             Ignored; for compatibility with scikit-learn.
         sample_weight : {weights}
-            Weight of each row: 2 has the effect of a duplicate row, and 0 that of none.
-            Only proportions count.
+            Weight of each row. A row of weight 2 counts like two equal rows, and a row
+            of weight 0 does not count. Only the proportions matter.
         {element}
         columns : {None, "auto", "all"}, list of str or int, or plan, default=None
-            Columns of a frame or a table to take, by name or number. None and "auto"
-            leave out texts of many values, dates, numbers of rows, identifiers and
-            empty columns; "all" takes these too. A plan of `mmcnb.table_plan` has all
-            options of tables.
+            Columns of a data frame or a table to use, by name or number. None and
+            "auto" leave out text columns with many different values, dates, row
+            numbers, identifiers and empty columns; "all" uses these too. A plan of
+            `mmcnb.table_plan` sets all table options.
         keep : list of str or int, default=None
-            Columns of a frame or a table to take although they would be left out.
+            Columns of a data frame or a table to use even though "auto" would leave
+            them out.
 
         Returns
         -------
@@ -518,8 +527,8 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         Raises
         ------
         InputError
-            If the rows or a parameter are invalid; the message says which, and what to
-            do.
+            If the rows or a parameter are invalid. The message says what is wrong and
+            what to do.
         """
         samples = read_input(
             self,
@@ -529,7 +538,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
             element=element,
             options=chosen_columns(columns, keep),
         )
-        with fits.connected(self.engine):  # one cluster for the fit and its labels
+        with fits.connected(self.engine):  # one Dask cluster for the fit and its labels
             samples = self._fit_samples(
                 samples, sample_weight, label_rows, KeptLabels()
             )
@@ -538,16 +547,17 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
 
     @property
     def row_index_(self) -> "pd.Index":
-        """Which rows of their source ``labels_`` belong to, as an index of pandas.
+        """Pandas index with the row that each entry of ``labels_`` belongs to.
 
-        It is the index of a data frame; names of rows, such as those of
-        ``index_column``; or numbers of rows in their file, which do not count those
-        that ``missing="drop"`` leaves out, with the name of the file in a folder.
-        Names in a file are read when they are asked for. Without labels there is none.
+        It is the index of a data frame, the names of the rows, for example from
+        ``index_column``, or the row numbers in the file. Rows that ``missing="drop"``
+        leaves out are missing from the index. If the rows come from a folder, the index
+        has the name of the file too. Names in a file are read when this attribute is
+        accessed. The attribute exists only if ``labels_`` does.
         """
         if not hasattr(self, "labels_"):
             raise AbsentError(
-                "this model holds no labels of the rows of its fit; "
+                "this model does not store the labels of the rows of its fit; "
                 "call fit to have labels_ and row_index_."
             )
         return self._row_index.to_pandas()
@@ -560,7 +570,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         element: str | None = None,
         out: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Fit without ``labels_``: nothing of the length of the data is stored.
+        """Fit without ``labels_``, so that no array of the length of the data is kept.
 
         Parameters
         ----------
@@ -570,8 +580,9 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
             Weight of each row.
         {element}
         out : path or None, default=None
-            Path of a new file for the labels, written as `predict` does. Features that
-            the fit has cached are not computed again for it.
+            Path of a new file for the labels, in the formats of `predict`. This is
+            faster than a later `predict`, because features that the fit has cached are
+            not computed again. None writes no labels.
 
         Returns
         -------
@@ -602,42 +613,46 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         element: str | None = None,
         meta: object = None,
     ) -> "Explanation":
-        """Tell what sets the clusters of some rows apart, in a sentence for each.
+        """Describe what distinguishes each cluster, in one sentence per cluster.
 
-        The rows are read in the units in which they were given. Means are of all rows,
-        medians and ranks of at most 20,000, drawn from each cluster with a fixed seed.
-        Rules such as "orders > 12 and payment = invoice" are searched on these rows; if
-        there are more, all are read a second time to count the rules. Gaps do not count
-        in figures; a sentence names columns of which a cluster has more or fewer gaps
-        than others. Rows with gaps are read again to fill those of examples.
+        All figures are in the original units of the columns. Means are computed from
+        all rows, and medians and ranges from at most 20,000 rows, drawn from each
+        cluster with a fixed seed. Rules such as "orders > 12 and payment = invoice" are
+        searched on the drawn rows; if there are more rows, all are read a second time
+        to count how often each rule holds. Figures leave out missing values, and a
+        sentence names columns in which a cluster has more or fewer missing values than
+        the others. Rows with missing values are read again, to fill in the values of
+        the example rows.
 
         Parameters
         ----------
         X : {rows}
             Rows with the columns of the fit.
         labels : {labels}
-            Cluster of each row, as numbers or names, with -1 for noise; a path is of
-            labels that `predict` wrote. None is ``labels_`` if it has as many rows and
-            the model labels the first 4,096 and the last ones likewise; otherwise it is
-            what `predict` gives, which takes one more read.
+            Cluster of each row, as numbers or names, with -1 for noise, or the path of
+            labels that `predict` wrote. With None, ``labels_`` is used if X appears to
+            be the rows of the fit: it has as many rows, and the model predicts the same
+            labels for its first 4,096 and its last rows. Otherwise the rows are
+            labelled by `predict`, which reads X once more.
         {element}
         meta : data frame, path or None, default=None
-            A table with one row for each row of X, in their order: its columns explain
-            the clusters in place of the columns of X, which may be an embedding. Texts
-            of many values take no part.
+            A table with one row for each row of X, in the same order. Its columns
+            explain the clusters instead of the columns of X; useful if X is an
+            embedding. Text columns with many different values are ignored.
 
         Returns
         -------
         Explanation
-            It prints as one sentence a cluster. It has the frames ``clusters``,
-            ``columns``, ``rows``, ``rules`` and, of sparse counts with names,
-            ``words``, and methods ``to_frame()`` and ``to_dict()``.
+            Printing it shows one sentence per cluster. It has the data frames
+            ``clusters``, ``columns``, ``rows``, ``rules`` and, for sparse counts whose
+            columns have names, ``words``, and the methods ``to_frame()`` and
+            ``to_dict()``.
 
         Raises
         ------
         InputError
-            If the rows or the labels cannot be used, or the memory limit is too small;
-            the message says why, and what to do.
+            If the rows or the labels are invalid, or the memory limit is too small. The
+            message says what is wrong and what to do.
 
         Examples
         --------
@@ -661,14 +676,14 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
     def _explanation(
         self, X: object, labels: Any, element: str | None, meta: object = None
     ) -> "Explanation":
-        """Explain rows; raise `GapsError` if a pass finds gaps that are not filled."""
+        """Explain rows; raise `GapsError` if a pass finds unfilled missing values."""
         from mmcnb.explanation.explanation import Sources, explain
         from mmcnb.explanation.groups import agree, grouped, plan_explanation
 
         if self.metric == "precomputed":
             raise InputError(
-                "distances have no columns; fit the rows, and explain them with these "
-                "labels."
+                "a model of distances has no columns to explain; fit the rows, and "
+                "explain them with these labels."
             )
         features, rule = self._features(X, element)
         samples = features.root
@@ -679,7 +694,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         elif agree(fitted_labels, rule, features):
             labels = fitted_labels
         else:
-            # A limit that is too small is refused before the rows are labelled.
+            # Raises if the memory limit is too small, before the rows are labelled.
             plan_explanation(
                 rows,
                 self.model_.rule.n_clusters,
@@ -722,10 +737,10 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
     def score(
         self, X: object, y: object = None, *, element: str | None = None
     ) -> float:
-        """Return J of the clusters that `predict` gives rows; see `partition_score`.
+        """Return the score J of the clusters that `predict` finds in X.
 
-        Compare fits with the same number of clusters, such as those of a grid search
-        over other parameters.
+        Use it to compare fits with the same number of clusters, for example in a grid
+        search over other parameters. See `partition_score`.
 
         Parameters
         ----------
@@ -738,13 +753,13 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         Returns
         -------
         float
-            The larger, the wider the gap between the clusters; 0 if all rows are in
-            one.
+            Score; the larger, the wider the gap between the clusters. It is 0 if all
+            rows are in one cluster.
 
         Raises
         ------
         InputError
-            If the rows cannot be used.
+            If the rows are invalid.
 
         Examples
         --------
@@ -778,29 +793,29 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         element: str | None = None,
         meta: object = None,
     ) -> None:
-        """Write a page about the fit and the clusters of some rows, for any browser.
+        """Write an HTML page that describes the fit and the clusters of some rows.
 
-        It has the trust, a sentence for each cluster with columns and rows behind it,
-        the effects of columns as a heat map, a map of the rows (if matplotlib is
-        installed), layers, candidates and settings. It is one file without scripts, and
-        asks for nothing from outside.
+        The page shows the trust in the clusters, a sentence for each cluster with the
+        columns and rows behind it, a heat map of the effects of columns, a map of the
+        rows (if matplotlib is installed), the layers, the candidates and the settings.
+        It is a single file without scripts and loads nothing from the network.
 
         Parameters
         ----------
         X : {rows}
             Rows with the columns of the fit.
         path : path
-            The HTML file; one that is there is replaced.
+            Path of the HTML file. An existing file is replaced.
         labels : {labels}
-            Cluster of each row, as `explain` takes them.
+            Cluster of each row, as in `explain`.
         {element}
         meta : data frame, path or None, default=None
-            A table whose columns explain the clusters, as `explain` takes it.
+            A table whose columns explain the clusters, as in `explain`.
 
         Raises
         ------
         InputError
-            If the rows or the labels cannot be used, or the page cannot be written.
+            If the rows or the labels are invalid, or the page cannot be written.
 
         Examples
         --------
@@ -822,18 +837,19 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         write_report(path, self, explanation, samples, labels)
 
     def plan(self, X: object, *, element: str | None = None) -> FitPlan:
-        """Plan a fit: what it would read, cache and write, computed before any work.
+        """Estimate what a fit would read, cache and write, without running it.
 
         Parameters
         ----------
         X : {rows}
-            The rows; or a `RowShape`, the shape of rows that do not exist yet.
+            The rows, or a `RowShape` if the rows do not exist yet.
         {element}
 
         Returns
         -------
         FitPlan
-            Its text is what ``mmcnb plan`` prints.
+            Memory, passes over the data and time. Printing it shows the text of
+            ``mmcnb plan``.
 
         Raises
         ------
@@ -846,11 +862,11 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
 
     @property
     def _least_clusters(self) -> int:
-        """The fewest clusters that are asked for."""
+        """The smallest number of clusters that the parameters allow."""
         return int(getattr(self, "n_clusters", 1))
 
     def _check_sizes(self, n_samples: int) -> None:
-        """Refuse more clusters than rows, or than the parameters allow."""
+        """Raise InputError if there are too few rows or landmarks for the clusters."""
         least = self._least_clusters
         if least > n_samples:
             raise InputError(
@@ -882,7 +898,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         kept: KeptLabels | None,
         known: KnownRows | None = None,
     ) -> Samples:
-        """Fit, and return the rows: with their gaps filled, if a pass finds some."""
+        """Fit, and return the rows, with missing values filled if a pass found some."""
         generator = self.random_state
         before: Any = None
         if isinstance(generator, np.random.RandomState):
@@ -905,7 +921,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         kept: KeptLabels | None,
         known: KnownRows | None,
     ) -> None:
-        """Fit, then label the rows by `label` while their features are cached."""
+        """Fit, then call `label` to label the rows while their features are cached."""
         self._check_parameters()
         weights = None
         unit = 1.0
@@ -957,10 +973,10 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
     def _recorded(
         self, session: fits.FitSession, checkpoint: Checkpoint
     ) -> fits.FitSession:
-        """Record the totals of all passes in a checkpoint, or take them from it."""
+        """Record the totals of all passes in a checkpoint, or replay them from it."""
         kept = session.kept_labels
         if kept is not None and kept.sink is None:
-            kept = None  # a checkpoint holds no labels themselves
+            kept = None  # a checkpoint does not store labels
         random_state = session.random_state
         if self.random_state is None:
             random_state = check_random_state(checkpoint.seed)
@@ -972,7 +988,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         )
 
     def _with_sample(self, session: fits.FitSession) -> fits.FitSession:
-        """Draw the sample of a fit, with the known rows in it, and scale it."""
+        """Draw the sample of a fit, add the rows with known labels, and scale it."""
         samples = session.samples
         weights = session.weights
         known = session.known
@@ -1063,7 +1079,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
 
 
 def _computed_columns(features: Samples) -> int:
-    """Return how many dense columns a pass computes from each row."""
+    """Return the number of dense columns that a pass computes from each row."""
     if features.is_sparse or features is features.root:
         return 0
     return features.n_features
@@ -1076,7 +1092,7 @@ def label_rows(
     rule: Rule,
     kept: list[np.ndarray] | None,
 ) -> None:
-    """Label all rows of a fit, or take the labels that it has kept."""
+    """Set ``labels_`` from the labels that the fit kept, or label all rows."""
     labels = kept or engine.run(LabelsPass(rule), features, "labels")
     model.labels_ = np.concatenate(labels)
 

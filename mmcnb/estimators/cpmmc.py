@@ -19,35 +19,45 @@ from mmcnb.samples import open_samples
 
 @estimator
 class CPMMC(CuttingPlanes, StreamedClusterer):
-    """Linear cutting-plane maximum margin clustering, on the columns themselves.
+    """Linear maximum margin clustering by cutting planes (CPMMC).
+
+    Finds the two clusters that a linear support vector machine would separate with the
+    widest margin. The columns are used directly, without a kernel. The method is that
+    of `SparseKernelMMC`: starts are tried on a sample, and the best one is refined on
+    all rows, block by block.
 
     Parameters
     ----------
     C : float, default=10.0
-        Final weight of the slack, above 1.
+        Final weight of the slack, which must be above 1.
     threshold : {"adaptive", "fixed"}, default="adaptive"
-        Adaptive threshold rho (Alg. 1), or 1 (Wang, Zhao and Zhang).
+        "adaptive" makes the margin's threshold rho a variable (Alg. 1); "fixed" sets it
+        to 1 (Wang, Zhao and Zhang).
     continuation : bool, default=True
-        Raise C from near 1; False is the form of the papers.
+        Whether to raise C in steps from near 1. False solves the problem at the final C
+        only, as the papers do.
     init : {"mixed", "random", "k-means"}, default="mixed"
-        Kind of starts on the sample; see `SparseKernelMMC`.
+        How the starts on the sample are chosen; see `SparseKernelMMC`.
     n_init : int, default=6
-        Number of starts.
+        Number of starts on the sample.
     sample_size : int or None, default=None
-        Rows of the sample; None is 2,000.
+        Number of rows in the sample; None is 2,000.
     balance : float, default=0.0
-        Bound l/n of the mean decision value, in units of rho.
+        Bound l/n on the absolute value of the mean decision value, in units of rho.
     min_share : float, default=0.1
-        Least share of a cluster, as a fraction of one half.
+        Smallest allowed share of a cluster, as a fraction of one half: with 0.1, each
+        cluster has at least 5 % of the rows.
     scale : {None, "standard"}, default=None
-        "standard" scales the columns block by block.
+        "standard" divides each column by its standard deviation and, if the rows are
+        dense, subtracts its mean. None uses the columns as they are.
     eta : float, default=0.01
-        Tolerance of the cutting-plane loop.
+        Tolerance of the cutting-plane loop: it ends when no constraint is violated by
+        more than xi + eta rho.
     max_rounds : int, default=30
-        Most rounds over labels at one C.
+        Maximum number of rounds at one C; each round updates the labels once.
     tol : float, default=5e-4
-        Share of the labels that may change in the last round over all rows, if these
-        are more than the sample; see `SparseKernelMMC`.
+        The rounds over all rows end when at most this share of the labels changes, if
+        there are more rows than in the sample; see `SparseKernelMMC`.
     {runtime}
 
     Attributes
@@ -55,20 +65,20 @@ class CPMMC(CuttingPlanes, StreamedClusterer):
     labels_ : ndarray of shape (n_samples,), int32
         Cluster of each row.
     row_index_ : pandas.Index
-        Which rows ``labels_`` belong to: the index of a frame, or names or numbers of
-        rows in their file.
+        Index of the rows of ``labels_``: the index of a data frame, or the names or
+        numbers of the rows in their file.
     coef_ : ndarray of shape (n_features,)
-        Normal vector of the boundary, on the scaled columns.
+        Normal vector w of the boundary w·x + b = 0, where x are the scaled columns.
     intercept_ : float
-        Its offset.
+        Offset b of the boundary.
     objective_, rho_, converged_, n_changed_, history_, report_, n_features_in_,
     feature_names_in_
         As in `SparseKernelMMC`.
 
     See Also
     --------
-    SparseKernelMMC : With a kernel.
-    MaximumMarginClustering : Clusters of any shape.
+    SparseKernelMMC : Two clusters with a kernel, for boundaries that are not linear.
+    MaximumMarginClustering : Any number of clusters of any shape.
 
     Notes
     -----
@@ -113,7 +123,7 @@ class CPMMC(CuttingPlanes, StreamedClusterer):
         config = search_config(
             session.sample.shape[0], session.seed(), **values_of(self, *SEARCH)
         )
-        # Refuses rows that are all equal.
+        # Raises EqualRowsError if all rows are equal.
         mean_squared_distance(session.sample, session.sample_weights)
         sample = open_samples(session.sample)
         features = partial(

@@ -1,4 +1,4 @@
-"""Maximum margin clustering into any number of clusters, by one score for each."""
+"""Maximum margin clustering into any number of clusters, with one score for each."""
 
 from collections.abc import Iterable
 from dataclasses import field, replace
@@ -25,81 +25,84 @@ from mmcnb.least_squares.search import LANDMARKS, SearchSettings
 class CrammerSingerMMC(KernelFunction, StreamedClusterer):
     """Maximum margin clustering into any number of clusters.
 
-    Each cluster has a score, and the margin of a row is its largest score minus the
-    second (Crammer and Singer). Least squares clusters the sample, as in
-    `UnsupervisedRLS`. CCCP rounds at rising C refine the best two partitions, and a
-    refinement is accepted if it raises the objective of least squares. Three passes of
-    least squares then label all rows. The scores are those that separate these labels
-    by the widest margin. Sizes stay within their constraints throughout.
+    Each cluster has a score function, and the margin of a row is its largest score
+    minus the second largest (Crammer and Singer). First, least squares clusters a
+    sample, as in `UnsupervisedRLS`. Then CCCP rounds with increasing C refine the best
+    two partitions; a refinement is accepted if it raises the least-squares objective.
+    Three passes of least squares label all rows. Finally, the scores are trained to
+    separate these labels by the widest margin. Cluster sizes satisfy their constraints
+    throughout.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     C : float, default=10.0
-        Final weight of the slack, above 1. 1/C is the nu of the nu-SVM.
+        Final weight of the slack, which must be above 1. 1/C is the nu of the nu-SVM.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
-        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth
-        sigma. "auto" is sigma = 0.55 times the root mean squared distance; the other
-        names are those of `SparseKernelMMC`.
+        Parameter gamma = 1/(2 sigma²) of the Gaussian kernel exp(-gamma |x - b|²) with
+        bandwidth sigma. "auto" sets sigma to 0.55 times the root mean squared distance
+        between two rows; `SparseKernelMMC` explains the other names.
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     n_landmarks : int or None, default=None
-        Number of basis vectors; None is 300.
+        Number of basis vectors (landmarks) of the model; None is 300.
     continuation : bool, default=True
-        Raise C from near 1; False takes the last C at once.
+        Whether to raise C in steps from near 1. False uses only the final C.
     n_init : int, default=6
-        Number of starts on the sample: n_init + 2 local searches, and four
+        Controls the number of starts on the sample: n_init + 2 local searches and four
         regularisation paths.
     sample_size : int or None, default=None
-        Rows of the sample; None is max(2000, 100 n_clusters).
+        Number of rows in the sample; None is max(2000, 100 n_clusters).
     cluster_sizes : {"auto", "equal"}, None or array-like, default="auto"
-        Size constraints, as n_clusters proportions. None is a minimum size only.
-        "auto" is equal sizes.
+        Constraints on the cluster sizes. An array has n_clusters proportions that sum
+        to 1, in any order. "equal" and "auto" ask for equal sizes. None sets only a
+        minimum size, see ``min_share``.
     size_tolerance : float, default=0.1
-        Relative tolerance of the size constraints.
+        Relative deviation from the constrained sizes that is allowed.
     min_share : float or None, default=None
-        Minimum size of a cluster if there is no other constraint, as a fraction of
+        Minimum size of a cluster if ``cluster_sizes`` is None, as a fraction of
         n/n_clusters; None is 0.5.
     scale : {None, "standard"}, default=None
-        "standard" scales the columns block by block (sparse columns are not centred).
+        "standard" divides each column by its standard deviation and, if the rows are
+        dense, subtracts its mean. None uses the columns as they are.
     eta : float, default=0.01
-        Tolerance of the cutting-plane loop: no constraint is violated by more than xi +
-        eta rho.
+        Tolerance of the cutting-plane loop: it ends when no constraint is violated by
+        more than xi + eta rho.
     max_rounds : int, default=5
-        Most rounds over labels at one C.
+        Maximum number of rounds at one C; each round updates the labels once.
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
-        Constant of the polynomial kernel.
+        Constant term of the polynomial kernel.
     {runtime}
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int32
-        Cluster of each row, numbered by the first row that falls in each; equal to
-        ``predict(X)``.
+        Cluster of each row, equal to ``predict(X)``. Clusters are numbered from 0 in
+        the order of their first rows.
     row_index_ : pandas.Index
-        Which rows ``labels_`` belong to: the index of a frame, or names or numbers of
-        rows in their file.
+        Index of the rows of ``labels_``: the index of a data frame, or the names or
+        numbers of the rows in their file.
     objective_ : float
-        1/2|W|² - rho + C mean(max(0, rho - m)), where |W|² is the sum over the
-        clusters. The margin m is the largest column of `decision_function` minus the
-        second.
+        1/2|W|² - rho + C mean(max(0, rho - m)), where |W|² is the sum of |w|² over the
+        clusters, and the margin m of a row is the largest column of `decision_function`
+        minus the second largest.
     converged_ : bool
         Whether the last pass of least squares over all rows changed at most 1 % of the
         labels, and the cutting-plane loop that follows reached eta.
     n_changed_ : int, float or None
-        Number (or weight) of labels that this pass changed; None in models of 0.3. The
-        widest margin between the clusters, found last, may move some more.
+        Number (or weight) of labels that this pass changed. The margin, which is
+        trained last, may change a few more labels. None in models of version 0.3.
     rho_, gamma_, history_, report_, n_features_in_, feature_names_in_
-        As in `SparseKernelMMC`. Rows of the history for least squares have its
-        objective, J. The report has no leave-one-out score.
+        As in `SparseKernelMMC`. In the rows of the history for least squares, the
+        objective is the J of `UnsupervisedRLS`. The report has no leave-one-out score.
 
     See Also
     --------
-    UnsupervisedRLS : Any number of clusters by least squares alone.
-    SparseKernelMMC : Two clusters, of any sizes.
+    UnsupervisedRLS : Any number of clusters by least squares only.
+    SparseKernelMMC : Two clusters, which may have very different sizes.
 
     Notes
     -----
@@ -152,7 +155,7 @@ class CrammerSingerMMC(KernelFunction, StreamedClusterer):
         return fit_multiclass(session, self._settings(), config)
 
     def _settings(self) -> SearchSettings:
-        """Return how least squares clusters the sample."""
+        """Return the settings with which least squares clusters the sample."""
         sizes = values_of(
             self, "n_clusters", "cluster_sizes", "size_tolerance", "min_share"
         )

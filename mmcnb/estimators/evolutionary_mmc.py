@@ -1,4 +1,4 @@
-"""Evolutionary maximum margin clustering: two clusters by evolution of labels."""
+"""Evolutionary maximum margin clustering: an evolution strategy over label vectors."""
 
 from dataclasses import replace
 
@@ -30,12 +30,13 @@ from mmcnb.least_squares.partition import partition_seconds
 from mmcnb.samples import BLOCK_ROWS
 from mmcnb.samples.matrix import to_dense
 
-# For the plan if the basis is the sample, whose columns are counted apart.
+# Number of landmarks in the plan if the whole sample is the basis; the memory for the
+# other rows of the basis is added separately.
 PLANNED_LANDMARKS = 200
 EVOLUTION_ROUTINES = {"evolve_labels": 5.5}
-MATRICES = 3  # of the size of the kernel matrix, while it is inverted
+MATRICES = 3  # matrices of the size of the kernel matrix, while it is inverted
 ONE_CLUSTER = (
-    "the model finds one cluster alone on the sample; "
+    "the model puts all rows of the sample into one cluster; "
     "give another gamma, or a smaller alpha."
 )
 
@@ -44,86 +45,88 @@ ONE_CLUSTER = (
 class EvolutionaryMMC(KernelFunction, StreamedClusterer):
     """Maximum margin clustering by evolution and squared loss (EvoMMC, FastEvoMMC).
 
-    Finds the two clusters, of about equal size, on which kernel ridge regression leaves
-    the smallest error: label vectors are mutated by flips, the fittest live on. The
-    evolution runs on a sample, or on all rows if there are no more. The ridge
-    regression of the labels it ends with then labels all rows in one pass. So
-    ``labels_`` are those of the model: rows at its boundary can differ from the evolved
-    labels, most where ``balance`` forces rows to the other side.
-    ``report_["agreement"]`` is the share that does not differ.
+    Finds the two clusters, of about equal size, that kernel ridge regression fits with
+    the smallest error. An evolution strategy mutates label vectors by flipping labels,
+    and keeps the fittest. It runs on a sample, or on all rows if they are not more than
+    the sample. A ridge regression on the evolved labels then labels all rows in one
+    pass. Therefore ``labels_`` can differ from the evolved labels near the boundary,
+    mostly where ``balance`` forces rows to the other side. ``report_["agreement"]`` is
+    the share of the sample on which they agree.
 
     Parameters
     ----------
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
-        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth
-        sigma. "auto" is sigma = 0.55 times the root mean squared distance between two
-        rows; the other names are those of `SparseKernelMMC`.
+        Parameter gamma = 1/(2 sigma²) of the Gaussian kernel exp(-gamma |x - b|²) with
+        bandwidth sigma. "auto" sets sigma to 0.55 times the root mean squared distance
+        between two rows; `SparseKernelMMC` explains the other names.
     alpha : float, default=1e-3
-        Ridge a row: lambda of the paper.
+        Ridge parameter per row, the lambda of the paper.
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     n_landmarks : int or None, default=None
-        None takes all rows of the sample as the basis (EvoMMC), for which storage grows
-        with their square; a number takes so many k-means++ landmarks (FastEvoMMC).
+        Number of k-means++ landmarks that form the basis of the model (FastEvoMMC).
+        None uses all rows of the sample (EvoMMC); memory then grows with the square of
+        their number.
     n_init : int, default=30
-        Evolutions, each from random labels; the lowest F wins. They end in many
-        different optima: on a few hundred rows 100 take a second, and mostly one of
-        them reaches the lowest F that any does.
+        Number of evolutions, each from random labels; the one with the lowest F is
+        used. Evolutions end in many different optima. On a few hundred rows, 100
+        evolutions take a second, and usually one of them reaches the lowest known F.
     sample_size : int or None, default=None
-        Rows of the sample; None is 2,000.
+        Number of rows in the sample; None is 2,000.
     balance : float, default=0.4
-        l/n: bound of abs(sum(y))/n for the evolved labels, of which the smaller cluster
-        has at least (1 - balance)/2. It counts rows, whatever their weights. The paper
-        takes 0.03, 0.1, 0.3 or 0.4, by the sizes of the classes.
+        Bound l/n on abs(sum(y))/n for the evolved labels y, so that the smaller cluster
+        has at least a share (1 - balance)/2 of the rows. Weights of rows do not affect
+        it. The paper uses 0.03, 0.1, 0.3 or 0.4, depending on the class sizes.
     centre : bool, default=True
-        Centre the kernel; False is the paper's form (Alg. 1), which draws the sizes
-        towards the bound.
+        Whether to centre the kernel. False is the form of the paper (Alg. 1), in which
+        the cluster sizes tend towards the bound.
     n_parents, n_offspring : int, default=10
-        mu and nu; the paper takes 1 and 1 with landmarks.
+        Number of parents (mu) and of children per generation (nu). The paper uses 1 and
+        1 with landmarks.
     max_generations : int, default=100_000
-        Most generations of an evolution.
+        Maximum number of generations of an evolution.
     patience : int or None, default=None
-        Generations without a surviving child after which an evolution stops; None is as
-        many as make ten children a row.
+        An evolution stops after this many generations in which no child survives. None
+        sets it so that these generations have ten children per row.
     scale : {None, "standard"}, default=None
-        "standard" scales the columns inside the stream (sparse columns are not
-        centred).
+        "standard" divides each column by its standard deviation and, if the rows are
+        dense, subtracts its mean. None uses the columns as they are.
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
-        Constant of the polynomial kernel.
+        Constant term of the polynomial kernel.
     {runtime}
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int32
-        Cluster of each row, 0 for the cluster of the first row; equal to
-        ``predict(X)``.
+        Cluster of each row, equal to ``predict(X)``. The first row is in cluster 0.
     row_index_ : pandas.Index
-        Which rows ``labels_`` belong to: the index of a frame, or names or numbers of
-        rows in their file.
+        Index of the rows of ``labels_``: the index of a data frame, or the names or
+        numbers of the rows in their file.
     objective_ : float
-        F(y) = min over f of (Σ w_i (y_i - f(x_i))² + alpha m |f|²)/m of the evolved
-        labels y in {-1, +1} of the m rows of the sample, with weights w of mean 1; f is
-        of the kernel centred on the sample. It lies between 0 and 1; the smaller, the
-        better.
+        F(y) = min over f of (Σ w_i (y_i - f(x_i))² + alpha m |f|²)/m. Here y are the
+        evolved labels, -1 or +1, of the m rows of the sample, w are weights with mean
+        1, and f is a function of the kernel centred on the sample. F lies between 0 and
+        1; smaller is better.
     gamma_ : float
         Gamma of the kernel.
     converged_ : bool
-        Whether the best evolution stood still before ``max_generations``.
+        Whether the best evolution stopped improving before ``max_generations``.
     history_ : DataFrame
-        Of each evolution the generations 1, 2, 4, ... and the last: stage, start,
-        generation, objective (the lowest F so far), reads, sweeps, bytes, resumed, and
-        the seconds at which that evolution ended.
+        The generations 1, 2, 4, ... and the last one of each evolution. Columns are
+        stage, start, generation, objective (the lowest F so far), reads, sweeps, bytes,
+        resumed, and the seconds at which this evolution ended.
     report_ : dict
-        Sizes of the sample's clusters, evolved and by the model; agreement of the two;
-        how many evolutions ended at the best F; warnings.
+        Cluster sizes of the sample for the evolved labels and for the labels of the
+        model, the agreement of the two, the number of evolutions that reached the best
+        F, and warnings.
     n_features_in_, feature_names_in_ : int, ndarray of object
-        Number of columns; their names, if they have names.
+        Number of columns of the fit, and their names if they have any.
 
     See Also
     --------
-    UnsupervisedRLS : Any number of clusters by local search; mostly of lower loss.
+    UnsupervisedRLS : Any number of clusters by local search, usually with lower loss.
 
     Notes
     -----
@@ -200,8 +203,9 @@ class EvolutionaryMMC(KernelFunction, StreamedClusterer):
             warnings.append(ONE_CLUSTER)
         if agreement < 0.99:
             quiet.append(
-                f"the model agrees with the evolved labels on {agreement:.0%} of the "
-                "sample only; raise balance if the clusters differ in size."
+                "the model agrees with the evolved labels on only "
+                f"{agreement:.0%} of the sample; raise balance if the clusters differ "
+                "in size."
             )
         n_best = sum(abs(result.fitness - best.fitness) < 1e-6 for result in results)
         return FitResult(
@@ -227,7 +231,7 @@ class EvolutionaryMMC(KernelFunction, StreamedClusterer):
         )
 
     def _fitness(self, session: FitSession, kernel: Kernel) -> tuple[Model, Fitness]:
-        """Return the model without its hyperplane, and the fitness of sample labels."""
+        """Return the model without a hyperplane, and the fitness of label vectors."""
         sample = session.sample
         weights = session.sample_weights
         alpha = float(self.alpha)
@@ -246,10 +250,10 @@ class EvolutionaryMMC(KernelFunction, StreamedClusterer):
 
 
 def _side_sizes(labels: np.ndarray) -> list[int]:
-    """Count the labels below and above 0."""
+    """Return the number of labels below 0 and the number above 0."""
     return [int((labels < 0).sum()), int((labels > 0).sum())]
 
 
 def column_bytes(sample_size: int, n_samples: int) -> float:
-    """Return the bytes of the kernel columns of a block, which every thread needs."""
+    """Return the bytes that each thread needs for the kernel values of a block."""
     return 8.0 * sample_size * min(n_samples, BLOCK_ROWS)

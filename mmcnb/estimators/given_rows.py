@@ -1,4 +1,4 @@
-"""Rows that an estimator is given: opened, and compared with the columns of its fit."""
+"""Open rows for an estimator, and compare their columns with the columns of its fit."""
 
 import warnings
 from collections.abc import Callable
@@ -44,17 +44,18 @@ def read_input(
     Parameters
     ----------
     estimator : Estimator
-        Has the columns of the fit, or is given them.
+        The estimator. With ``reset`` its feature names and number are set; otherwise
+        they are compared with the rows.
     X : array, frame, path or other rows
         The rows.
     reset : bool
         Whether these are the rows of a fit.
     least_rows : int, default=1
-        How many rows there must be.
+        Minimum number of rows.
     element : str or None, default=None
         Element of an AnnData object, a group or a file.
     options : TableOptions or None, default=None
-        Columns of a frame or a table that are taken in a fit.
+        Table options of a fit, such as the columns to use.
 
     Returns
     -------
@@ -64,13 +65,13 @@ def read_input(
     Raises
     ------
     InputError
-        If they cannot be read or are too few; or if names of columns are missing, new
-        or in another order, or their number differs. The message lists them.
+        If the rows cannot be read or are too few, or if their columns differ from the
+        columns of the fit in number, names or order. The message lists the differences.
     """
     encoding = None if reset else estimator.model_.encoding
     is_table = encoding is not None and not encoding.is_ordered
     names = None if reset or is_table else names_in_frame(X)
-    if names is not None:  # before numbers are read from other columns
+    if names is not None:  # compared before values are read from the wrong columns
         _check_columns(estimator, "X", len(names), names, reset)
     samples = _open_input(estimator, X, reset, element, options)
     table = samples.encoding
@@ -100,7 +101,7 @@ def _open_input(
     element: str | None,
     chosen: TableOptions | None,
 ) -> Samples:
-    """Open the rows of a fit, or others as the fit did, with their gaps filled."""
+    """Open rows, with missing values filled and with the table options of the fit."""
     memory_limit = estimator.memory_limit
     if reset and chosen is None:
         return open_with_filled_gaps(X, element, memory_limit)
@@ -116,7 +117,8 @@ def _open_input(
     if chosen is not None and samples.encoding is None:
         name = "columns" if chosen.columns is not None else "keep"
         raise InputError(
-            f"{name} is of frames and tables, and {samples.name} is none; leave it out."
+            f"{name} applies to data frames and tables only, and {samples.name} is "
+            "neither; leave it out."
         )
     return samples
 
@@ -124,18 +126,23 @@ def _open_input(
 def filled_from_fit(
     estimator: object, X: object, element: str | None = None
 ) -> Samples | None:
-    """Open rows with gaps filled from the rows of a fit; None if its model has none."""
+    """Open rows with missing values filled from the rows of the fit.
+
+    Returns None if the model does not store rows of the fit to fill them from.
+    """
     of_gaps = options_of_gaps(estimator)
     return None if of_gaps is None else open_array(X, element, of_gaps)
 
 
 def filling_gaps(method: Callable[P, Result]) -> Callable[P, Result]:
-    """Answer again with gaps filled as in the fit, if a pass over the rows finds some.
+    """Call a method again with filled rows if a pass over X finds missing values.
+
+    A decorator. The missing values are filled from the rows of the fit.
 
     Parameters
     ----------
     method : callable
-        Of a fitted estimator, with rows X and perhaps an element of them.
+        Method of a fitted estimator with a parameter ``X`` and optionally ``element``.
     """
 
     @wraps(method)
@@ -150,7 +157,8 @@ def filling_gaps(method: Callable[P, Result]) -> Callable[P, Result]:
             if given["X"] is None:
                 raise
         warnings.warn(
-            f"{given['X'].name}: gaps are filled from the nearest rows of the fit.",
+            f"{given['X'].name}: missing values are filled from the nearest rows of "
+            "the fit.",
             ClusterWarning,
             stacklevel=2,
         )
@@ -162,7 +170,10 @@ def filling_gaps(method: Callable[P, Result]) -> Callable[P, Result]:
 def open_with_filled_gaps(
     X: object, element: str | None = None, memory_limit: str | int | None = None
 ) -> Samples:
-    """Open rows as for a fit; gaps of arrays that are read later raise `GapsError`."""
+    """Open rows as a fit does, with missing values filled.
+
+    Missing values of arrays that are read only later raise `GapsError` then.
+    """
     try:
         return _opened(X, element, OF_FITS, memory_limit)
     except GapsError:
@@ -183,7 +194,7 @@ def _opened(
 def _filled_as_fitted(
     samples: Samples, element: str | None, options: TableOptions
 ) -> Samples:
-    """Fill the gaps of rows that are open already, if they can be read again."""
+    """Fill missing values of samples that are already open and can be read again."""
     if samples.encoding is None:
         return open_as_fitted(samples, element, options) or samples
     if samples.refilled is None or options.missing != "neighbors":
@@ -194,12 +205,14 @@ def _filled_as_fitted(
 def open_meta(
     meta: object, samples: Samples, memory_limit: str | int | None = None
 ) -> Samples:
-    """Open a table beside rows, with dates, and with gaps filled by medians.
+    """Open a table that describes the rows, with missing values filled by medians.
+
+    Dates are read as seconds since 1970.
 
     Raises
     ------
     InputError
-        It cannot be read, or has another number of rows.
+        If the table cannot be read, or has another number of rows.
     """
     described = _opened(meta, None, OF_META, memory_limit)
     if described.n_samples != samples.n_samples:
@@ -211,7 +224,7 @@ def open_meta(
 
 
 def chosen_columns(columns: object, keep: object) -> TableOptions | None:
-    """Return options with the columns that a fit takes; None if nothing is chosen."""
+    """Return the table options of ``columns`` and ``keep``; None if both are None."""
     if columns is None and keep is None:
         return None
     from mmcnb.tables.plan import TablePlan
@@ -228,27 +241,30 @@ def chosen_columns(columns: object, keep: object) -> TableOptions | None:
 
 
 def _check_distances(samples: Samples, n_fitted: int) -> None:
-    """Refuse rows that are not distances to the rows of the fit."""
+    """Raise InputError if rows are not distances to the rows of the fit."""
     if samples.n_features != n_fitted:
         raise InputError(
             f"{samples.name} has {samples.n_features} columns, but a model with "
-            f"metric='precomputed' wants the distances of each row to the {n_fitted:,} "
-            "rows of the fit, of which those to the nearest suffice; give sklearn."
+            f"metric='precomputed' needs one column for each of the {n_fitted:,} rows "
+            "of the fit, with the distances to the nearest of them; give sklearn."
             "neighbors.NearestNeighbors(n_neighbors=10).fit(rows_of_the_fit)."
             "kneighbors_graph(X, mode='distance')."
         )
 
 
 def _is_table_of(samples: Samples, encoding: Encoding) -> bool:
-    """Return whether rows have the named columns of a fit; others must be numbers."""
+    """Return whether rows are a table with the columns of the fit.
+
+    Raises InputError if they are not, and the fit had columns other than numbers.
+    """
     table = samples.encoding
     if (table or samples).feature_names == encoding.feature_names:
         _warn_of_notes(samples)
         return True
     if table is not None or not encoding.is_plain:
         raise InputError(
-            f"{samples.name} is no table with the columns of the fit; "
-            "give a frame or the path of one."
+            f"{samples.name} is not a table with the columns of the fit; "
+            "give a data frame or the path of a table."
         )
     return False
 
@@ -265,7 +281,7 @@ def _check_columns(
     names: list[str] | None,
     reset: bool,
 ) -> None:
-    """Set the columns of a fit, or compare other columns with them, as scikit-learn."""
+    """Set the columns of a fit, or compare columns with them, as scikit-learn does."""
     columns: Any = np.empty((0, n_features))
     if names is not None:
         import pandas as pd

@@ -1,4 +1,4 @@
-"""The nodes of a model and new rows, joined in one graph."""
+"""Join the nodes of a model and new rows in one graph, for an update."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ from mmcnb.samples.matrix import Matrix, stack
 if TYPE_CHECKING:
     from mmcnb.estimators.maximum_margin_clustering import MaximumMarginClustering
 
-# Few new rows have a tenth of the nodes, of less weight each, so that groups of them
-# are seen. At least half of the nodes are earlier ones, which label the earlier rows.
+# Even if there are few new rows, they get a tenth of the nodes (each of less weight),
+# so that groups among them can be found. At least half of the nodes are earlier ones,
+# because these stand for the earlier rows, which are not read again.
 LEAST_NEW_SHARE = 0.1
 MOST_NEW_SHARE = 0.5
 
@@ -34,11 +35,11 @@ class NewRows(NamedTuple):
     Attributes
     ----------
     rows : ndarray of shape (s,), int64
-        Their numbers, rising.
+        Their row numbers, in increasing order.
     sample : ndarray or csr_array of shape (s, d)
-        The rows, with their columns scaled.
+        The rows, with scaled columns.
     points : ndarray or csr_array of shape (s, c)
-        The rows along the axes of the nodes.
+        Their coordinates on the axes of the nodes.
     """
 
     rows: np.ndarray
@@ -47,7 +48,7 @@ class NewRows(NamedTuple):
 
 
 def nodes_of(model: Model) -> Vote:
-    """Return the nodes of a model, which has some."""
+    """Return the nodes of a model that is known to have nodes."""
     assert model.graph is not None
     return model.graph
 
@@ -59,9 +60,11 @@ def draw_new(
     n: float,
     random_state: np.random.RandomState,
 ) -> NewRows:
-    """Draw new rows in one pass: their share of all n rows, or more if there is room.
+    """Draw new rows that may become nodes, in one pass.
 
-    The nodes of the model and these rows together may be more than ``n_nodes``.
+    Their number is in proportion to their share of all n rows, or larger if the model
+    has fewer than ``n_nodes`` nodes. Together with the nodes of the model they may
+    exceed ``n_nodes``; `join_nodes` then leaves out earlier nodes.
     """
     model = estimator.model_
     nodes = nodes_of(model)
@@ -84,15 +87,15 @@ class JoinedNodes:
     graph : NodeGraph
         The graph.
     earlier : ndarray of shape (p,), int64
-        Cluster of each node in the model.
+        Cluster of each node in the model before the update.
     weights : ndarray of shape (p,)
-        Weight of the earlier rows of each node; 0 for a new row.
+        Weight of the earlier rows that each node stands for; 0 for a new row.
     is_far : ndarray of shape (p,), bool
-        Whether it is a new row far from the earlier nodes.
+        Whether the node is a new row far from the earlier nodes.
     is_scattered : ndarray of shape (p,), bool
-        Whether it is an earlier node of a dropped cluster.
+        Whether the node is an earlier node of a cluster that was dropped as noise.
     log_distances : ndarray of shape (p,)
-        Logarithm of the distance to the tenth neighbour.
+        Logarithm of the distance from each node to its tenth neighbour.
     """
 
     graph: NodeGraph
@@ -108,16 +111,20 @@ class JoinedNodes:
         return self.weights == 0
 
     def with_groups(self, groups: np.ndarray, count: int = 0) -> np.ndarray:
-        """Return the earlier clusters, with groups as further clusters.
+        """Return the earlier clusters of the nodes, with groups as additional clusters.
 
-        ``groups`` has the group of each node from 1 on, or 0. There are at least
-        ``count`` earlier numbers.
+        Parameters
+        ----------
+        groups : ndarray of shape (p,), int64
+            Group of each node, from 1; 0 for nodes that stay in their earlier cluster.
+        count : int, default=0
+            Smallest number that the first group may get as a cluster.
         """
         count = max(count, int(self.earlier.max()) + 1)
         return np.where(groups > 0, count - 1 + groups, self.earlier)
 
     def with_nearest(self, groups: np.ndarray) -> np.ndarray:
-        """Return the earlier clusters, each group in the one with most of its votes."""
+        """Return the earlier clusters, each group merged into its most frequent one."""
         labels = self.earlier.copy()
         for group in range(1, int(groups.max()) + 1):
             inside = groups == group
@@ -125,14 +132,19 @@ class JoinedNodes:
         return labels
 
     def common_weight(self, labels: np.ndarray, n_earlier: int) -> np.ndarray:
-        """Return the common weight of earlier clusters and others, of shape (a, b).
+        """Return the weighted contingency table of earlier and other clusters.
 
         Parameters
         ----------
         labels : ndarray of shape (p,), int64
-            The other clusters of the nodes.
+            The other cluster of each node.
         n_earlier : int
-            How many numbers the earlier clusters have, a.
+            Number of earlier cluster numbers, the number of rows of the table.
+
+        Returns
+        -------
+        ndarray of shape (n_earlier, n_clusters)
+            Total weight of the nodes in each pair of clusters.
         """
         n_clusters = int(labels.max()) + 1
         pairs = self.earlier * n_clusters + labels
@@ -154,9 +166,9 @@ class JoinedNodes:
         earlier : Model
             The model of the earlier nodes.
         labels : ndarray of shape (p,), int64
-            Clusters of the nodes, with the numbers of the model.
+            Cluster of each node, with the numbers of the new model.
         n_clusters : int
-            How many numbers there are.
+            Number of cluster numbers.
         tree : MergeTree
             The merge tree of the nodes.
         noise : None, "auto" or float
@@ -172,7 +184,10 @@ class JoinedNodes:
 
 
 class _OutlierLimits(NamedTuple):
-    """What outlier scores subtract near each node, and which scores are noise."""
+    """Offset of the outlier scores at each node, and scores above which rows are noise.
+
+    ``thresholds`` is None if the fit does not mark noise.
+    """
 
     offsets: np.ndarray
     thresholds: np.ndarray | None
@@ -186,10 +201,10 @@ def _outlier_limits(
     n_clusters: int,
     noise: float | str | None,
 ) -> _OutlierLimits:
-    """Keep offsets and thresholds of earlier clusters, and find those of new ones.
+    """Keep offsets and thresholds of earlier clusters; compute those of new clusters.
 
-    Rows near earlier nodes of scattered rows remain noise, unless they are in a new
-    cluster.
+    Rows near nodes of a cluster that was dropped as noise remain noise, unless they are
+    in a new cluster.
     """
     logs = joined.log_distances
     n_before = earlier.n_features
@@ -214,7 +229,7 @@ def _outlier_limits(
 
 
 def _is_scattered(nodes: Vote) -> np.ndarray:
-    """Return which nodes are of dropped clusters, around which all rows are noise."""
+    """Return which nodes belong to dropped clusters; all rows near them are noise."""
     if nodes.thresholds is None:
         return np.zeros(nodes.sizes.size, bool)
     return nodes.thresholds <= EVERY_ROW
@@ -228,10 +243,11 @@ def join_nodes(
     random_state: np.random.RandomState,
     each: Each,
 ) -> JoinedNodes:
-    """Join the nodes of a model and new rows to a graph for n rows in all.
+    """Join the nodes of a model and new rows in one graph that stands for n rows.
 
-    Some earlier nodes are left out at random if they are more than ``n_nodes`` all
-    together. ``is_far`` says which of all new rows are far from the earlier nodes.
+    If there would be more than ``n_nodes`` nodes, earlier nodes are left out at random.
+    ``is_far`` says, for each new row (not only the drawn ones), whether it is far from
+    the earlier nodes.
     """
     model = estimator.model_
     nodes = nodes_of(model)

@@ -1,4 +1,4 @@
-"""Exact kernel cutting-plane clustering, for data whose kernel matrix fits."""
+"""Kernel cutting-plane clustering for data whose kernel matrix fits in memory."""
 
 from dataclasses import replace
 from functools import partial
@@ -27,51 +27,56 @@ from mmcnb.samples.derived import cache_features
 from mmcnb.samples.matrix import as_matrix, to_dense
 
 EXACT_SEARCH = (
-    1000  # rows up to which every bandwidth is tried on the whole kernel matrix
+    1000  # with at most this many rows, bandwidths are compared on the whole matrix
 )
 
 
 @estimator
 class KernelCPMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
-    """Kernel cutting-plane maximum margin clustering on the whole kernel matrix.
+    """Kernel maximum margin clustering by cutting planes, on the whole kernel matrix.
 
-    Every row is a basis vector, so memory grows with the square of the number
-    of rows. If memory does not suffice, the fit raises an error before any work.
-    Use `SparseKernelMMC` for larger data.
+    Finds two clusters as `SparseKernelMMC` does, but every row is a basis vector, so
+    memory grows with the square of the number of rows. If the memory limit does not
+    suffice, the fit raises an error before any work. Use `SparseKernelMMC` for larger
+    data.
 
     Parameters
     ----------
     C : float, default=10.0
-        Final weight of the slack, above 1.
+        Final weight of the slack, which must be above 1.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
         Gamma of the Gaussian kernel, as in `SparseKernelMMC`.
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     threshold : {"adaptive", "fixed"}, default="adaptive"
-        Adaptive threshold rho, or 1.
+        "adaptive" makes the margin's threshold rho a variable; "fixed" sets it to 1.
     continuation : bool, default=True
-        Raise C from near 1; False is the form of the paper.
+        Whether to raise C in steps from near 1. False solves the problem at the final C
+        only, as the paper does.
     init : {"mixed", "random", "k-means"}, default="mixed"
-        Kind of starts; see `SparseKernelMMC`.
+        How the starts are chosen; see `SparseKernelMMC`.
     n_init : int, default=6
         Number of starts.
     balance : float, default=0.0
-        Bound l/n of the mean decision value, in units of rho.
+        Bound l/n on the absolute value of the mean decision value, in units of rho.
     min_share : float, default=0.1
-        Least share of a cluster, as a fraction of one half.
+        Smallest allowed share of a cluster, as a fraction of one half: with 0.1, each
+        cluster has at least 5 % of the rows.
     scale : {None, "standard"}, default=None
-        "standard" scales the columns.
+        "standard" divides each column by its standard deviation and, if the rows are
+        dense, subtracts its mean. None uses the columns as they are.
     eta : float, default=0.01
-        Tolerance of the cutting-plane loop.
+        Tolerance of the cutting-plane loop: it ends when no constraint is violated by
+        more than xi + eta rho.
     max_rounds : int, default=30
-        Most rounds over labels at one C.
+        Maximum number of rounds at one C; each round updates the labels once.
     tol : float, default=5e-4
-        Share of the labels that may change in the last round over all rows, if these
-        are more than the 2,000 of the sample; see `SparseKernelMMC`.
+        The rounds over all rows end when at most this share of the labels changes, if
+        there are more rows than the 2,000 of the sample; see `SparseKernelMMC`.
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
-        Constant of the polynomial kernel.
+        Constant term of the polynomial kernel.
     {runtime}
 
     Attributes
@@ -102,7 +107,7 @@ class KernelCPMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         n = rows.n_samples
-        # Matrices of kernel values: many while bandwidths are compared.
+        # Number of kernel matrices held at a time: many while bandwidths are compared.
         if n <= EXACT_SEARCH:
             n_landmarks = n
             n_matrices = 20

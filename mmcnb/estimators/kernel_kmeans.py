@@ -1,4 +1,4 @@
-"""Kernel k-means: clusters by their means in feature space."""
+"""Kernel k-means: k-means in the feature space of a kernel."""
 
 from dataclasses import field, replace
 from functools import partial
@@ -35,19 +35,20 @@ from mmcnb.least_squares.search import LANDMARKS
 from mmcnb.samples import BLOCK_ROWS
 from mmcnb.samples.matrix import check_clusters, check_places, row_shares
 
-BLOCKS = 16  # that have scores, or sums that wait to be added, at a time; about
-LIKELY_SWEEPS = 20
+BLOCKS = 16  # about how many blocks hold scores or sums in memory at a time
+LIKELY_SWEEPS = 20  # passes that a typical fit needs until it converges
 
 
 @estimator
 class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
     """k-means in the feature space of a kernel.
 
-    In landmark features each row is an explicit vector, so that k-means is exact. With
-    as many landmarks as there are different rows it is kernel k-means itself. A sample
-    is clustered from several k-means++ starts. Passes over all rows follow, each of
-    which labels the rows by the nearest mean and renews the means from sums of k (p +
-    1) numbers, until the means stand still. Nothing of the length of the data is kept.
+    Landmarks map each row to an explicit vector, on which ordinary k-means runs. With
+    as many landmarks as there are different rows, this is exact kernel k-means. The fit
+    clusters a sample from several k-means++ starts. Passes over all rows follow, each
+    of which assigns the rows to the nearest mean and updates the means, until they
+    converge. A pass returns only sums of k (p + 1) numbers for p landmarks, so no array
+    of the length of the data is kept.
 
     Parameters
     ----------
@@ -56,63 +57,68 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
-        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth
-        sigma. "auto" is sigma = 0.55 times the root mean squared distance between two
-        rows; the other names are those of `SparseKernelMMC`.
+        Parameter gamma = 1/(2 sigma²) of the Gaussian kernel exp(-gamma |x - b|²) with
+        bandwidth sigma. "auto" sets sigma to 0.55 times the root mean squared distance
+        between two rows; `SparseKernelMMC` explains the other names.
     n_landmarks : int or None, default=None
-        Basis vectors of the model; None is 300.
+        Number of basis vectors (landmarks) of the model; None is 300.
     n_init : int, default=4
-        k-means++ starts on the sample, of which the one of least inertia is followed.
+        Number of k-means++ starts on the sample. The one with the smallest inertia is
+        continued on all rows.
     max_iter : int, default=100
-        Most passes over all rows, and most rounds of a start on the sample.
+        Maximum number of passes over all rows, and of iterations of a start on the
+        sample.
     tol : float, default=1e-4
-        The passes end when the inertia falls by less than this share; 0 goes on until
-        means stand still.
+        The passes end when the inertia decreases by less than this share. With 0 they
+        end when the means no longer change.
     sample_size : int or None, default=None
-        Rows of the sample; None is max(2000, 10 n_clusters).
+        Number of rows in the sample; None is max(2000, 10 n_clusters).
     scale : {None, "standard"}, default=None
-        "standard" divides columns by their deviation (and centres dense ones).
+        "standard" divides each column by its standard deviation and, if the rows are
+        dense, subtracts its mean. None uses the columns as they are.
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
-        Constant of the polynomial kernel.
+        Constant term of the polynomial kernel.
     {runtime}
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int32
-        Cluster of each row, numbered by the first row that falls in each; equal to
-        ``predict(X)``.
+        Cluster of each row, equal to ``predict(X)``. Clusters are numbered from 0 in
+        the order of their first rows.
     row_index_ : pandas.Index
-        Which rows ``labels_`` belong to: the index of a frame, or names or numbers of
-        rows in their file.
+        Index of the rows of ``labels_``: the index of a data frame, or the names or
+        numbers of the rows in their file.
     cluster_sizes_ : ndarray of shape (n_clusters,)
-        Rows (or weight) of each cluster.
+        Number of rows (or their weight) in each cluster.
     inertia_ : float
-        Σ|φ(x) - m|² over the rows, m the mean of the cluster of a row; eq. (4) of the
-        paper.
+        Σ|φ(x) - m|² over all rows x, where m is the mean of the row's cluster; eq. (4)
+        of the paper.
     gamma_ : float
         Gamma of the kernel.
     n_iter_ : int
-        Passes over all rows in which labels were given and means renewed.
+        Number of passes over all rows that updated labels and means.
     converged_ : bool
         Whether the passes ended before ``max_iter``.
     history_ : DataFrame
-        One row a start on the sample and one a pass: stage, start, round, inertia, and
-        so far: reads, sweeps, bytes, resumed, seconds.
+        One row per start on the sample and one per pass: stage, start, round and
+        inertia, and the totals since the start of the fit: reads, sweeps, bytes,
+        resumed and seconds.
     report_ : dict
-        Sizes, inertia on the sample, number of landmarks, warnings.
+        Cluster sizes, inertia on the sample, number of landmarks, and warnings.
     n_features_in_, feature_names_in_ : int, ndarray of object
-        Number of columns; their names, if they have names.
+        Number of columns of the fit, and their names if they have any.
 
     See Also
     --------
-    UnsupervisedRLS : Finds groups that k-means does not, by a ridge and local search.
+    UnsupervisedRLS : Ridge regression and local search; finds groups that k-means does
+        not.
 
     Notes
     -----
-    A cluster that loses all its rows keeps its mean, and may win rows again; if it ends
-    empty the fit warns.
+    A cluster that loses all its rows keeps its mean, and may get rows again. If it is
+    empty in the end, the fit warns.
 
     Differs from the paper: SCM-4; see docs/differences.
 
@@ -148,12 +154,12 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
 
     @property
     def objective_(self) -> float:
-        """The inertia, under the name it has in other methods."""
+        """The inertia, under the name that other estimators use."""
         return self.inertia_
 
     @filling_gaps
     def transform(self, X: object, *, element: str | None = None) -> np.ndarray:
-        """Distances of rows to the means, in feature space.
+        """Return the distances of rows to the means in feature space.
 
         Parameters
         ----------
@@ -164,10 +170,11 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
         Returns
         -------
         ndarray of shape (n_samples, n_clusters), float64
-            |z(x) - m|, for the means by which `predict` labels rows.
+            |z(x) - m| for each mean m. `predict` returns the cluster of the nearest
+            mean.
         """
         features, _ = self._features(X, element)
-        model: Any = self.model_  # of scores and a ridge map
+        model: Any = self.model_  # its rule are scores, and it has a ridge map
         return self._run(
             DecisionPass(Distances(model.rule, model.ridge)), features, "features"
         )
@@ -183,7 +190,7 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
         p = min(size, self.n_landmarks or LANDMARKS)
         needs = landmark_needs(rows, p, size)
         landmark_values = 2 * size * p
-        # Scores of the sample or of blocks, and sums that wait.
+        # Scores of the sample or of blocks, and sums of blocks that wait to be added.
         scored_rows = max(size, min(rows.n_samples, BLOCKS * BLOCK_ROWS))
         cluster_values = k * (scored_rows + BLOCKS * p)
         own_bytes = 8.0 * (landmark_values + cluster_values)
@@ -226,7 +233,7 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
         n_empty = int((state.sizes == 0).sum())
         if n_empty:
             warnings.append(
-                f"{n_empty} of the {k} clusters contain no row; give fewer."
+                f"{n_empty} of the {k} clusters contain no rows; give fewer clusters."
             )
         return FitResult(
             replace(model, rule=state.rule),
@@ -241,11 +248,11 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
     def _cluster_sample(
         self, session: FitSession, mapped: RidgeMap, values: np.ndarray
     ) -> Means:
-        """Return the best of several starts on the sample."""
+        """Run k-means on the sample from several starts, and return the best result."""
         from sklearn.cluster import kmeans_plusplus
 
         weights = session.sample_weights
-        z = mapped.decide(values)  # before the values are rounded
+        z = mapped.decide(values)  # from the exact values, before they are rounded
         rounded = values.astype(np.float32)
 
         def run_on_sample(sweep: LabelSumsPass) -> list[Any]:

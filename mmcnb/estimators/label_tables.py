@@ -1,4 +1,4 @@
-"""Tables with the clusters of their rows: files, and frames of any library."""
+"""Add the clusters of the rows to tables: to files, and to frames of any library."""
 
 import os
 import warnings
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
     from mmcnb.estimators.base import Estimator
 
-ROWS_OF_FRAME = 2**16  # of a batch
+ROWS_OF_FRAME = 2**16  # rows of a data frame that are written as one batch
 
 
 def new_columns(engine: Engine, passes: ColumnPasses, names: list[str]) -> NewColumns:
-    """Return the columns that some passes give, group by group."""
+    """Return the columns that the passes compute, one group of rows at a time."""
     import pyarrow as pa
 
     types = {
@@ -58,7 +58,7 @@ def new_columns(engine: Engine, passes: ColumnPasses, names: list[str]) -> NewCo
     def groups() -> Iterator[dict[str, np.ndarray]]:
         streams = []
         for number, (sweep, features) in enumerate(passes):
-            name = "" if number else "table"  # one bar is enough
+            name = "" if number else "table"  # only the first pass shows a progress bar
             streams.append(engine.stream(sweep, features, name))
         for parts in zip(*streams, strict=True):
             columns: dict[str, np.ndarray] = {}
@@ -70,13 +70,13 @@ def new_columns(engine: Engine, passes: ColumnPasses, names: list[str]) -> NewCo
 
 
 def check_label_table(samples: Samples, out: str | os.PathLike[str]) -> None:
-    """Refuse a table that cannot be written, before rows are read for it.
+    """Check that a table can be written to ``out``, before any row is read.
 
     Raises
     ------
     InputError
-        The samples are of no file, the path has another ending, or a column cannot be
-        written there.
+        If the samples do not come from a file, if the path has another ending, or if a
+        column has a type that cannot be written in this format.
     """
     kind = table_kind(out)
     files = _source_of(samples).table()
@@ -93,7 +93,7 @@ def write_label_table(
     out: str | os.PathLike[str],
 ) -> None:
     """Write a table with the clusters of its rows in new columns."""
-    table_kind(out)  # refuses other endings
+    table_kind(out)  # raises InputError for other endings
     passes, names = estimator._column_passes(samples)
     with (
         estimator._engine_of(passes[-1][1]) as engine,
@@ -107,19 +107,19 @@ def write_label_table(
 def _notes(
     writer: JoinedTableWriter, samples: Samples, names: list[str]
 ) -> Iterator[str]:
-    """Yield sentences about a table that is otherwise than one may think."""
+    """Yield warnings about a table that differs from what a user may expect."""
     for name, wanted in zip(writer.names, names, strict=True):
         if name != wanted:
             yield (
-                f"{samples.name} has a column {wanted!r} already, so that the new one "
-                f"is {name!r}."
+                f"{samples.name} already has a column {wanted!r}; the new column is "
+                f"named {name!r}."
             )
     n_left = writer.n_rows - samples.n_samples
     if writer.kind == "folder" and n_left:
         yield (
             f"{n_left:,} rows of {samples.name} were left out and have no cluster, so "
-            "that they are in no folder of a cluster; a path that ends with .parquet "
-            "has them too."
+            "they are missing from the folders; give a path that ends with .parquet to "
+            "write them too."
         )
 
 
@@ -201,16 +201,17 @@ def _frame_of_file(samples: Samples, whole: WholeTable, new: NewColumns) -> Any:
 
 
 def _frame_of(X: object) -> Any:
-    """Return a frame of pandas, or the Arrow table of another; None for other rows."""
+    """Return a pandas frame as it is, other frames as Arrow tables; None for others."""
     if isinstance(X, Samples | str | os.PathLike | np.ndarray | list | tuple):
         return None
     return as_frame(X)
 
 
 def _arrow_table(frame: Any, is_text: bool) -> "pa.Table":
-    """Return a frame as Arrow has it; an index of its own is in columns.
+    """Convert a data frame to an Arrow table, with its index as columns.
 
-    In text these come first, and have a name.
+    In text output the index columns come first and always have a name. A default index
+    of row numbers is left out.
     """
     import pyarrow as pa
 
@@ -232,7 +233,7 @@ def _arrow_table(frame: Any, is_text: bool) -> "pa.Table":
 
 
 def _with_texts(frame: Any, is_text: bool) -> Any:
-    """Return a frame of pandas with texts for values that Arrow cannot write."""
+    """Convert the columns of a pandas frame that Arrow cannot write to text."""
     written = frame.copy(deep=False)
     for position in range(frame.shape[1]):
         values = frame.iloc[:, position]
@@ -245,7 +246,7 @@ def _with_texts(frame: Any, is_text: bool) -> Any:
 
 
 def _is_writable(values: Any, is_text: bool) -> bool:
-    """Whether the values of a column have a type in Parquet, or in CSV text."""
+    """Return whether the values of a column can be written to Parquet or CSV."""
     import pyarrow as pa
 
     try:
@@ -272,8 +273,8 @@ def _source_of(samples: Samples) -> TableSource:
     source = samples.root.table_source
     if source is None:
         raise InputError(
-            f"{samples.name} is no table, so that clusters have no columns to stand "
-            "beside; write them with numbers or names of the rows, by "
+            f"{samples.name} is not a table, so there are no columns to add the "
+            "clusters to; write them with the numbers or names of the rows, by "
             "predict(X, 'labels.csv') or --labels labels.csv."
         )
     return source

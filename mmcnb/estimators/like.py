@@ -1,4 +1,4 @@
-"""A fit whose clusters keep the numbers of an earlier model."""
+"""Number the clusters of a fit like the matching clusters of an earlier model."""
 
 from __future__ import annotations
 
@@ -20,11 +20,14 @@ from mmcnb.samples import Samples, open_samples
 if TYPE_CHECKING:
     from mmcnb.estimators.maximum_margin_clustering import MaximumMarginClustering
 
-MOST_COMPARED = 100_000  # rows that both models label
+MOST_COMPARED = 100_000  # rows that both models label to match their clusters
 
 
 class EarlierModel(NamedTuple):
-    """A fitted estimator and model, sizes of clusters, and rows with its columns."""
+    """An earlier estimator, its model and cluster sizes, and the rows as it reads them.
+
+    The samples are the rows of the new fit.
+    """
 
     estimator: Any
     model: Model
@@ -33,17 +36,18 @@ class EarlierModel(NamedTuple):
 
 
 def read_like(like: Any, X: object, element: str | None = None) -> EarlierModel:
-    """Read the model of a fitted estimator, and the rows with its columns.
+    """Check the estimator ``like``, and open the rows as this estimator reads them.
 
     Raises
     ------
     InputError
-        If it is not fitted or has counted no clusters, or the rows have other columns.
+        If the estimator is not fitted or its report has no cluster sizes, or if the
+        rows have other columns.
     """
     sizes = getattr(like, "report_", {}).get("sizes")
     if not sizes:
         raise InputError(
-            f"like={shown(like)} is no fitted model with sizes of clusters; "
+            f"like={shown(like)} is not a fitted model with cluster sizes; "
             "fit or load one."
         )
     samples = read_input(like, X, reset=False, element=element)
@@ -57,39 +61,41 @@ def number_like(
     sample_weight: object = None,
     kept: KeptLabels | None = None,
 ) -> list[Any]:
-    """Number the clusters of a fitted estimator as the clusters of an earlier model.
+    """Number the clusters of a fitted estimator like those of an earlier model.
 
-    Both models label rows drawn at random, at most 100,000. Then one pass labels all
-    rows by the new numbers, because these decide between equal scores.
+    Both models label a random sample of at most 100,000 rows, by which their clusters
+    are matched. One pass then labels all rows again, because the numbers break ties
+    between equal scores.
 
     Parameters
     ----------
     estimator : MaximumMarginClustering
-        Its model and its report are changed.
+        The fitted estimator. Its ``model_`` and ``report_`` are changed.
     samples : Samples
         All n rows.
     earlier : EarlierModel
-        What `read_like` returns.
+        Return value of `read_like`.
     sample_weight : ndarray of shape (n,), path or None, default=None
-        Weights of the rows.
+        Weight of each row.
     kept : KeptLabels or None, default=None
-        Where the labels of all rows are kept; None keeps none.
+        Receives the labels of all rows; None keeps none.
 
     Returns
     -------
     list
-        What was kept of the labels.
+        The kept labels, or their digests if ``kept`` writes them to a file.
     """
     weights = None
     unit = 1.0
     if sample_weight is not None:
         weights, unit = read_weights(sample_weight, samples.n_samples)
-    # Two rows and 500 numbers a node take less memory than the graph did.
+    # This sample takes less memory than the graph did: two rows and 500 numbers per
+    # node.
     most = int(estimator.n_nodes) * (2 + 500 // samples.n_features)
     rows = sample_rows(samples.n_samples, min(MOST_COMPARED, most), weights, 0)
     n_before = len(earlier.sizes)
     model = estimator.model_
-    # The bins leave out -1, which is noise.
+    # The bins exclude the label -1 of noise.
     bins: Any = np.arange(n_before + 1), np.arange(model.rule.n_clusters + 1)
     with estimator._engine_of(samples) as engine:
         try:
@@ -123,7 +129,7 @@ def number_like(
 def _labels(
     engine: Engine, model: Model, samples: Samples, rows: np.ndarray
 ) -> np.ndarray:
-    """Return the labels of some rows by a model."""
+    """Return the labels that a model gives to some rows."""
     sample = open_samples(draw_sample(engine, samples, rows)[0])
     features, rule = model.labelling(sample)
     return np.concatenate(engine.run(LabelsPass(rule), features))

@@ -1,4 +1,4 @@
-"""The default estimator: of a few candidates, the partition with the widest gap."""
+"""The default estimator: the partition with the widest gap among a few candidates."""
 
 import os
 import warnings
@@ -62,105 +62,120 @@ if TYPE_CHECKING:
 
 @estimator
 class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
-    """Of candidates of different kinds, the partition with the widest gap.
+    """Clustering that selects the partition with the widest gap among candidates.
 
-    The rows of a sample, or all of few, are nodes of a graph of their nearest
-    neighbours. Communities of this graph, a linkage along its shortest edges and the
-    widest margin of a support vector machine each give a partition of the nodes. The
-    partition with the largest J is taken: it says much about the graph, and a gap lies
-    between its clusters. Then one pass labels all rows by the vote of their nearest
-    nodes.
+    A random sample of the rows, or all rows of a small data set, becomes the nodes of a
+    nearest-neighbour graph. Three kinds of methods each propose partitions of the
+    nodes: communities of the graph, a linkage along its shortest edges, and the widest
+    margin of a support vector machine. The partition with the largest score J is
+    selected. J is large if neighbouring nodes share a label and a gap separates the
+    clusters. One pass over the data then labels every row by the vote of its nearest
+    nodes, or by the support vector machine if its partition was selected.
 
     Parameters
     ----------
     n_clusters : None, "auto", int or pair of int, default=None
-        Number of clusters, or its range, as (5, 30). None and "auto" find it, and may
-        find one cluster: no structure.
+        Number of clusters, or a range such as (5, 30) from which it is chosen. None and
+        "auto" choose the number from the data; the result may be one cluster, which
+        means that no structure was found.
     kernel : {"auto", "graph", "rbf", "linear"}, default="auto"
-        Which candidates there are. "graph" leaves out the support vector machine. "rbf"
-        and "linear" take it alone, with the Gaussian or the linear kernel. "auto" takes
-        all, the machine for two clusters.
+        Which candidates are compared. "graph" leaves out the support vector machine.
+        "rbf" and "linear" use only the support vector machine, with a Gaussian or a
+        linear kernel. "auto" compares all candidates, and tries the support vector
+        machine only for two clusters.
     metric : {"euclidean", "cosine", "precomputed"}, default="euclidean"
-        "cosine" divides rows by their lengths. Rows that have length 1 already are
-        compared on all columns, others on the 50 leading principal axes. "precomputed"
-        takes a sparse X of distances to the nearest rows of the fit, at most 10^6 of
-        them; all are nodes.
+        How rows are compared. "cosine" divides each row by its length. It compares rows
+        that already have length 1 on all columns, and other rows on their 50 leading
+        principal axes. With "precomputed", X is a sparse matrix with the distances from
+        each row to its nearest rows of the fit. The fit then has at most 10^6 rows, and
+        every row is a node.
     min_cluster_size : None, int or float, default=None
-        Fewest rows of a cluster, or their share, if the number is found: smaller ones
-        join those they are linked to most.
+        Smallest size of a cluster, as a number of rows or, below 1, as a share of the
+        rows. A smaller cluster is merged into the cluster that it is linked to most.
+        Applies only if the number of clusters is chosen from the data.
     noise : None, "auto" or float, default=None
-        Rows that get the label -1: those that lie far out in their own cluster, by its
-        median outlier score and its robust deviation, so that a wide cluster keeps its
-        rows. "auto" takes scores above 3 deviations, a number about that share of the
-        rows. A cluster that is no denser than the space around it is dropped as a
-        whole, unless its labels are known or it has more rows than that share. None
-        keeps every row in a cluster.
+        Which rows get the label -1 (noise). None keeps every row in a cluster. "auto"
+        marks rows whose outlier score is more than 3 robust deviations above the median
+        of their own cluster, so that a wide cluster keeps its rows. A float between 0
+        and 1 marks about that share of the rows. A cluster that is no denser than the
+        space around it is dropped as a whole, unless labels are known or it has more
+        rows than the requested share.
     n_nodes : int, default=20000
-        Most nodes of the graph: rows drawn at random.
+        Maximum number of nodes of the graph. If there are more rows, this many are
+        drawn at random.
     scale : {"auto", "standard", None} or dict, default="auto"
-        "auto" makes columns comparable if their kinds or units differ. None takes them
-        as they are, "standard" divides each by its deviation. A dict gives "log",
-        "standard", None or a step for some columns, by name or number; the others are
-        treated as by "auto".
+        Scaling of the columns. "auto" makes columns comparable if their kinds or units
+        differ, None uses them as they are, and "standard" divides each column by its
+        standard deviation. A dict maps some columns, by name or number, to "log",
+        "standard", None or a step; "auto" decides about the other columns. A step is a
+        positive number: the standard deviation of the scaled column, or the distance
+        between two categories or between the only two values.
     {runtime}
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int32
-        Cluster of each row, numbered by the first row that falls in each, or as in
-        ``like``; equal to ``predict(X)``.
+        Cluster of each row, equal to ``predict(X)``. Clusters are numbered from 0 in
+        the order of their first rows, or as in the model ``like``.
     row_index_ : pandas.Index
-        Which rows ``labels_`` belong to: the index of a frame, or names or numbers of
-        rows in their file.
+        Index of the rows of ``labels_``: the index of a data frame, or the names or
+        numbers of the rows in their file.
     n_clusters_ : int
-        Number of clusters, given or found; 1 without structure. Clusters that
-        ``noise`` drops do not count. After ``fit(X, like=model)`` or `update` some
-        numbers may have no rows, and do not count.
+        Number of clusters, as given or as chosen from the data; 1 if no structure was
+        found. Clusters that ``noise`` drops do not count. After ``fit(X, like=model)``
+        or `update`, cluster numbers without rows do not count either.
     layers_ : DataFrame
-        At most five partitions. The first is the one "taken", which need not be a cut
-        of the merge tree. The others are cuts, by rising "n_clusters". "persistence" is
-        at how many resolutions it was found, "smallest" about how many rows its
-        smallest cluster has, and "agreement" its adjusted Rand index with the one
-        taken.
+        Partitions at different resolutions, at most five. The first row is the selected
+        partition ("taken" is True), which need not be a cut of the merge tree. The
+        other rows are cuts of the tree in the order of their "n_clusters".
+        "persistence" counts the resolutions at which the partition was found,
+        "smallest" is the approximate number of rows in its smallest cluster, and
+        "agreement" is its adjusted Rand index with the selected partition.
     linkage_ : ndarray of shape (c - 1, 4)
-        The merge tree as SciPy's linkage matrix; its leaves are pieces of nodes.
+        The merge tree in the format of SciPy's linkage matrix. Its c leaves are small
+        groups of nodes, called pieces.
     piece_of_node_ : ndarray of shape (p,), int64
-        Leaf of each node.
+        Number of the leaf to which each of the p nodes belongs.
     outlier_score_ : ndarray of shape (n_samples,), float32
-        After `update`, and after `fit` with ``noise``.
+        Outlier score of each row, as by `score_outliers`. It is set by `update`, and by
+        `fit` if ``noise`` is not None.
     candidate_ : str
-        The candidate that was taken.
+        Name of the selected candidate.
     kernel_ : {"graph", "rbf", "linear"}
-        What labels the rows: the vote of the nodes, or a support vector machine.
+        What labels the rows: "graph" is the vote of the nodes, and the others are a
+        support vector machine with this kernel.
     objective_ : float
-        J of the partition of the nodes, 4 MI / log k + gap.
+        J of the selected partition of the nodes, 4 MI / log k + gap.
     history_ : DataFrame
-        One row for each stage, "graph", "choice" and "labels", with the seconds so far,
-        and for each sweep of the candidates that sweep.
+        One row for each stage, "graph", "choice" and "labels", with the seconds since
+        the start of the fit, and one row for each sweep of a candidate.
     report_ : dict
-        "sizes" of the clusters. With ``noise``, how many rows are "noise", and what was
-        "dropped": for each cluster of scattered rows about its "share" of the rows, and
-        the "reason". "candidates" has a row for each, by falling J: its
-        name, J, the two parts of J, the shares of its clusters, the share of the known
-        labels that it breaks, and seconds. "left_out" says why a candidate is missing.
-        "number" says why this number was taken, and what is next best. "layers" are
-        those of ``layers_``. "trust" is a dict with the "level" ("low", "medium" or
-        "high"), the "reason", the "agreement", and the "columns" that make the clusters
-        alone; if there are such, "without" has the "n_clusters" of a search without
-        them, and its "agreement". "gaps" has a row for each column with gaps, by at
-        most 1,000 rows: the "column", the "share" of its gaps, and that in each of the
-        "clusters". "scaling" says why columns were scaled, and "columns" how. After a
-        fit with ``like``, or `update`, "changes" has a row for each number with rows:
-        the "number", the "change" ("kept", "split", "merged", "new" or "gone"), and the
-        rows "before", in the fit of ``like``, and "after".
-    cluster_sizes_ : ndarray
+        Details of the fit. "sizes" has the number of rows in each cluster. With
+        ``noise``, "noise" is the number of rows labelled -1, and "dropped" has, for
+        each cluster that was dropped, its approximate "share" of the rows and the
+        "reason". "candidates" lists the candidates from the largest J to the smallest:
+        name, J and its two parts, the shares of the clusters, the share of the known
+        labels that the candidate breaks, and seconds. "left_out" says why a candidate
+        is missing. "number" says why this number of clusters was chosen and which is
+        the next best. "layers" has the rows of ``layers_``. "trust" is a dict with the
+        "level" ("low", "medium" or "high"), the "reason", the "agreement", and the
+        "columns" that determine the clusters on their own. If there are such columns,
+        "without" has the "n_clusters" and the "agreement" of a search without them.
+        "gaps" has an entry for each column with missing values, estimated from at most
+        1,000 rows: the "column", the "share" of missing values, and this share in each
+        of the "clusters". "scaling" says why columns were scaled, and "columns" says
+        how. After a fit with ``like`` or an `update`, "changes" has an entry for each
+        cluster number with rows: the "number", the "change" ("kept", "split", "merged",
+        "new" or "gone"), and the number of rows "before" (in the earlier model) and
+        "after".
+    cluster_sizes_ : ndarray of shape (k,)
         The "sizes" of ``report_``.
     n_features_in_, feature_names_in_ : int, ndarray of object
-        Number of columns; their names, if they have names.
+        Number of columns of the fit, and their names if they have any.
 
     See Also
     --------
-    partition_score : J of any partition, by whatever program.
+    partition_score : J of any partition, from mmcnb or from another program.
     SparseKernelMMC : Two clusters by the widest margin, with all settings.
     CrammerSingerMMC : Any number of clusters by the widest margin, with all settings.
     UnsupervisedRLS : Any number of clusters by the squared loss, with all settings.
@@ -214,36 +229,38 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     ) -> Self:
         """Find the clusters.
 
-        Known labels select among the candidates: those that break least of them come
-        first, and then the largest J counts. Labels of all clusters start one more
-        candidate.
+        If some labels are known, the candidates that violate the fewest of them are
+        preferred, and among these the largest J. If labels of all clusters are known,
+        they also start an additional candidate.
 
         Parameters
         ----------
         X : {rows}
             The rows.
         y : None
-            Ignored, also if labels are given; for compatibility with scikit-learn.
+            Ignored, even if it contains labels; exists for compatibility with
+            scikit-learn.
         sample_weight : {weights}
-            Weight of each row: 2 has the effect of a duplicate row. Only proportions
-            count.
+            Weight of each row: a row of weight 2 counts like two equal rows. Only the
+            proportions matter.
         partial_labels : array-like of shape (n_samples,), dict or None, default=None
-            Known labels from 0, and -1 for all other rows; or a dict from row numbers
-            to labels. Rows are numbered as they were given, also if some are left out
-            for their gaps. Labels tell rows of one cluster from those of others:
-            clusters are numbered by their first rows all the same.
+            Known labels: integers from 0, with -1 for all other rows, or a dict that
+            maps row numbers to labels. Row numbers are positions in X, even if rows
+            with missing values are left out. Labels only say which rows belong
+            together; the clusters are still numbered in the order of their first rows.
         {element}
         columns : {None, "auto", "all"}, list of str or int, or plan, default=None
-            Columns of a frame or a table to take, by name or number. None and "auto"
-            leave out texts of many values, dates, numbers of rows, identifiers and
-            empty columns; "all" takes these too. A plan of `mmcnb.table_plan` has all
-            options of tables.
+            Columns of a data frame or a table to use, by name or number. None and
+            "auto" leave out text columns with many different values, dates, row
+            numbers, identifiers and empty columns; "all" uses these too. A plan of
+            `mmcnb.table_plan` sets all table options.
         keep : list of str or int, default=None
-            Columns of a frame or a table to take although they would be left out.
+            Columns of a data frame or a table to use even though "auto" would leave
+            them out.
         like : estimator or None, default=None
-            A fitted clusterer of rows with the same columns. Clusters have its numbers
-            if they match its own, and the others have new ones. ``report_["changes"]``
-            lists them.
+            A fitted clusterer of rows with the same columns. Clusters that match a
+            cluster of this model get its number, and the others get new numbers.
+            ``report_["changes"]`` lists both.
 
         Returns
         -------
@@ -253,8 +270,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         Raises
         ------
         InputError
-            If the rows, their known labels or a parameter are invalid, or ``like`` is
-            no fitted model of such rows.
+            If the rows, the known labels or a parameter are invalid, or if ``like`` is
+            not a fitted model of rows with these columns.
 
         Examples
         --------
@@ -303,27 +320,28 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         return self
 
     def _outlier_scores(self, samples: Samples) -> np.ndarray:
-        """Return the outlier scores of the rows of the fit; 0 if they are all equal."""
-        if self.model_.graph is None:
+        """Return the outlier scores of the rows of the fit."""
+        if self.model_.graph is None:  # all rows are equal
             return np.zeros(samples.n_samples, np.float32)
         features, _ = self.model_.labelling(samples, of_nodes=True)
         return self._run(DecisionPass(OutlierScores()), features, "outlier scores")
 
     @filling_gaps
     def update(self, X: object, *, element: str | None = None) -> Self:
-        """Take in new rows; clusters keep their numbers, and earlier rows are not read.
+        """Update the model with new rows, without reading the earlier rows again.
 
-        If the new rows lie among the nodes as earlier ones do, they are labelled, and
-        the model stays as it is. Otherwise some of them become nodes beside the earlier
-        ones, along the same axes, and the clusters of the nodes are searched again.
-        Groups of new rows that no earlier cluster explains are new clusters; if the
-        range of ``n_clusters`` has no room for them, the model stays as it is, and a
-        warning counts their rows. The earlier clusters stay unless others, not fewer,
-        are clearly better. The vote of the nodes labels rows from then on, also in
-        place of a support vector machine.
+        Clusters keep their numbers. If the new rows are distributed among the nodes as
+        the earlier rows were, they are labelled and the model does not change.
+        Otherwise some of the new rows are added to the nodes, on the same axes, and the
+        nodes are clustered again. Groups of new rows that no earlier cluster explains
+        become new clusters. If the range of ``n_clusters`` does not allow more
+        clusters, the model does not change, and a warning gives the number of these
+        rows. The earlier clusters are kept unless a partition with at least as many
+        clusters is clearly better. Once the model has changed, the vote of the nodes
+        labels the rows, even if a support vector machine did so before.
 
-        With ``checkpoint`` set to a folder of its own, an update that was stopped goes
-        on from there.
+        If ``checkpoint`` is set to a folder that no other fit uses, an interrupted
+        update resumes from there.
 
         Parameters
         ----------
@@ -334,23 +352,27 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         Returns
         -------
         self
-            ``labels_``, ``row_index_`` and ``outlier_score_`` are those of the new
-            rows. The sizes in ``report_`` count earlier rows too, and
-            ``report_["changes"]`` is as after ``fit(X, like=model)``.
+            The updated estimator. ``labels_``, ``row_index_`` and ``outlier_score_``
+            now describe the new rows only. The sizes in ``report_`` count the earlier
+            and the new rows, and ``report_["changes"]`` is as after
+            ``fit(X, like=model)``.
 
         Warns
         -----
         ClusterWarning
-            If rows are far from all clusters and are in no new one (the trust is not
-            "high" then), if earlier clusters have changed, or if most new rows are in
-            new clusters, as after a drift. ``report_["warnings"]`` has the sentences.
+            If rows are far from all clusters and do not form a new one (the trust is
+            then at most "medium"), if earlier clusters have changed, or if most new
+            rows are in new clusters, for example because the data have drifted.
+            ``report_["warnings"]`` contains the messages.
 
         Raises
         ------
         InputError
-            If the rows have other columns; or they lie otherwise than earlier ones, and
-            a support vector machine was asked for by ``kernel``, or labels by default
-            and no row lies near its nodes. The model stays as it was.
+            If the rows have other columns than the rows of the fit. Also if the new
+            rows are distributed differently and a support vector machine labels rows:
+            one that ``kernel`` requests cannot take in new rows, and one that was
+            selected can be replaced by the vote only if some new row is near the nodes.
+            The model is then left unchanged.
 
         Examples
         --------
@@ -365,11 +387,11 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         check_is_fitted(self, "model_")
         if self.model_.graph is None or self.metric == "precomputed":
             raise InputError(
-                "an update needs nodes that are rows; fit all rows with "
-                "fit(X, like=model)."
+                "update is not possible with a precomputed metric, or if all rows of "
+                "the fit are equal; fit all rows with fit(X, like=model)."
             )
         samples = read_input(self, X, reset=False, element=element)
-        # All of them, or none where the update fails.
+        # The attributes are set together, so that a failed update changes nothing.
         self.__dict__.update(updated(self, samples))
         self._row_index = row_index_of(X, samples)
         for sentence in self.report_["warnings"]:
@@ -387,35 +409,38 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     ) -> np.ndarray | None:
         """Return the probability of each cluster for each row.
 
-        The probability is largest for the cluster that `predict` returns.
+        `predict` returns the cluster with the largest probability.
 
-        With the vote of the graph it is the share of each cluster among the nearest
-        nodes. With a support vector machine it is the softmax of the scores, in units
-        of the margin. If there are more than 4,096 nodes, a row deep in a cluster has
-        the share 1 without a vote, which is quicker by far.
+        If the nodes vote, the probability of a cluster is its share of the votes of the
+        nearest nodes. If a support vector machine labels the rows, it is the softmax of
+        the scores, in units of the margin. With more than 4,096 nodes, a row whose
+        nearest node lies deep inside a cluster gets probability 1 without a vote, which
+        is much faster.
 
         Parameters
         ----------
         X : {rows}
             Rows with the columns of the fit; they are streamed.
         out : path or None, default=None
-            Path of a new store for the probabilities, written block by block;
-            `open_samples` reads it.
+            Path of a new store, to which the probabilities are written block by block;
+            `open_samples` opens it.
         exact : bool, default=False
-            Whether rows deep in a cluster vote too. The largest share is then of
-            another cluster than that of `predict` in a few rows of a thousand, if
-            clusters overlap.
+            Whether to count votes also for rows deep inside a cluster. If clusters
+            overlap, a few rows in a thousand then have their largest probability in
+            another cluster than the one that `predict` returns.
         {element}
 
         Returns
         -------
         ndarray of shape (n_samples, n_clusters), float64, or None
-            Each row sums to 1; None if they were written to ``out``.
+            Probabilities, which sum to 1 in each row; None if they were written to
+            ``out``.
 
         Raises
         ------
         InputError
-            If the probabilities take more memory than the limit: give ``out``.
+            If the probabilities take more memory than the limit. Pass ``out`` to write
+            them to a store.
 
         Examples
         --------
@@ -446,7 +471,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
 
     @filling_gaps
     def transform(self, X: object, *, element: str | None = None) -> Any:
-        """Return what `predict_proba` returns, as a transformer does.
+        """Return the probabilities of `predict_proba`, so that pipelines can use them.
 
         Parameters
         ----------
@@ -457,7 +482,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         Returns
         -------
         ndarray of shape (n_samples, n_clusters), float64
-            Probabilities; a frame, if `set_output` asks for one.
+            Probabilities; a data frame if `set_output` was called to request one.
 
         Examples
         --------
@@ -481,25 +506,28 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         *,
         element: str | None = None,
     ) -> np.ndarray | None:
-        """How far rows lie from the nodes around them, beside other rows.
+        """Return the outlier score of each row, from its distance to the nodes.
 
-        The score is the logarithm of the distance to the tenth node, less the median of
-        all nodes and, in part, that of the nearest node's cluster: by half if it has a
-        tenth of the nodes. In clusters of less than 1 % of the nodes the score is
-        larger by 2. Small clusters that the fit looked for have their own median.
+        The score is the logarithm of the distance to the tenth nearest node, minus an
+        offset. The offset is a weighted mean of the medians of this logarithm over all
+        nodes and over the cluster of the nearest node. The cluster's median has weight
+        one half if the cluster has a tenth of the nodes, and more in larger clusters.
+        In clusters of less than 1 % of the nodes the score is larger by 2. Small
+        clusters for which the fit searched explicitly use their own median.
 
         Parameters
         ----------
         X : {rows}
             Rows with the columns of the fit; they are streamed.
         out : path or None, default=None
-            Path of a new store for the scores, of one column, written block by block.
+            Path of a new store with one column, to which the scores are written block
+            by block.
         {element}
 
         Returns
         -------
         ndarray of shape (n_samples,), float32, or None
-            The larger, the farther out; None if they were written to ``out``.
+            Scores; larger values are farther out. None if they were written to ``out``.
 
         Examples
         --------
@@ -525,25 +553,26 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         layer: int | str | None = None,
         element: str | None = None,
     ) -> np.ndarray | None:
-        """Label rows as the fit did, or by another one of its layers.
+        """Return the cluster of each row, in the selected partition or another layer.
 
         Parameters
         ----------
         X : {rows}
             Rows with the columns of the fit; they are streamed.
         out : path or None, default=None
-            Path of a new file, written block by block. A path that ends with ``.csv``
-            or ``.parquet`` is a table with the columns of `to_frame`, each row under
-            its number or its name. Others are a Zarr array.
+            Path of a new file, which is written block by block. If the path ends with
+            ``.csv`` or ``.parquet``, the file is a table with the columns of `to_frame`
+            and the number or name of each row. Otherwise it is a Zarr array.
         layer : int, "all" or None, default=None
-            A row of ``layers_``: its clusters are numbered from the largest on. "all"
-            adds a column for each layer to a table. None is the one taken.
+            Number of a row of ``layers_``, whose clusters are numbered from the largest
+            to the smallest. None is the selected partition. "all" adds a column for
+            each layer, and needs a table as ``out``.
         {element}
 
         Returns
         -------
         ndarray of shape (n_samples,), int32, or None
-            Labels, -1 for noise; None if they were written to ``out``.
+            Labels, with -1 for noise; None if they were written to ``out``.
 
         Examples
         --------
@@ -557,8 +586,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         is_table = str(out).endswith((".csv", ".parquet"))
         if isinstance(layer, str) and layer == "all" and not is_table:
             raise InputError(
-                "layer='all' is for a table; give out, a path that ends with .csv or "
-                ".parquet."
+                "layer='all' needs a table for its columns; give out, a path that ends "
+                "with .csv or .parquet."
             )
         return self._labels(X, out, element, **layer_options(self, layer))
 
@@ -583,24 +612,24 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     def labels_at(
         self, X: object, n_clusters: int, *, element: str | None = None
     ) -> np.ndarray:
-        """Label rows by the cut of the merge tree with so many clusters.
+        """Label rows by the cut of the merge tree with a given number of clusters.
 
-        All cuts nest, and no fit is needed: labels of the nodes are kept, and the rows
-        are read. The cut with ``n_clusters_`` clusters may differ from ``labels_``,
-        which are the best of several candidates.
+        The cuts are nested. No new fit is needed, because the model stores the tree;
+        only X is read. The cut with ``n_clusters_`` clusters may differ from
+        ``labels_``, which come from the best of several candidates.
 
         Parameters
         ----------
         X : {rows}
             Rows with the columns of the fit; they are streamed.
         n_clusters : int
-            Number of clusters, up to the number of leaves of ``linkage_``.
+            Number of clusters, at most the number of leaves of ``linkage_``.
         {element}
 
         Returns
         -------
         ndarray of shape (n_samples,), int32
-            Clusters numbered from the largest on.
+            Cluster of each row, numbered from the largest cluster to the smallest.
         """
         Interval(1, self._tree.n_pieces, integer=True).check("n_clusters", n_clusters)
         layer = self._tree.cluster_of_piece(int(n_clusters))
@@ -613,24 +642,24 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         nodes = self.model_.graph
         if nodes is None:
             raise AbsentError(
-                "this model has no merge tree: its rows are equal; give rows that "
-                "differ."
+                "this model has no merge tree because all rows of its fit are equal; "
+                "fit rows that differ."
             )
         return nodes.tree
 
     @property
     def linkage_(self) -> np.ndarray:
-        """The merge tree as SciPy's linkage matrix."""
+        """The merge tree in the format of SciPy's linkage matrix."""
         return self._tree.linkage()
 
     @property
     def piece_of_node_(self) -> np.ndarray:
-        """Leaf of the merge tree of each node."""
+        """Number of the leaf of the merge tree to which each node belongs."""
         return self._tree.piece_of_node
 
     @property
     def layers_(self) -> "pd.DataFrame":
-        """Partitions at other resolutions."""
+        """Partitions at different resolutions; see the attributes of the class."""
         import pandas as pd
 
         check_is_fitted(self, "model_")
@@ -675,16 +704,17 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         super()._check_parameters()
         if self.min_cluster_size is not None and self._request.n_clusters is not None:
             raise InputError(
-                f"min_cluster_size={self.min_cluster_size!r} needs a number to find, "
-                f"not n_clusters={self.n_clusters!r}; drop one."
+                f"min_cluster_size={self.min_cluster_size!r} applies only if the "
+                f"number of clusters is chosen, but n_clusters={self.n_clusters!r}; "
+                "drop one."
             )
         is_precomputed = self.metric == "precomputed"
         if is_precomputed and (
             self.kernel in MARGIN_KERNELS or self.scale not in (None, "auto")
         ):
             raise InputError(
-                f"metric='precomputed' is at odds with kernel={self.kernel!r} and "
-                f"scale={self.scale!r}; give kernel='graph' and scale=None."
+                f"metric='precomputed' cannot be combined with kernel={self.kernel!r} "
+                f"and scale={self.scale!r}; give kernel='graph' and scale=None."
             )
 
     @property

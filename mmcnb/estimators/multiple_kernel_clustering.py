@@ -1,4 +1,4 @@
-"""Multiple kernel clustering: labels, margin and weights of kernels, found together."""
+"""Multiple kernel clustering: labels, margin and kernel weights are found together."""
 
 from collections.abc import Iterator
 from dataclasses import field, replace
@@ -30,10 +30,10 @@ from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import Weights, check_clusters, check_places
 
-COORDINATES = 4  # copies of the sample in the coordinates of all kernels
-FEWER_LANDMARKS = 100  # of each kernel, where a memory limit is too small for 200
-COMPARED_ROWS = 50  # fewest rows on which kernels are compared
-# Local searches for each start. About half of them find rings or moons in columns of
+COORDINATES = 4  # copies of the sample's coordinates in all kernels held at a time
+FEWER_LANDMARKS = 100  # landmarks per kernel if the memory limit does not allow 200
+COMPARED_ROWS = 50  # minimum number of rows on which kernels are compared
+# Local searches per start. About half of them find rings or moons among columns of
 # noise: `python -m benchmarks mkc --part starts`.
 SEARCHES = 3
 
@@ -42,18 +42,18 @@ SEARCHES = 3
 class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
     """Maximum margin clustering that learns a combination of kernels (MKC).
 
-    The fit chooses among kernels and bandwidths. Given base kernels, it finds the
-    labels, the widest margin and the weights beta of the kernels, which are
-    non-negative and of Euclidean norm 1. It minimises 1/2 Σ_k |v_k|²/beta_k + C xi,
-    minus rho if the threshold is adaptive. Kernels are centred and scaled to trace(K)/n
-    = 1, so that their weights are comparable. The SOCP is solved in the dual, where its
-    size is the number of cutting planes and kernels. Rows are read block by block, as
-    in `SparseKernelMMC`.
+    For given base kernels, the fit finds the labels, the widest margin and the weights
+    beta of the kernels, which are non-negative and have Euclidean norm 1. It minimises
+    1/2 Σ_k |v_k|²/beta_k + C xi, minus rho if the threshold is adaptive. Kernels are
+    centred and scaled to trace(K)/n = 1, so that their weights are comparable. The
+    second-order cone program (SOCP) is solved in the dual, where its size depends only
+    on the number of cutting planes and kernels. Rows are read block by block, as in
+    `SparseKernelMMC`.
 
-    With more than two clusters each has one score, and the margin of a row is its
-    largest score minus the second. With centred kernels all scores have the same mean,
-    so the paper's balance between pairs of clusters is always kept. Only `min_share`
-    bounds the sizes.
+    With more than two clusters, each cluster has a score, and the margin of a row is
+    its largest score minus the second largest. As the kernels are centred, all scores
+    have the same mean, so the paper's balance constraint between pairs of clusters
+    always holds. The sizes are bounded only by ``min_share``.
 
     Parameters
     ----------
@@ -62,71 +62,80 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
     kernels : "auto" or list, default="auto"
         Base kernels. Each is "linear", "rbf" or "poly", or a pair of such a name and
         its parameters, such as ``("rbf", {"gamma": 0.5})`` or ``("poly", {"degree": 2,
-        "gamma": "scale", "coef0": 1.0})``. A kernel can also be an object or function
-        of two blocks of rows that returns their kernel matrix. Examples are those of
-        ``sklearn.metrics.pairwise`` and ``sklearn.gaussian_process.kernels``. A gamma
-        is a number, or a name as in `SparseKernelMMC`. "auto" is a linear kernel, a
-        polynomial of degree 2 and three Gaussians. Their sigma is 0.35, 0.55 and 0.9
-        times the root mean squared distance between two rows.
+        "gamma": "scale", "coef0": 1.0})``. A gamma is a number, or a name as in
+        `SparseKernelMMC`. A kernel can also be a callable that takes two blocks of rows
+        and returns their kernel matrix, such as the kernels of
+        ``sklearn.metrics.pairwise`` and ``sklearn.gaussian_process.kernels``. "auto"
+        uses a linear kernel, a polynomial kernel of degree 2, and three Gaussian
+        kernels whose sigma is 0.35, 0.55 and 0.9 times the root mean squared distance
+        between two rows.
     columns : list or None, default=None
-        For each kernel the columns that it reads: numbers, a slice, a mask, or None for
-        all. Kernels on different columns are several views of the same rows.
+        One entry per kernel, with the columns that the kernel uses: a list of numbers,
+        a slice, a mask, or None for all columns. Kernels on different columns are
+        different views of the same rows. None uses all columns for every kernel.
     C : float, default=10.0
-        Final weight of the slack, above 1.
+        Final weight of the slack, which must be above 1.
     threshold : {"adaptive", "fixed"}, default="adaptive"
         "adaptive" makes the margin's threshold rho a variable, as in SKMMC; "fixed"
         sets it to 1, as the MKC paper does.
     basis : {"landmarks", "exact"}, default="landmarks"
-        "landmarks" are chosen from the sample by k-means++, in linear time and memory.
-        "exact" uses all rows and full kernel matrices, for small data.
+        Basis vectors of the model. "landmarks" selects rows of the sample by k-means++,
+        and needs linear time and memory. "exact" uses all rows and full kernel
+        matrices, which is possible only for small data.
     n_landmarks : int or None, default=None
-        Landmarks of each kernel; None is min(200, half the sample).
+        Number of landmarks of each kernel; None is min(200, half the sample).
     continuation : bool, default=True
-        Raise C from near 1; False is the form of the paper, directly at C.
+        Whether to raise C in steps from near 1. False solves the problem at the final C
+        only, as the paper does.
     init : {"mixed", "random", "k-means"}, default="mixed"
-        Starts of two clusters, as in `SparseKernelMMC`. Beside several kernels, the two
-        cleanest of 3 n_init further partitions by least squares enter the path of
-        "mixed" at its last C, and win if they have twice the score of all others there.
-        More clusters start from partitions by least squares.
+        How the starts for two clusters are chosen, as in `SparseKernelMMC`. With
+        several kernels, "mixed" also computes 3 n_init partitions by least squares. The
+        two best of these are tried at the final C, and one is selected if its score
+        there is twice the best other score. More than two clusters always start from
+        partitions by least squares.
     n_init : int, default=4
-        Number of starts. The fit warns if some end with other labels and nearly the
-        same objective.
+        Number of starts. The fit warns if some starts end with different labels but
+        nearly the same objective.
     sample_size : int or None, default=None
-        Rows of the sample; None is 2,000, or 100 n_clusters if that is more.
+        Number of rows in the sample; None is max(2000, 100 n_clusters).
     balance : float, default=0.0
-        Bound l/n of the mean decision value of two clusters, in units of rho.
+        Bound l/n on the absolute value of the mean decision value, in units of rho. For
+        two clusters only.
     min_share : float, default=0.1
-        Least share of a cluster, as a fraction of an equal one.
+        Smallest allowed share of a cluster, as a fraction of an equal share
+        1/n_clusters.
     scale : {None, "standard"}, default=None
-        "standard" scales the columns block by block (sparse columns are not centred).
+        "standard" divides each column by its standard deviation and, if the rows are
+        dense, subtracts its mean. None uses the columns as they are.
     eta : float, default=0.01
-        Tolerance of the cutting-plane loop: no constraint is violated by more than xi +
-        eta rho.
+        Tolerance of the cutting-plane loop: it ends when no constraint is violated by
+        more than xi + eta rho.
     max_rounds : int, default=30
-        Most rounds over labels at one C; with more than two clusters at most 5.
+        Maximum number of rounds at one C; each round updates the labels once. With more
+        than two clusters the maximum is 5.
     tol : float, default=5e-4
-        Share of the labels that may change in the last round over all rows, if these
-        are more than the sample; see `SparseKernelMMC`.
+        The rounds over all rows end when at most this share of the labels changes, if
+        there are more rows than in the sample; see `SparseKernelMMC`.
     {runtime}
 
     Attributes
     ----------
     kernel_weights_ : ndarray of shape (n_kernels,)
-        beta: non-negative, of Euclidean norm 1.
+        Weights beta of the kernels: non-negative, with Euclidean norm 1.
     kernel_names_ : list of str
-        Names of the kernels, with gamma as a number. "auto" leaves out copies of other
-        kernels; with only two distinct rows, for instance, all kernels copy the linear
-        one.
+        Names of the kernels, with gamma as a number. "auto" leaves out kernels that are
+        equivalent to another one on the data. For example, with only two distinct rows
+        all kernels are equivalent to the linear one.
     labels_ : ndarray of shape (n_samples,), int32
-        Cluster of each row, numbered by the first row that falls in each; equal to
-        ``predict(X)``.
+        Cluster of each row, equal to ``predict(X)``. Clusters are numbered from 0 in
+        the order of their first rows.
     row_index_ : pandas.Index
-        Which rows ``labels_`` belong to: the index of a frame, or names or numbers of
-        rows in their file.
+        Index of the rows of ``labels_``: the index of a data frame, or the names or
+        numbers of the rows in their file.
     objective_ : float
-        1/2 Σ_k |v_k|²/beta_k - rho + C mean(max(0, rho - |f|)), without rho at a fixed
-        threshold, where rho is 1. With more than two clusters |f| is the margin, the
-        largest column of `decision_function` minus the second.
+        1/2 Σ_k |v_k|²/beta_k - rho + C mean(max(0, rho - |f|)). With a fixed threshold
+        rho is 1 and not subtracted. With more than two clusters, |f| is replaced by the
+        margin: the largest column of `decision_function` minus the second largest.
     rho_ : float
         Threshold of the margin.
     converged_ : bool
@@ -140,13 +149,14 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         One row per sweep, as in `SparseKernelMMC`, with the weights of the kernels:
         weight_0, weight_1 ...
     report_ : dict
-        Cluster sizes, |w| of the fit and of random labels, duality gap and warnings.
+        Cluster sizes, |w| for the found labels and for random labels, duality gap and
+        warnings.
     n_features_in_, feature_names_in_ : int, ndarray of object
-        Number of columns; their names, if they have names.
+        Number of columns of the fit, and their names if they have any.
 
     See Also
     --------
-    SparseKernelMMC : One kernel, its bandwidth chosen among several.
+    SparseKernelMMC : One kernel, whose bandwidth is selected among several.
 
     Notes
     -----
@@ -189,7 +199,7 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         "report",
     )
 
-    _depends_on_origin = True  # a kernel of the user may
+    _depends_on_origin = True  # a user's kernel may not be invariant to shifts
 
     @property
     def kernel_weights_(self) -> np.ndarray:
@@ -203,24 +213,24 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         base_kernels.check_base_kernels(self.kernels, self.columns)
         for name in ("n_landmarks", "sample_size"):
             if self.basis == "exact" and getattr(self, name) is not None:
-                raise InputError(f"basis='exact' takes all rows; leave {name} at None.")
+                raise InputError(f"basis='exact' uses all rows; leave {name} at None.")
         if self.n_clusters != 2 and (self.balance != 0 or self.init != "mixed"):
             raise InputError(
-                "balance and init are for two clusters; "
+                "balance and init apply to two clusters only; "
                 f"with n_clusters={self.n_clusters} leave them at 0.0 and 'mixed'."
             )
         is_named = isinstance(self.kernels, str) or not any(map(callable, self.kernels))
         if self.checkpoint is not None and not is_named:
             raise InputError(
-                "a checkpoint knows kernels by name alone; give functions and kernel "
-                "objects by name and parameters, or leave checkpoint out."
+                "a checkpoint cannot identify kernels that are functions or objects; "
+                "give kernels by name and parameters, or leave checkpoint out."
             )
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         return self._needs_on(rows, self.n_landmarks)
 
     def _needs_on(self, rows: RowShape, n_landmarks: int | None) -> FitNeeds:
-        """Return bytes and work with a number of landmarks of each kernel."""
+        """Return the memory and work for a number of landmarks per kernel."""
         size = self.sample_size or rows_of_sample(self.n_clusters)
         if self.basis == "exact":
             size = rows.n_samples
@@ -228,15 +238,16 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         n_kernels = base_kernels.n_kernels(self.kernels)
         columns = n_kernels * self._landmarks(searched, n_landmarks)
         needs = hinge_needs(rows, columns, size)
-        # Of the search: coordinates of each kernel, side by side, and narrowed.
+        # Memory of the search: the coordinates of all kernels side by side, with copies
+        # of reduced dimension.
         work_bytes = COORDINATES * 8.0 * searched * columns
         if self.n_clusters != 2:
             work_bytes += matrix_bytes(searched)
         sample_bytes = needs.sample_bytes
         if self.basis != "exact":
             return replace(needs, work_bytes=work_bytes, remedy=SMALLER_SAMPLE)
-        # Six matrices for each kernel: values, coordinates, the matrix of the basis,
-        # and copies.
+        # Six matrices per kernel: kernel values, coordinates, the kernel matrix of the
+        # basis, and copies of these.
         exact_bytes = 8.0 * 6 * n_kernels * searched**2
         return replace(
             needs,
@@ -277,7 +288,7 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         sample = self._mapped(session, relative_weights(session.sample_weights))
         partition = PartitionConfig(
             k,
-            # Two local searches a start, measured by `python -m benchmarks mkc`.
+            # Two local searches per start, chosen by `python -m benchmarks mkc`.
             n_init=2 * int(self.n_init),
             cluster_sizes="equal",
             min_share=float(self.min_share),
@@ -285,7 +296,7 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         return fit_clusters(session, sample, partition, config)
 
     def _mapped(self, session: FitSession, weights: Weights) -> MultipleKernelSample:
-        """Map the sample by all kernels; "auto" leaves out copies of other kernels."""
+        """Map the sample by all kernels; "auto" leaves out equivalent kernels."""
         rows = session.sample
         kernels = base_kernels.base_kernels(self.kernels, self.columns, rows, weights)
         planned = session.plan.needs.n_landmarks // base_kernels.n_kernels(self.kernels)
@@ -293,7 +304,7 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         basis = choose_landmarks(rows, size, session.random_state, weights)
         exact = size == rows.shape[0]
         compared = basis
-        if basis.shape[0] < COMPARED_ROWS:  # on one or two rows all kernels are alike
+        if basis.shape[0] < COMPARED_ROWS:  # with few rows, all kernels look equivalent
             compared = choose_landmarks(
                 rows, COMPARED_ROWS, np.random.RandomState(0), weights
             )

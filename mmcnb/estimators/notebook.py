@@ -1,4 +1,4 @@
-"""What a notebook shows of a fitted estimator, above the boxes of scikit-learn."""
+"""HTML summary of a fitted estimator, shown in notebooks above scikit-learn's boxes."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -17,18 +17,18 @@ def summary(
     n_rows: int | None = None,
     sentences: Sequence[str] = (),
 ) -> str:
-    """Return clusters, sizes, trust and reasons as HTML.
+    """Return the number, sizes and trust of the clusters, with reasons, as HTML.
 
     Parameters
     ----------
     name : str
-        Name of the class.
+        Name of the estimator's class.
     report : mapping
-        ``report_``.
+        ``report_`` of the estimator.
     n_rows : int or None, default=None
-        Rows of the fit, if their labels are there.
+        Number of rows of the fit; None if their labels were not kept.
     sentences : sequence of str, default=()
-        About the clusters, if they were explained.
+        Sentences of `explain` about the clusters; at most five are shown.
 
     Examples
     --------
@@ -60,5 +60,5 @@ def summary(
 
 
 def _escaped(text: str) -> str:
-    """Return text without markup and control characters."""
+    """Escape markup, and replace control characters."""
     return escape(plain(text, kept=""))

@@ -1,4 +1,4 @@
-"""The clusters of rows as columns, a frame or a file."""
+"""Write the clusters, probabilities or scores of rows to arrays, stores and tables."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 @fill_docstrings
 class RowTransformerMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
-    """Clusters whose sizes are reported, and columns computed from rows of any kind."""
+    """Mixin of estimators that report cluster sizes and have a ``transform`` method."""
 
     @property
     def cluster_sizes_(self: Any) -> np.ndarray:
-        """Rows (or weight) of each cluster."""
+        """Number of rows of each cluster, or their weight if the rows have weights."""
         return np.array(self.report_["sizes"])
 
     def fit_transform(
@@ -49,7 +49,7 @@ class RowTransformerMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         element: str | None = None,
         **options: object,
     ) -> Any:
-        """Fit, then transform the same rows.
+        """Fit the rows, then transform them.
 
         Parameters
         ----------
@@ -59,7 +59,7 @@ class RowTransformerMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             Ignored; for compatibility with scikit-learn.
         {element}
         **options
-            Further arguments of ``fit``.
+            Further keyword arguments of ``fit``.
 
         Returns
         -------
@@ -73,24 +73,29 @@ class RowTransformerMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 def rows_output(
     out: str | os.PathLike[str] | None, X: object, rows: Samples
 ) -> Iterator[tuple[KeptLabels | None, Callable[..., None]]]:
-    """Begin a Zarr array of labels, or a table with margins, by the ending of ``out``.
+    """Open an output for labels; the ending of ``out`` selects the format.
+
+    A path that ends with ``.csv`` or ``.parquet`` becomes a table with clusters and
+    margins, and any other path a Zarr array of labels.
 
     Parameters
     ----------
     out : path or None
-        Must not exist; None writes nothing.
+        Path of the output, which must not exist. None writes nothing.
     X : array, frame, path or other rows
-        The rows as they were given; a table has their names.
+        The rows as the user passed them; a table has their names or numbers.
     rows : Samples
-        The same, opened.
+        The same rows, opened.
 
     Yields
     ------
     kept : KeptLabels or None
-        Where a fit may keep the labels that it finds.
+        Where a fit can write labels that it finds before ``write`` is called; None if
+        the format does not allow this.
     write : callable
-        Takes a fitted estimator, an engine, the rows in the features of a rule, the
-        rule, and what was kept of their labels or None. It writes their clusters.
+        Writes the clusters. Its arguments are a fitted estimator, an engine, the rows
+        mapped to the features of a rule, the rule, and the digests of labels that the
+        fit wrote through ``kept``, or None.
     """
     if out is None:
         yield None, lambda *_: None
@@ -131,15 +136,42 @@ def decide_rows(
     name: str,
     dtype: str,
 ) -> np.ndarray | None:
-    """Return the values of a rule for all rows as an array, or write a new store."""
+    """Return the values of a rule for all rows, or write them to a new store.
+
+    Parameters
+    ----------
+    estimator : Estimator
+        Fitted estimator, with a memory limit and an engine.
+    rule : Decides
+        The rule.
+    features : Samples
+        The n rows, mapped to the features of the rule.
+    out : path or None
+        Path of a new store; None returns an array.
+    n_columns : int
+        Number of values per row.
+    name : str
+        What the values are, for messages and the progress bar.
+    dtype : str
+        Data type of the store.
+
+    Returns
+    -------
+    ndarray of shape (n,) or (n, n_columns), or None
+
+    Raises
+    ------
+    MemoryLimitError
+        If ``out`` is None and the array takes more memory than the limit.
+    """
     sweep = DecisionPass(rule)
     size = features.n_samples * n_columns * 8
     limit = resolve_memory_limit(estimator.memory_limit)
     if out is None and size > limit:
         raise MemoryLimitError(
-            f"the {name} of {features.n_samples:,} rows take {format_bytes(size)}, "
-            f"of {format_bytes(limit)} allowed; give out, a path, to write them to a "
-            "store."
+            f"the {name} of {features.n_samples:,} rows take {format_bytes(size)}, but "
+            f"the memory limit is {format_bytes(limit)}; give out, a path, to write "
+            "them to a store."
         )
     if out is None:
         return estimator._run(sweep, features, name)
@@ -155,7 +187,7 @@ def decide_rows(
 def layer_options(
     estimator: "MaximumMarginClustering", layer: int | str | None
 ) -> dict[str, Any]:
-    """Return the arguments of `Model.labelling` that label rows by a layer."""
+    """Return the arguments with which `Model.labelling` labels rows by a layer."""
     if layer is None:
         return {}
     tree = estimator._tree
@@ -171,7 +203,7 @@ def layer_options(
 
 
 def in_report(write: Callable[..., None]) -> Callable[..., None]:
-    """Return a function that writes, and notes its seconds in the report of a fit."""
+    """Wrap a function that writes labels: its seconds go into the report of the fit."""
 
     def write_and_note(estimator: "Estimator", *arguments: object) -> None:
         started = times()[0]
@@ -182,7 +214,7 @@ def in_report(write: Callable[..., None]) -> Callable[..., None]:
 
 
 def columns_of(blocks: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """Join the columns of blocks of rows."""
+    """Concatenate the columns of several blocks of rows."""
     return {
         name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]
     }

@@ -1,4 +1,4 @@
-"""Parameters of estimators: their declaration, their values, and checkpoints."""
+"""Parameters of estimators: declaration, valid values, and checkpoints."""
 
 import numbers
 import re
@@ -30,15 +30,15 @@ from mmcnb.samples.paths import checked_path, output_path
 if TYPE_CHECKING:
     from mmcnb.estimators.base import Estimator, StreamedClusterer
 
-BASES = "mmcnb.estimators.base"  # has the classes with shared parameters
+BASES = "mmcnb.estimators.base"  # the module of the classes with shared parameters
 Class = TypeVar("Class")
 
 
 class Scale:
-    """A scaling by name, or a mapping from columns to their scalings."""
+    """Constraint of ``scale``: a name, or a mapping from columns to scalings."""
 
     def check(self, name: str, value: Any) -> None:
-        """Raise InputError for other values."""
+        """Raise InputError if the value is invalid."""
         if not isinstance(value, Mapping):
             return Choice((None, "auto", "standard")).check(name, value)
         step = Interval(0.0, open_low=True, optional=True)
@@ -49,22 +49,23 @@ class Scale:
 
 
 class NumberOrRange:
-    """A number of clusters, a range of it, or neither: it is found."""
+    """Constraint of ``n_clusters``: a number, a range, "auto" or None."""
 
     def check(self, name: str, value: Any) -> None:
-        """Raise InputError for other values."""
+        """Raise InputError if the value is invalid."""
         if not isinstance(value, tuple | list):
             return IntervalOr(COUNT, ("auto",), optional=True).check(name, value)
         if len(value) != 2:
             raise InputError(
-                f"{name}={shown(value)} is no range; "
-                "give the least and the most, as (5, 30)."
+                f"{name}={shown(value)} is not a range; "
+                "give the smallest and the largest number, as (5, 30)."
             )
         for end in value:
             COUNT.check(name, end)
         if value[0] > value[1]:
             raise InputError(
-                f"{name}={shown(value)} is upside down; give ({value[1]}, {value[0]})."
+                f"{name}={shown(value)} has its limits in the wrong order; "
+                f"give ({value[1]}, {value[0]})."
             )
 
 
@@ -72,7 +73,7 @@ COUNT = Interval(1, integer=True)
 POSITIVE = Interval(0.0, open_low=True)
 SHARE = Interval(0.0, 1.0)
 OPTIONAL_SHARE = Interval(0.0, 1.0, optional=True)
-# By the name of the parameter. A class has further constraints, which come first.
+# Constraints by parameter name. The constraints of a class override these.
 SHARED: Mapping[str, Constraint] = {
     **dict.fromkeys(("n_clusters", "n_init", "n_parents", "n_offspring"), COUNT),
     "degree": Interval(1, 1000, integer=True),
@@ -102,13 +103,14 @@ SHARED: Mapping[str, Constraint] = {
     "random_state": Parsed(generator),
     "verbose": Parsed(check_verbose, optional=False),
 }
-# Parameters that do not change the result. Model files and checkpoints leave them out.
+# Parameters that do not change the result; model files and checkpoints do not store
+# them.
 RUNTIME_NAMES = ("memory_limit", "n_jobs", "verbose", "engine", "checkpoint")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class KernelFunction:
-    """Parameters of methods with one kernel."""
+    """Mixin with the parameters of methods that use one kernel."""
 
     gamma: float | str = "auto"
     kernel: Any = "rbf"
@@ -123,7 +125,7 @@ class KernelFunction:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CuttingPlanes:
-    """Parameters of methods that separate two clusters by cutting planes."""
+    """Mixin with the parameters of methods that use cutting planes."""
 
     C: float = 10.0
     threshold: str = "adaptive"
@@ -137,17 +139,18 @@ class CuttingPlanes:
     tol: float = 0.0005
 
 
-# Parameters that `mmcnb.hinge.sample_search.search_config` takes.
+# Names of the parameters of `mmcnb.hinge.sample_search.search_config`.
 SEARCH = tuple(CuttingPlanes.__dataclass_fields__)
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(field,))
 def estimator(cls: type[Class]) -> type[Class]:
-    """Make a class an estimator: its fields are its parameters.
+    """Turn a class into an estimator whose fields are its parameters.
 
-    The parameters that all classes share follow. All are given by name, but for the
-    number of clusters. The signature has the order of the docstring, in which
-    ``{runtime}`` becomes the documentation of the shared parameters.
+    A class decorator. The shared parameters of the base classes are added after the
+    parameters of the class. All parameters are keyword-only except ``n_clusters``. The
+    signature has the order of the docstring, in which ``{runtime}`` is replaced by the
+    documentation of the shared parameters.
     """
     made: Any = dataclass(cls, kw_only=True, eq=False, repr=False)
     docstring = cleandoc(made.__doc__).replace("{runtime}", _shared_parameters(cls))
@@ -175,12 +178,13 @@ def _shared_parameters(cls: type[Class]) -> str:
 
 
 def check_parameters(estimator: "Estimator") -> None:
-    """Refuse parameters that break the constraints of their class.
+    """Check all parameters of an estimator against the constraints of its class.
 
     Raises
     ------
     InputError
-        If a parameter is invalid; the message names it, its value and the valid values.
+        If a parameter is invalid. The message gives its name and value, and the valid
+        values.
     """
     constraints = {**SHARED, **estimator.constraints}
     parameters = estimator.get_params(deep=False)
@@ -194,7 +198,7 @@ def check_parameters(estimator: "Estimator") -> None:
     C = parameters["C"]
     balance = parameters["balance"]
     greatest = greatest_balance(C)
-    if balance > greatest:  # some labels have no solution
+    if balance > greatest:  # for some labels the program would have no solution
         raise InputError(
             f"balance={balance:g} is infeasible with C={C:g}; "
             f"give a balance of at most {max(0.0, greatest):.4g}, or raise C."
@@ -202,7 +206,7 @@ def check_parameters(estimator: "Estimator") -> None:
 
 
 def values_of(owner: object, *names: str) -> dict[str, Any]:
-    """Return some attributes by name, with numbers of NumPy as Python's."""
+    """Return attributes by name, with NumPy scalars converted to Python numbers."""
     values = {}
     for name in names:
         value = getattr(owner, name)
@@ -213,7 +217,7 @@ def values_of(owner: object, *names: str) -> dict[str, Any]:
 def default_kernel(
     estimator: KernelFunction, sample: Matrix, weights: np.ndarray | None
 ) -> Kernel:
-    """Return the kernel of a method that compares no bandwidths."""
+    """Return the kernel of a method that does not compare several bandwidths."""
     gamma = default_gamma(estimator.gamma, estimator.kernel, sample, weights)
     return Kernel(
         estimator.kernel, gamma, int(estimator.degree), float(estimator.coef0)
@@ -227,28 +231,31 @@ def open_checkpoint(
     unit: float,
     others: Mapping[str, object],
 ) -> AbstractContextManager[Checkpoint | None]:
-    """Open the checkpoint of an estimator in a ``with`` block; None if it has none.
+    """Open the checkpoint of an estimator, for use in a ``with`` block.
 
     Parameters
     ----------
     estimator : StreamedClusterer
-        Its parameters are part of the identity of the fit.
+        The estimator. Its parameters are part of the identity of the fit, so that a
+        checkpoint of a different fit is refused.
     samples : Samples
         The rows.
-    weights, unit
-        Sample weights, and what a weight of 1 was given as.
+    weights : ndarray of shape (n_samples,) or None
+        Sample weights, divided by ``unit``.
+    unit : float
+        The sample weight that was scaled to 1.
     others : dict
-        What else the result depends on, by the names that messages use.
+        Other values on which the result depends, by the names that messages use.
 
     Returns
     -------
     context manager
-        Gives the checkpoint or None.
+        Yields the checkpoint, or None if the estimator has no checkpoint folder.
     """
     folder = estimator.checkpoint
     if folder is None:
         return nullcontext()
-    # Before the rows are read for their digest.
+    # Check the folder before the rows are read to compute their digest.
     checked_path(folder, "checkpoint")
     check_folder(output_path(folder))
     # Everything that the result depends on, by the names that messages use.
@@ -258,7 +265,7 @@ def open_checkpoint(
         identity.pop(name, None)
     identity["random_state"] = _seed(estimator.random_state)
     identity["the rows"] = {"digest": samples.digest}
-    # The passes differ.
+    # A fit of rows in memory makes other passes than a fit of a store.
     identity["the place of the rows"] = "a store" if samples.is_reopenable else "memory"
     digest = fingerprint(weights) if unit == 1 else fingerprint(weights, unit)
     identity["the sample weights"] = {"digest": digest}
@@ -270,7 +277,7 @@ def open_checkpoint(
 
 
 def _seed(random_state: object) -> int | str | None:
-    """Return a seed as it is, a generator as a digest of its state."""
+    """Return an integer seed unchanged, and a generator as a digest of its state."""
     if random_state is None:
         return None
     if isinstance(random_state, numbers.Integral):

@@ -1,4 +1,4 @@
-"""The criterion of `MaximumMarginClustering`, for partitions by any program."""
+"""The score J of `MaximumMarginClustering`, for partitions from any source."""
 
 from typing import Any, NamedTuple
 
@@ -33,11 +33,12 @@ class PartitionScore(NamedTuple):
         ``4 information + gap``; the larger, the better.
     information : float
         Mutual information of the labels at the two ends of an edge of the neighbour
-        graph, over log k.
+        graph, divided by log k for k clusters.
     gap : float
-        Logarithm of a short distance between clusters over a long one within them.
+        Logarithm of the ratio of a short distance between clusters (a low quantile) to
+        a long distance within clusters (a high quantile).
     left_out : float
-        Share of the rows with the label -1, which do not count.
+        Share of the rows with the label -1, which the score ignores.
     """
 
     J: float
@@ -60,23 +61,24 @@ def partition_score(  # noqa: PLR0913
 ) -> PartitionScore:
     """Score a partition as `MaximumMarginClustering` scores its candidates.
 
-    Compare partitions of the same rows with the same number of clusters.
+    Scores are comparable between partitions of the same rows that have the same number
+    of clusters.
 
     Parameters
     ----------
     X : {rows}
-        The rows; a sample of ``n_nodes`` is read.
+        The rows; only a sample of ``n_nodes`` rows is read.
     labels : array-like of shape (n_samples,)
-        Cluster of each row; -1 is none.
+        Cluster of each row, as numbers or text; -1 marks rows that are in no cluster.
     sample_weight : {weights}
-        Weight of each row: 2 has the effect of a duplicate row.
+        Weight of each row. A row of weight 2 counts like two equal rows.
     metric : {"euclidean", "cosine"}, default="euclidean"
-        "cosine" divides rows by their lengths.
+        How rows are compared. "cosine" divides each row by its length.
     scale : {"auto", "standard", None} or dict, default="auto"
-        The treatment of the columns, as by `MaximumMarginClustering`; None takes them
+        Scaling of the columns, as in `MaximumMarginClustering`; None uses the columns
         as they are.
     n_nodes : int, default=20000
-        Rows of the sample; all of fewer.
+        Number of rows in the sample. If X has fewer rows, all are used.
     random_state : int, RandomState or None, default=None
         Seed of the sample.
     {element}
@@ -89,7 +91,8 @@ def partition_score(  # noqa: PLR0913
     Raises
     ------
     InputError
-        If rows and labels differ in number, or the sample has fewer than two clusters.
+        If X and ``labels`` have different lengths, or if the sample has fewer than two
+        clusters.
 
     Examples
     --------
@@ -111,7 +114,7 @@ def partition_score(  # noqa: PLR0913
     if partition.shape != (n,):
         raise InputError(
             f"labels has the shape {partition.shape} for {n} rows; "
-            "give one label a row."
+            "give one label per row."
         )
     weights = _row_weights(sample_weight, n)
     is_counted = np.ones(n, bool)
@@ -123,7 +126,7 @@ def partition_score(  # noqa: PLR0913
     if clusters.size < 2:
         raise InputError(
             f"labels has {clusters.size} cluster(s) in the sample; "
-            "give labels of two or more."
+            "give labels of two or more clusters."
         )
     try:
         sample = as_matrix(samples.gather(rows))
@@ -153,7 +156,7 @@ def partition_score(  # noqa: PLR0913
 
 
 def _row_weights(sample_weight: object, n_samples: int) -> np.ndarray:
-    """Read sample weights; 1 for each row if they are equal."""
+    """Read sample weights; all are 1 if none were passed or they are equal."""
     if sample_weight is not None:
         weights, _ = read_weights(sample_weight, n_samples)
         if weights is not None:

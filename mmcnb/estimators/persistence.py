@@ -1,7 +1,7 @@
-"""Fitted estimators as files, and back.
+"""Save fitted estimators to files, and load them.
 
-A file is trusted as little as any other input: everything in it is compared with lists
-of allowed values, and nothing in it decides where a fit or a prediction runs.
+A model file is untrusted input. All values in it are compared with lists of allowed
+values, and no value decides where a fit or a prediction runs.
 """
 
 import os
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ModelPath = str | os.PathLike[str]
 NUMBER = (int, float)
 NOTHING = type(None)
-PLAIN = (*NUMBER, str, bool, NOTHING)  # a RandomState is not kept
+PLAIN = (*NUMBER, str, bool, NOTHING)  # without RandomState, which is not saved
 LAYER = {
     "n_clusters": NUMBER,
     "persistence": NUMBER,
@@ -33,8 +33,8 @@ LAYER = {
 }
 CHANGE = {"number": (int,), "change": (str,), "before": NUMBER, "after": NUMBER}
 DROPPED = {"share": NUMBER, "reason": (str,)}
-# Types of the fields of a header and of its report. A list stands for a list of values
-# of one kind, a dictionary for a dictionary with at least these fields.
+# Allowed types of the fields of a header and of its report. A list such as [NUMBER]
+# means a list of values of this type, and a dict means a dict with at least these keys.
 KINDS: dict[str, Any] = {
     "class": (str,),
     "kernel": (str,),
@@ -70,11 +70,11 @@ KINDS: dict[str, Any] = {
 
 
 def save_estimator(estimator: "Estimator", path: ModelPath) -> None:
-    """Write a fitted estimator to one file, whole or not at all."""
+    """Write a fitted estimator to one file atomically."""
     from mmcnb import __version__
 
     parameters = estimator.get_params(deep=False)
-    for name in (*RUNTIME_NAMES, "landmarks"):  # the model has the landmarks
+    for name in (*RUNTIME_NAMES, "landmarks"):  # the model already has the landmarks
         parameters.pop(name, None)
     parameters = _plain(parameters)
     header = {
@@ -101,7 +101,7 @@ def save_estimator(estimator: "Estimator", path: ModelPath) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Convert NumPy values, arrays and tuples, also nested, to what JSON stores."""
+    """Convert nested NumPy values, arrays and tuples to types that JSON can store."""
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, dict):
@@ -112,12 +112,12 @@ def _plain(value: Any) -> Any:
 
 
 def _has_numbers_as_keys(value: object) -> bool:
-    """Return whether a value is a dictionary with keys that JSON makes texts."""
+    """Return whether a value is a dict with keys that JSON would turn into text."""
     return isinstance(value, dict) and not all(isinstance(key, str) for key in value)
 
 
 def _is_plain(value: object) -> bool:
-    """Return whether JSON gives a value back as it was."""
+    """Return whether JSON restores a value unchanged."""
     if isinstance(value, dict):
         return all(map(_is_plain, value.values()))
     if isinstance(value, list):
@@ -126,26 +126,26 @@ def _is_plain(value: object) -> bool:
 
 
 def load(path: ModelPath) -> Any:
-    """Read a model that ``save`` or ``mmcnb fit --model`` wrote.
+    """Load a model that ``save`` or ``mmcnb fit --model`` wrote.
 
-    How a prediction runs is yours to say: ``memory_limit``, ``n_jobs``, ``verbose``,
-    ``engine`` and ``checkpoint`` have their defaults, whatever the file contains.
+    The parameters that control how a prediction runs are not stored: ``memory_limit``,
+    ``n_jobs``, ``verbose``, ``engine`` and ``checkpoint`` have their defaults.
 
     Parameters
     ----------
     path : path
-        The file.
+        Path of the model file.
 
     Returns
     -------
     estimator
-        Ready to `predict`; it has no ``labels_``.
+        The fitted estimator, ready to `predict`. It has no ``labels_``.
 
     Raises
     ------
     InputError
-        If the file is missing, damaged, of another format, or contains values that no
-        model of its class has.
+        If the file is missing, damaged or not a model file, or if it contains values
+        that are invalid for its class.
 
     Examples
     --------
@@ -164,7 +164,8 @@ def load(path: ModelPath) -> Any:
         parameters = header["parameters"]
         for name, pairs in header.get("keyed", {}).items():
             parameters[name] = dict(pairs)
-        # Files of 0.2: the fit chose alpha among a few, and k-means had two algorithms.
+        # Files of version 0.2: alpha="auto" chose among a few values, and k-means had a
+        # parameter for two algorithms.
         if parameters.get("alpha") == "auto":
             parameters["alpha"] = header["alpha"]
         if parameters.get("algorithm") == "full":
@@ -175,13 +176,13 @@ def load(path: ModelPath) -> Any:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise InputError(
-            f"{path} is no whole model of mmcnb; fit again to write it anew."
+            f"{path} is not a complete model of mmcnb; fit and save the model again."
         ) from error
     return estimator
 
 
 def _estimator(path: ModelPath, name: str, parameters: dict[str, Any]) -> "Estimator":
-    """Make an estimator of a known class, if all parameters are valid."""
+    """Construct an estimator of a known class; raise InputError if it is invalid."""
     import mmcnb
 
     cls: Any = getattr(mmcnb, name) if name in mmcnb.__all__ else None
@@ -201,13 +202,14 @@ def _estimator(path: ModelPath, name: str, parameters: dict[str, Any]) -> "Estim
             )
         if key == "random_state" and not isinstance(value, int | None):
             raise InputError(
-                f"{path} has random_state={shown(value)}, which is no seed; fit again."
+                f"{path} has random_state={shown(value)}, which is not a seed; fit "
+                "again."
             )
     estimator = cls(**parameters)
     try:
         estimator._check_parameters()
     except InputError as error:
-        raise InputError(f"{path} holds a parameter that cannot be: {error}") from error
+        raise InputError(f"{path} has an invalid parameter: {error}") from error
     return estimator
 
 
@@ -228,9 +230,9 @@ def _restore(
     except InputError as error:
         sentence = str(error).removesuffix(".")[:300]
         raise InputError(
-            f"{path} holds a model that cannot be: {sentence}; fit again."
+            f"{path} contains an invalid model: {sentence}; fit again."
         ) from error
-    names = header.get("feature_names_in")  # files of earlier versions have none
+    names = header.get("feature_names_in")  # missing in files of earlier versions
     if names is not None:
         names = check_feature_names(names, n_features, f"{path}")
         estimator.feature_names_in_ = np.array(names, dtype=object)
@@ -243,14 +245,14 @@ def _restore(
 
 
 def _check_kinds(path: ModelPath, fields: dict[str, object]) -> None:
-    """Refuse fields that have another type than a fit writes."""
+    """Raise InputError if a field does not have a type that a fit writes."""
     for name, value in fields.items():
         if name in KINDS and not _is_of(KINDS[name], value):
             raise _impossible(path, f"{name}={shown(value)}")
 
 
 def _is_of(kind: Any, value: object) -> bool:
-    """Return whether a value has a kind, as `KINDS` has them."""
+    """Return whether a value is of a kind, as described at `KINDS`."""
     if isinstance(kind, list):
         return isinstance(value, list) and all(_is_of(kind[0], part) for part in value)
     if isinstance(kind, dict):
@@ -261,7 +263,7 @@ def _is_of(kind: Any, value: object) -> bool:
 
 
 def _check_counts(path: ModelPath, estimator: Any) -> None:
-    """Refuse a rule with another number of clusters or of kernels than reported."""
+    """Raise InputError if a rule and the report differ in clusters or kernels."""
     model = estimator.model_
     n_clusters = model.rule.n_clusters
     report = estimator.report_
@@ -278,7 +280,7 @@ def _check_counts(path: ModelPath, estimator: Any) -> None:
     is_possible = len(sizes) == n_clusters and sizes.min() >= 0
     if not is_possible or not 0 < sum(sizes.tolist()) < np.inf:
         raise _impossible(path, f"{len(sizes)} sizes for {n_clusters} clusters")
-    if classes is None:  # n_clusters of a classifier represent its rows
+    if classes is None:  # a classifier uses n_clusters for the clusters of its rows
         _check_numbers(path, estimator, sizes)
     if "kernel_names" in estimator.fitted_names:
         names = estimator.kernel_names_
@@ -288,9 +290,9 @@ def _check_counts(path: ModelPath, estimator: Any) -> None:
 
 
 def _check_numbers(path: ModelPath, estimator: Any, sizes: np.ndarray) -> None:
-    """Refuse a number of clusters that a rule cannot have."""
+    """Raise InputError if the numbers of clusters do not agree with the rule."""
     n_clusters = len(sizes)
-    n_used = np.count_nonzero(sizes)  # a number of an earlier model may be free
+    n_used = np.count_nonzero(sizes)  # numbers of an earlier model may have no rows
     n_dropped = len(estimator.report_.get("dropped") or ())
     for name, most in (
         ("n_clusters_", n_clusters),
@@ -305,5 +307,5 @@ def _check_numbers(path: ModelPath, estimator: Any, sizes: np.ndarray) -> None:
 
 def _impossible(path: ModelPath, field: str) -> InputError:
     return InputError(
-        f"{path} has {field}, which is of no model; fit again to write it anew."
+        f"{path} has {field}, which is invalid; fit and save the model again."
     )

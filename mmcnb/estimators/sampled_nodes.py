@@ -1,4 +1,4 @@
-"""The nodes of the default fit: their number of clusters, and their widest margin."""
+"""The first stages of the default fit: nodes, number of clusters, widest margin."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -34,22 +34,26 @@ from mmcnb.hinge.sample_search import draw_rows
 from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import stack, take_columns
 
-# Bytes of a node with its neighbours, edges and communities, and one core's seconds.
+# Memory and time of a node, with its neighbours, edges and communities; the time is for
+# one core.
 NODE_BYTES = 3750.0
 NODE_SECONDS = 5e-5
-RESOLUTIONS_FACTOR = 1.4  # of the bytes, with partitions of all numbers
-GRAPH_ROUTINES = {"nearest_nodes_into": 18.0}  # with the loops of the candidates
-COMPARED_ROWS = 5000  # for the choice between scaled columns and columns as they are
-# By how much J is larger for columns that are better left as they are:
+# Factor of the bytes if partitions with all numbers of clusters are computed.
+RESOLUTIONS_FACTOR = 1.4
+# Seconds of compilation, including the routines of the candidates.
+GRAPH_ROUTINES = {"nearest_nodes_into": 18.0}
+COMPARED_ROWS = 5000  # rows on which scaled and unscaled columns are compared
+# Unscaled columns are used if their J is larger by this much:
 # `python -m benchmarks columns`.
 SCALING_GAIN = 1.5
 
 
 def as_directions(session: FitSession) -> FitSession:
-    """Divide the rows of the sample by their lengths."""
+    """Normalise the rows of the sample to length 1."""
     if session.samples.n_features == 1:
         raise InputError(
-            "metric='cosine' has no use for n_features=1; give metric='euclidean'."
+            "metric='cosine' needs at least 2 columns, but n_features=1; "
+            "give metric='euclidean'."
         )
     return replace(session, sample=unit_rows(session.sample))
 
@@ -57,10 +61,11 @@ def as_directions(session: FitSession) -> FitSession:
 def with_best_scale(
     session: FitSession, request: Request, metric: str, seed: int
 ) -> FitSession:
-    """Leave the columns as they are, if these separate far better than scaled columns.
+    """Undo the scaling of the columns if unscaled columns separate far better.
 
-    Only columns that differ by their units alone are compared: coordinates in metres
-    share one unit, whatever their ranges. At most 5,000 rows are compared.
+    The comparison is made only if units are the only reason for the scaling: columns
+    with different ranges may still share one unit, such as coordinates in metres. It
+    uses at most 5,000 rows.
     """
     treatment = session.treatment
     columns = treatment.columns
@@ -97,14 +102,15 @@ def sampled_nodes(
 ) -> Nodes:
     """Build the graph of a sample, and choose the number of clusters.
 
-    Rows of small clusters, which are too few to be sampled, are added to the nodes.
+    Rows of clusters that are too small to be found in the sample are added to the
+    nodes.
 
     Parameters
     ----------
     session : FitSession
         The fit, with its sample.
     request : Request
-        What is asked of the clusters.
+        The user's parameters for the clusters, such as the range of their number.
     metric : {"euclidean", "cosine", "precomputed"}
         How rows are compared.
     seed : int
@@ -117,9 +123,9 @@ def sampled_nodes(
     Raises
     ------
     EqualRowsError
-        All rows are equal.
+        If all rows are equal.
     InputError
-        The rows are fewer than the clusters.
+        If there are fewer different rows than clusters.
     """
     each = session.engine.each
     n_samples = session.samples.n_samples
@@ -132,7 +138,7 @@ def sampled_nodes(
     found = numbered.number.n_clusters
     has_axes = metric != "precomputed" and session.sample.shape[1] > LEADING_AXES
     if has_axes and found > max(MANY, n_clusters):
-        n_clusters = found  # which are compared along more axes
+        n_clusters = found  # more clusters are compared on more axes
         numbered = number_of(_graph(session, n_clusters, metric))
     drawn = _with_far_rows(session, request, numbered, metric, seed)
     session = drawn.session
@@ -181,7 +187,11 @@ def _graph(session: FitSession, n_clusters: int, metric: str) -> NodeGraph:
 
 
 class _DrawnTwice(NamedTuple):
-    """A fit with rows of small clusters in its sample, and these clusters."""
+    """A session whose sample has additional rows, and their small clusters.
+
+    ``small`` has the number of the small cluster of each row of the sample, from 1, and
+    0 for all other rows.
+    """
 
     session: FitSession
     small: np.ndarray
@@ -196,8 +206,8 @@ def _with_far_rows(
 ) -> _DrawnTwice:
     """Look for small clusters among the rows farthest from all nodes.
 
-    These are groups of far rows, between which and the clusters found without them rows
-    are less dense.
+    A group of far rows is a small cluster if the density of the rows has a valley
+    between the group and the clusters that were found without it.
     """
     graph = numbered.structure.graph
     m = session.sample.shape[0]
@@ -225,7 +235,7 @@ def _with_far_rows(
 
 
 def voting_model(session: FitSession, n_clusters: int, metric: str) -> Model:
-    """Return the model that labels rows by the vote of the nodes, without its nodes."""
+    """Return a model that labels rows by the vote of nodes, which are added later."""
     return Model(
         rule=Shares(np.arange(float(n_clusters)), np.zeros(n_clusters)),
         scaling=session.scaling,
@@ -243,11 +253,11 @@ def widest_margin(
     seed: int,
     like: Model | None = None,
 ) -> Proposal:
-    """Propose the clusters with the widest margin, and the machine that labels rows.
+    """Propose the clusters with the widest margin, and the model that labels rows.
 
-    With ``like``, a machine that was found before, its bandwidth is taken. One row of
-    each node stands for all of them with their weight, so that a weight has the effect
-    of repetition.
+    If ``like`` is an earlier model of this kind, its bandwidth is used. One row of each
+    node represents all rows of the node, with their total weight. Equal rows share a
+    node, so a row of weight 2 has the same effect as two equal rows.
     """
     graph = nodes.graph
     first = np.sort(np.unique(graph.node_of, return_index=True)[1])
@@ -274,7 +284,7 @@ def widest_margin(
 def search_needs(
     rows: RowShape, request: Request, metric: str, n_nodes: int
 ) -> FitNeeds:
-    """Return the needs of the nodes and of the largest candidate beside them."""
+    """Return the memory and work of the nodes and of the largest candidate."""
     needs = _node_needs(rows, request, metric, n_nodes)
     p = needs.sample_size
     needs = replace(needs, row_seconds=node_row_seconds(rows, p))
@@ -293,18 +303,18 @@ def search_needs(
 def _node_needs(
     rows: RowShape, request: Request, metric: str, n_nodes: int
 ) -> FitNeeds:
-    """Return the needs of the nodes, their graph and the candidates that it gives."""
+    """Return the memory and work of the nodes, their graph and its candidates."""
     most = rows.n_samples if metric == "precomputed" else n_nodes
     p = min(most, rows.n_samples)
     draws_twice = p < rows.n_samples and request.seeks_small
     drawn = p
-    copies = 3.0  # as they are, scaled, and with their columns in order
+    copies = 3.0  # the sample as read, scaled, and with sorted columns
     reads = 2
     if draws_twice:
         drawn = int((1 + FAR_SHARE) * p)
         copies = 5.0
         reads = 5
-    if rows.n_features > LEADING_AXES:  # otherwise the rows are nodes themselves
+    if rows.n_features > LEADING_AXES:  # coordinates on the axes; else rows are used
         copies += 1.5
     node_bytes = NODE_BYTES
     if request.n_clusters is None:
@@ -312,8 +322,8 @@ def _node_needs(
     k = request.likely_clusters
     n_pieces = min(p, max(900, 4.5 * k))
     held = node_bytes * drawn + copies * bytes_of_rows(rows, drawn)
-    held += 16.0 * n_pieces**2  # links of pieces
-    if metric == "cosine":  # a layout, and nodes of all columns
+    held += 16.0 * n_pieces**2  # matrix of the links between pieces
+    if metric == "cosine":  # the layout, and nodes with all columns
         held *= 2
     return FitNeeds(
         n_landmarks=k,

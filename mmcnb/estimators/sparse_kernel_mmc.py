@@ -29,110 +29,117 @@ from mmcnb.hinge.sample_search import search_config
 
 @estimator
 class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
-    """Maximum margin clustering with a kernel, in linear time and storage (SKMMC).
+    """Maximum margin clustering with a kernel, in linear time and memory (SKMMC).
 
-    Finds the two clusters that a support vector machine (SVM) would separate
-    with the widest margin. Cutting planes solve the problem for fixed labels,
-    CCCP updates the labels, and C rises from a value at which the problem has a
-    single optimum. Starts and bandwidths are tried on a sample. The refinement
-    runs on all rows, block by block, and stores nothing of size n.
+    Finds the two clusters that a support vector machine (SVM) would separate with the
+    widest margin. For fixed labels, cutting planes solve the problem; CCCP (the
+    concave-convex procedure) updates the labels. C increases in steps from a value at
+    which the problem has a single optimum. Starts and bandwidths are compared on a
+    sample. The best start is then refined on all rows, block by block, without any
+    array whose size is the number of rows.
 
     Parameters
     ----------
     C : float, default=10.0
-        Final weight of the slack, above 1. 1/C is the nu of the nu-SVM.
+        Final weight of the slack, which must be above 1. 1/C is the nu of the nu-SVM.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
-        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth
-        sigma. "auto" chooses among seven bandwidths without labels. "mean" and "median"
-        are 1/(2 mean or median squared distance). "scale" is that of scikit-learn.
+        Parameter gamma = 1/(2 sigma²) of the Gaussian kernel exp(-gamma |x - b|²) with
+        bandwidth sigma. "auto" tries seven bandwidths and selects one from the data.
+        "mean" and "median" set sigma² to the mean or median squared distance between
+        two rows. "scale" is the rule of scikit-learn's SVC, which "auto" uses for the
+        polynomial kernel.
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     threshold : {"adaptive", "fixed"}, default="adaptive"
         "adaptive" makes the margin's threshold rho a variable (SKMMC); "fixed" sets it
         to 1 (SKMMCv2).
     basis : {"landmarks", "paper"}, default="landmarks"
-        Basis vectors of the model. "landmarks" are chosen from the sample by k-means++.
+        Basis vectors of the model. "landmarks" selects rows of the sample by k-means++.
         "paper" is the form of the paper: all rows are streamed, and each cutting plane
-        has a basis vector of its own (`mmcnb.estimate_basis`). "auto" is the bandwidth
-        "mean" then, and "mixed" is k-means and coin flips.
+        has a basis vector of its own (`mmcnb.estimate_basis`). With "paper",
+        ``gamma="auto"`` means "mean", and the starts of ``init="mixed"`` are k-means
+        and random labels.
     n_landmarks : int or None, default=None
-        Number of basis vectors; None is min(200, half the sample).
+        Number of basis vectors (landmarks); None is min(200, half the sample).
     landmarks : ndarray of shape (p, n_features) or None, default=None
-        Basis vectors of your own, in the units of the rows, in place of ``n_landmarks``
-        from the sample.
+        Basis vectors to use instead of ``n_landmarks`` rows of the sample, in the same
+        units as the rows.
     continuation : bool, default=True
-        Raise C from near 1; False is the form of the papers, directly at C.
+        Whether to raise C in steps from near 1. False solves the problem at the final C
+        only, as the papers do.
     init : {"mixed", "random", "k-means"}, default="mixed"
-        Kind of starts. "mixed" is a coin flip, the signs of a kernel principal
-        component, two partitions by least squares, and the signs of two more
-        components. The two partitions are the end of a regularisation path and the
-        result of a local search.
+        How the starts on the sample are chosen. "random" draws random labels, and
+        "k-means" uses its clusters. "mixed" uses, in this order, random labels, the
+        signs of a kernel principal component, two partitions by least squares (the end
+        of a regularisation path and the result of a local search), and the signs of two
+        more principal components.
     n_init : int, default=6
-        Number of starts, all on the sample. The start with the largest geometric mean
-        of |w|² at C = 2 and at the last C wins.
+        Number of starts on the sample. The start with the largest geometric mean of
+        |w|² at C = 2 and |w|² at the final C is refined.
     sample_size : int or None, default=None
-        Rows of the sample; None is 2,000.
+        Number of rows in the sample; None is 2,000.
     balance : float, default=0.0
-        Bound l/n of the mean decision value, in units of rho.
+        Bound l/n on the absolute value of the mean decision value, in units of rho.
     min_share : float, default=0.1
-        Least share of a cluster, as a fraction of one half.
+        Smallest allowed share of a cluster, as a fraction of one half: with 0.1, each
+        cluster has at least 5 % of the rows.
     scale : {None, "standard"}, default=None
-        "standard" scales the columns block by block (sparse columns are not centred).
+        "standard" divides each column by its standard deviation and, if the rows are
+        dense, subtracts its mean. None uses the columns as they are.
     eta : float, default=0.01
-        Tolerance of the cutting-plane loop: no constraint is violated by more than xi +
-        eta rho.
+        Tolerance of the cutting-plane loop: it ends when no constraint is violated by
+        more than xi + eta rho.
     max_rounds : int, default=30
-        Most rounds over labels at one C. Over more than 131,072 rows, whose labels a
-        larger sample has refined, there are at most 5, unless ``tol`` is below its
-        default.
+        Maximum number of rounds at one C; each round updates the labels once. With more
+        than 131,072 rows the maximum is 5, because a larger sample has refined the
+        labels before, unless ``tol`` is below its default.
     tol : float, default=5e-4
-        Share of the labels (or of their weight) that may change in the last round over
-        all rows, if these are more than the sample. At 0 the rounds go on until no
-        label changes, as they always do if all rows are in the sample, and with
-        ``basis="paper"``.
+        The rounds over all rows end when at most this share of the labels (or of their
+        weight) changes. With 0 they end when no label changes. This is always the case
+        if all rows are in the sample, and with ``basis="paper"``.
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
-        Constant of the polynomial kernel.
+        Constant term of the polynomial kernel.
     {runtime}
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int32
-        Cluster of each row, numbered by the first row that falls in each; equal to
-        ``predict(X)``.
+        Cluster of each row, equal to ``predict(X)``. Clusters are numbered from 0 in
+        the order of their first rows.
     row_index_ : pandas.Index
-        Which rows ``labels_`` belong to: the index of a frame, or names or numbers of
-        rows in their file.
+        Index of the rows of ``labels_``: the index of a data frame, or the names or
+        numbers of the rows in their file.
     objective_ : float
-        1/2|w|² - rho + C mean(max(0, rho - |f|)), without rho at a fixed threshold,
-        where it is 1.
+        1/2|w|² - rho + C mean(max(0, rho - |f|)) for the adaptive threshold, and
+        1/2|w|² + C mean(max(0, 1 - |f|)) for the fixed one.
     rho_, gamma_ : float
-        Threshold of the margin, and the chosen gamma.
+        Threshold of the margin, and the selected gamma.
     converged_ : bool
         Whether the last round over all rows changed at most a share ``tol`` of the
-        labels, and its cutting-plane loop reached eta. If all rows are in the sample,
-        and with ``basis="paper"``, no label may have changed. If labels of more rows
-        were shifted to hold ``min_share``, changes are not counted, and the second such
-        round is the last.
+        labels (none if all rows are in the sample, or with ``basis="paper"``), and its
+        cutting-plane loop reached eta. If labels were shifted so that both clusters
+        have ``min_share``, and there are more rows than in the sample, changes are not
+        counted, and the second such round is the last.
     n_changed_ : int, float or None
-        Number of labels that the last round over all rows changed; their weight if
-        there are sample weights. If all rows are in the sample, its last round counts.
-        None if changes were not counted, and in models of 0.3.
+        Number of labels that the last round over all rows changed, or their weight if
+        there are sample weights. If all rows are in the sample, this is its last round.
+        None if changes were not counted, and in models of version 0.3.
     history_ : DataFrame
         One row per sweep: stage, start, gamma, C, round, objective, primal, norm, rho,
-        violation, planes and changed labels. Further columns count so far: reads of the
-        rows, sweeps over cached kernel columns, bytes read and seconds. ``resumed``
-        says whether the last pass came from a checkpoint.
+        violation, planes and changed labels. Further columns are totals since the start
+        of the fit: reads of the rows, sweeps over cached kernel columns, bytes read and
+        seconds. ``resumed`` says whether the last pass came from a checkpoint.
     report_ : dict
-        Cluster sizes, |w| of the fit and of random labels, leave-one-out score, duality
-        gap and warnings.
+        Cluster sizes, |w| for the found labels and for random labels, leave-one-out
+        score, duality gap and warnings.
     n_features_in_, feature_names_in_ : int, ndarray of object
-        Number of columns; their names, if they have names.
+        Number of columns of the fit, and their names if they have any.
 
     See Also
     --------
-    CrammerSingerMMC : Any number of clusters by scores with the widest margin.
+    CrammerSingerMMC : Any number of clusters by the widest margin.
     UnsupervisedRLS : Any number of clusters by least squares.
 
     Notes
@@ -174,7 +181,8 @@ class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
             )
         if self.landmarks is not None or self.n_landmarks is not None:
             raise InputError(
-                "basis='paper' has no landmarks; leave out landmarks and n_landmarks."
+                "basis='paper' does not use landmarks; leave out landmarks and "
+                "n_landmarks."
             )
 
     def _needs(self, rows: RowShape) -> FitNeeds:
@@ -183,7 +191,7 @@ class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
         )
         if self.basis != "paper":
             return needs
-        # There are no candidates and no larger sample.
+        # With basis="paper" no bandwidths are compared, and no larger sample is drawn.
         row_bytes = ROW_BYTES * rows.n_samples
         return replace(
             needs,

@@ -56,26 +56,27 @@ from mmcnb.support_clusters.shrinking import (
 from mmcnb.tables.array_table import open_array
 from mmcnb.tables.options import OF_FITS
 
-# More minority rows are clustered by default, as the time of an SVM grows faster than
-# its rows: it takes up to ten seconds with so many. On clusters it is less precise.
+# If there are more minority rows than this, they are clustered by default, because the
+# training time of an SVM grows faster than linearly: with 4,000 rows it is up to ten
+# seconds. An SVM trained on clusters is less precise.
 MOST_MINORITY = 4000
-TRAINING_BYTES = 16 * 2**20  # rows of an SVM, their copies, and its support vectors
-# Passes over all rows that a round makes: rows to cluster, clusters, rows of parts of
-# the training set, and decision values.
+TRAINING_BYTES = 16 * 2**20  # training rows of an SVM, copies, and support vectors
+# Passes over all rows in a round: they read the rows to cluster, assign clusters,
+# gather the training rows, and compute decision values.
 READS_A_ROUND = 6
 LIKELY_ROUNDS = 3
 LEVELS = {"balance": 1.0, "miss-rate": 0.1}  # `python -m benchmarks scm`
 
 
 class Memory(NamedTuple):
-    """How a memory limit is used.
+    """How a fit uses the memory limit.
 
     Attributes
     ----------
     threads : int
-        Threads of the passes.
+        Number of threads of the passes.
     caches : Caches
-        What the rounds cache.
+        Sizes of the caches that the rounds may use.
     """
 
     threads: int
@@ -84,21 +85,21 @@ class Memory(NamedTuple):
 
 @dataclass(frozen=True)
 class NamedRule:
-    """A rule that names the class of a row in tables.
+    """A rule that writes class names instead of numbers to tables.
 
     Parameters
     ----------
     rule : Hyperplane or Scores
-        Gives the number of the class of a row.
+        Rule that returns the number of the class of each row.
     classes : ndarray of shape (n_classes,)
-        The classes.
+        Names of the classes, by their number.
     """
 
     rule: Hyperplane | Scores
     classes: np.ndarray
 
     def decide(self, rows: Any) -> np.ndarray:
-        """Return decision values of a block of features."""
+        """Return the decision values of a block of features."""
         return self.rule.decide(rows)
 
     def label(self, rows: Any) -> np.ndarray:
@@ -106,7 +107,7 @@ class NamedRule:
         return self.rule.label(rows)
 
     def table(self, rows: Any) -> dict[str, np.ndarray]:
-        """Return class and margin of each row."""
+        """Return the class and the margin of each row, by column name."""
         values = self.decide(rows)
         return {
             CLASS: self.classes[clusters_of(values)],
@@ -118,90 +119,99 @@ class NamedRule:
 class SupportClusterMachine(ClassifierMixin, Estimator):
     """Support vector machine for a rare class, trained on clusters of the other rows.
 
-    The rows of the majority class are clustered in feature space. An SVM is trained on
-    the minority rows and on one row of each cluster, whose bound is the weight of the
-    cluster, eq. (6). Majority rows far from its boundary, abs(f) above a threshold, are
-    dropped, eq. (11). The rest is clustered again, finer, until the classes are
-    balanced. Dropped rows still count through their representatives: so each SVM is
-    that of a partition of all rows, coarse far from the boundary and fine near it.
+    The fit runs in rounds. A round clusters the rows of the majority class in feature
+    space and trains an SVM on the minority rows and on one representative of each
+    cluster. The upper bound of a representative's coefficient is the weight of its
+    cluster, eq. (6). Majority rows far from the boundary, where abs(f) exceeds a
+    threshold, are dropped, eq. (11). The next round clusters the remaining rows more
+    finely, until the classes are balanced. Dropped rows still count through their
+    representatives, so each SVM sees a partition of all rows that is coarse far from
+    the boundary and fine near it.
 
     Parameters
     ----------
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
-        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth
-        sigma. "auto" is sigma = 0.55 times the root mean squared distance between two
-        rows; the other names are those of `SparseKernelMMC`.
+        Parameter gamma = 1/(2 sigma²) of the Gaussian kernel exp(-gamma |x - b|²) with
+        bandwidth sigma. "auto" sets sigma to 0.55 times the root mean squared distance
+        between two rows; `SparseKernelMMC` explains the other names.
     C : float, default=1.0
-        Weight of the loss of a row, scikit-learn's.
+        Weight of the loss of each row, as in scikit-learn's SVC.
     class_weight : {None, "balanced"} or dict, default="balanced"
-        Factors of C for the rows of each class. "balanced" gives both sides of an SVM
-        the same weight, and None each row, as eq. (6) does: then most minority rows are
-        given up if classes overlap.
+        Factors of C for the rows of each class. "balanced" gives the two sides of an
+        SVM the same total weight. None gives each row the same weight, as in eq. (6);
+        if classes overlap, the SVM then misclassifies most minority rows. A dict maps
+        classes to factors.
     n_clusters : int or None, default=None
-        Clusters of a round; None is twice as many as there are minority rows, at least
-        100 and at most 1,000. Of no more rows than that, each represents itself.
+        Number of clusters in a round. None is twice the number of minority rows, at
+        least 100 and at most 1,000. If there are at most this many rows, each row
+        represents itself.
     shrink_threshold : float, default=1.0
-        The paper's gamma: majority rows whose abs(f) is above it are dropped.
+        The paper's gamma: majority rows with abs(f) above this value are dropped.
     stop : {"balance", "miss-rate"}, default="balance"
-        "balance" ends with an SVM on all majority rows that are left, once they are no
-        more than ``level`` for each minority row. "miss-rate" ends before an SVM misses
-        more than ``level`` of the minority rows. A round that drops less than a fifth
-        of the rows ends both.
+        When the rounds end. "balance" ends when the number of remaining majority rows
+        is at most ``level`` times the number of minority rows; the last SVM is trained
+        on all of them. "miss-rate" ends before an SVM misses more than a share
+        ``level`` of the minority rows. In both cases the rounds also end after one that
+        drops less than a fifth of the rows.
     level : float or None, default=None
-        None is 1 for "balance" and 0.1 for "miss-rate".
+        Level of the stopping criterion. None is 1 for "balance" and 0.1 for
+        "miss-rate".
     max_rounds : int, default=10
-        Rounds at most.
+        Maximum number of rounds.
     representative : {"member", "pseudo-centre"}, default="member"
-        The row that represents a cluster: drawn at random from it, or nearest to its
-        mean in feature space, eq. (10). Rows near means lie closer together than all
-        rows, so that if classes overlap the boundary of an SVM on them is too narrow.
-        Drawn rows keep the variance.
+        Which row represents a cluster. "member" draws a row of the cluster at random.
+        "pseudo-centre" takes the row nearest to the cluster mean in feature space, eq.
+        (10). Rows near means have a smaller variance than all rows, so the boundary is
+        biased if classes overlap; rows drawn at random keep the variance.
     clustered : {"auto", "negatives", "both"}, default="auto"
-        "both" also clusters the minority rows, if they are more than ``n_clusters``;
-        for two large classes. They are not dropped, and the last SVM is trained on
-        clusters of both. "auto" does so if there are more than 4,000 minority rows:
-        so the time of a fit is proportional to the number of rows. If classes overlap,
-        it costs some precision.
+        Which rows are clustered. "negatives" clusters only the majority rows. "both",
+        for two large classes, also clusters the minority rows if there are more than
+        ``n_clusters``; they are never dropped, and the last SVM is trained on clusters
+        of both classes. "auto" is "both" if there are more than 4,000 minority rows,
+        so that the time of a fit is proportional to the number of rows. If classes
+        overlap, "both" costs some precision.
     scale : {None, "standard"}, default=None
-        "standard" divides columns by their deviation (and centres dense ones).
+        "standard" divides each column by its standard deviation and, if the rows are
+        dense, subtracts its mean. None uses the columns as they are.
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
-        Constant of the polynomial kernel.
+        Constant term of the polynomial kernel.
     {runtime}
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes.
+        The classes, in sorted order.
     gamma_ : float
         Gamma of the kernel.
     history_ : DataFrame
-        One row a round: round, class (that against the others, or the smaller of two),
-        representatives, settled (those of dropped rows), negatives (rows left),
-        positives, support_vectors, miss_rate (share of the positives with f below 0),
-        seconds.
+        One row per round. Columns are round, class (the class that the SVM separates
+        from the others, or the smaller of two classes), representatives, settled
+        (representatives of dropped rows), negatives (remaining majority rows),
+        positives, support_vectors, miss_rate (share of the positives with f below 0)
+        and seconds.
     report_ : dict
-        Classes and their counts, gamma, support vectors, and for each SVM why its
-        rounds ended: "balance", "all negatives", "miss-rate", "nothing to drop" or
-        "max_rounds".
+        The classes and their counts, gamma, the number of support vectors, and the
+        reason why the rounds of each SVM ended: "balance", "all negatives",
+        "miss-rate", "nothing to drop" or "max_rounds".
     n_features_in_, feature_names_in_ : int, ndarray of object
-        Number of columns; their names, if they have names.
+        Number of columns of the fit, and their names if they have any.
 
     See Also
     --------
-    KernelKMeans : The clusters.
+    KernelKMeans : The method that clusters the rows.
 
     Notes
     -----
-    Of several classes each is set against all others, and the largest decision value
-    wins; the side with fewer rows is the minority. Rows that are not dropped are kept
-    in memory once they are 65,536 or fewer, or have 2^25 values or fewer, if the memory
-    limit allows. A fit takes about 8 bytes of memory a row beside blocks of rows, and a
-    few reads of all rows a round; kernel values are computed for the rows that are
-    left.
+    With more than two classes, one SVM separates each class from all others, and the
+    class with the largest decision value is predicted. The side with fewer rows is the
+    minority. The remaining rows are kept in memory when there are at most 65,536 of
+    them, or when they have at most 2^25 values, if the memory limit allows this. A fit
+    needs about 8 bytes of memory per row in addition to blocks of rows, and reads all
+    rows a few times per round. Kernel values are computed only for the remaining rows.
 
     Differs from the paper: SCM-1, SCM-2, SCM-3, SCM-4, SCM-6, SCM-7; see
     docs/differences.
@@ -209,7 +219,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
     References
     ----------
     J. Yuan, J. Li and B. Zhang, Learning concepts from large scale imbalanced data sets
-    using support cluster machines, section 4. Its text leaves open what becomes of
+    using support cluster machines, section 4. The paper does not say what happens to
     dropped rows.
 
     Examples
@@ -258,15 +268,14 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         return np.asarray(self.report_["classes"])
 
     def fit(self, X: Any, y: Any = None, *, element: str | None = None) -> Self:
-        """Train an SVM for each class, or one for two.
+        """Train one SVM for two classes, or one SVM per class if there are more.
 
         Parameters
         ----------
         X : {rows}
             The rows.
         y : array, Zarr array or path of one, of shape (n_samples,), or None
-            The class of each row; None takes the labels that a store keeps beside its
-            rows.
+            The class of each row. None uses the labels that a store has with its rows.
         {element}
 
         Returns
@@ -277,8 +286,8 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         Raises
         ------
         InputError
-            If the rows, their classes or a parameter cannot be used; one sentence says
-            which and what to do.
+            If the rows, their classes or a parameter are invalid. The message says what
+            is wrong and what to do.
         """
         self._check_parameters()
         samples = read_input(self, X, reset=True, least_rows=2, element=element)
@@ -303,22 +312,23 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         *,
         element: str | None = None,
     ) -> np.ndarray | None:
-        """Return the class of rows.
+        """Return the class of each row.
 
         Parameters
         ----------
         X : {rows}
             Rows with the columns of the fit.
         out : path or None, default=None
-            Path of a new file, written block by block. A path that ends with ``.csv``
-            or ``.parquet`` is a table with the columns of `to_frame`; others are a Zarr
-            array of the numbers of the classes in ``classes_``.
+            Path of a new file, which is written block by block. If the path ends with
+            ``.csv`` or ``.parquet``, the file is a table with the columns of
+            `to_frame`. Otherwise it is a Zarr array with the position of each row's
+            class in ``classes_``.
         {element}
 
         Returns
         -------
         ndarray of shape (n_samples,) or None
-            The classes; None if their numbers were written to ``out``.
+            The classes; None if they were written to ``out``.
         """
         numbers = super().predict(X, out, element=element)
         return None if numbers is None else self.classes_[numbers]
@@ -331,15 +341,14 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         *,
         element: str | None = None,
     ) -> float:
-        """Return the share of the rows whose class is predicted.
+        """Return the accuracy, the share of rows whose class is predicted correctly.
 
         Parameters
         ----------
         X : {rows}
             Rows with the columns of the fit.
         y : array, Zarr array or path of one, of shape (n_samples,), or None
-            The class of each row; None takes the labels that a store keeps beside its
-            rows.
+            The class of each row. None uses the labels that a store has with its rows.
         sample_weight : ndarray of shape (n_samples,) or None, default=None
             Weight of each row.
         {element}
@@ -362,7 +371,8 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
             return float(accuracy_score(labels, predicted, sample_weight=weights))
         except (TypeError, ValueError) as error:
             raise InputError(
-                f"y has values beside classes_ ({one_line(error)}); give classes."
+                f"y has values that are not in classes_ ({one_line(error)}); give the "
+                "classes of the fit."
             ) from error
 
     def _features(
@@ -375,26 +385,26 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         return rows, NamedRule(rule, self.classes_)
 
     def _column_passes(self, samples: Samples) -> tuple[ColumnPasses, list[str]]:
-        """Return the pass that gives the classes of a table, and their column."""
+        """Return the pass that computes the classes for a table, and their column."""
         rows, rule = expanded(self.model_, samples)
         return [(ClassColumnPass(rule, self.classes_), rows)], [CLASS]
 
     def plan(self, X: object, *, element: str | None = None) -> FitPlan:
-        """Plan a fit of two classes: its reads and its peak, before any work.
+        """Estimate the reads and peak memory of a fit with two classes.
 
-        Memory that the limit leaves free holds rows that are not dropped, so a fit can
-        use more than the planned peak, within the limit.
+        A fit can use more than the planned peak, up to the memory limit, because it
+        caches remaining rows in free memory.
 
         Parameters
         ----------
         X : {rows}
-            The rows; or a `RowShape`, the shape of rows that do not exist yet.
+            The rows, or a `RowShape` if the rows do not exist yet.
         {element}
 
         Returns
         -------
         FitPlan
-            As of the clusterers.
+            Memory, passes over the data and time.
 
         Raises
         ------
@@ -463,7 +473,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         history: list[dict[str, Any]],
         sentences: list[str],
     ) -> None:
-        """Set history and report of a fit, and warn."""
+        """Set ``history_`` and ``report_``, and issue the warnings."""
         import pandas as pd
 
         self.history_ = pd.DataFrame(history)
@@ -481,7 +491,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
     def _sample(
         self, engine: Engine, samples: Samples, random_state: np.random.RandomState
     ) -> tuple[Any, Treatment]:
-        """Draw rows for the kernel, and return them with the treatment of columns."""
+        """Draw a sample to choose gamma; return it and the treatment of the columns."""
         chosen = sample_rows(samples.n_samples, SAMPLE_ROWS, None, random_state)
         drawn, moments = draw_sample(
             engine, samples, chosen, moments=self.scale == "standard"
@@ -503,7 +513,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         return Memory(plan.threads, caches_within(free_bytes, plan.rows))
 
     def _plan(self, rows: RowShape) -> FitPlan:
-        """Plan the passes over all rows, before anything is cached."""
+        """Plan the passes over all rows; the plan does not include caches."""
         state = STATE_BYTES * rows.n_samples
         needs = FitNeeds(
             TILE,
@@ -516,9 +526,9 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         return plan_passes(rows, needs, self.memory_limit, self.n_jobs)
 
     def _settings(self, n_positive: int) -> dict[str, Any]:
-        """Return the parameters of the rounds of the SVM of some positive rows."""
+        """Return the parameters of the rounds of an SVM, given its positive rows."""
         level = LEVELS[self.stop] if self.level is None else self.level
-        # Measured by `python -m benchmarks scm`.
+        # The default number was chosen by `python -m benchmarks scm`.
         n_clusters = int(self.n_clusters or np.clip(2 * n_positive, 100, 1000))
         names = ("C", "shrink_threshold", "stop", "max_rounds", "representative")
         return values_of(self, *names) | {

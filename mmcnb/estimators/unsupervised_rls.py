@@ -1,4 +1,4 @@
-"""Unsupervised regularised least squares: any number of clusters."""
+"""Unsupervised regularised least squares, for any number of clusters."""
 
 from dataclasses import field, replace
 from typing import Any, ClassVar
@@ -29,102 +29,111 @@ from mmcnb.least_squares.search import (
 )
 from mmcnb.samples import GROUP_ROWS
 
-DRAWN_NUMBERS = 2**23  # in the rows that are drawn together with a sample
+DRAWN_NUMBERS = 2**23  # maximum number of values in the rows drawn with the sample
 
 
 @estimator
 class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
-    """Clusters that kernel ridge regression fits best, any number of them (UMC-RLS).
+    """Clustering by the labels that kernel ridge regression fits best (UMC-RLS).
 
-    The labels are those for which regularised least squares, trained on them, leaves
-    the smallest error. A sample is clustered by local search (the paper's "shaking")
-    and along regularisation paths. A few passes over all rows follow, each of which
-    labels the rows by the model and renews the model from sums of k (p + 1) numbers. Of
-    more than 131,072 rows, such steps on a larger sample come first, and one pass is
-    mostly enough. Nothing of the length of the data is kept.
+    Finds the labels, for any number of clusters, on which regularised least squares has
+    the smallest error. The fit clusters a sample by local search (the paper's
+    "shaking") and along regularisation paths. A few passes over all rows follow, each
+    of which labels the rows by the model and updates the model from sums of k (p + 1)
+    numbers for p landmarks. With more than 131,072 rows, these steps run on a larger
+    sample first, and one pass over all rows is usually enough. No array of the length
+    of the data is kept.
 
     Parameters
     ----------
     n_clusters : int, default=2
         Number of clusters.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
-        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth
-        sigma. "auto" is sigma = 0.55 times the root mean squared distance between two
-        rows; the other names are those of `SparseKernelMMC`.
+        Parameter gamma = 1/(2 sigma²) of the Gaussian kernel exp(-gamma |x - b|²) with
+        bandwidth sigma. "auto" sets sigma to 0.55 times the root mean squared distance
+        between two rows; `SparseKernelMMC` explains the other names.
     alpha : float, default=1e-3
-        Ridge a row: the papers' lambda divided by n.
+        Ridge parameter per row: the papers' lambda divided by n.
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     search : {"shaking", "steepest", "stochastic"}, default="shaking"
-        Local search on the sample: Alg. 3, 2 or 1 of the paper.
+        Local search on the sample: Alg. 3, 2 or 1 of the paper, in this order.
     schedule : {"mixed", "paper"}, default="mixed"
-        "mixed" varies amplitude, decay and kind of start, ends with steepest descent,
-        and adds regularisation paths. "paper" is Alg. 3 as published; of two clusters
-        its first round wipes out the start.
+        How "shaking" runs. "mixed" varies the amplitude, its decay and the kind of
+        start, ends with steepest descent, and adds regularisation paths. "paper" is
+        Alg. 3 as published; with two clusters its first round erases the start.
     n_init : int, default=8
-        Starts of the local search.
+        Number of starts of the local search.
     cluster_sizes : {"auto", "equal"}, None or array-like, default="auto"
-        Size constraints. None is a minimum size only. "auto" is that for two clusters,
-        and equal sizes otherwise. An array has n_clusters proportions in any order: the
-        largest is that of the largest cluster.
+        Constraints on the cluster sizes. None sets only a minimum size, see
+        ``min_share``. "equal" asks for equal sizes. "auto" is None for two clusters and
+        "equal" for more. An array has n_clusters proportions that sum to 1, in any
+        order: the largest proportion applies to the largest cluster.
     size_tolerance : float, default=0.1
-        How far constrained sizes may lie from their proportions, relatively.
+        Relative deviation from the constrained sizes that is allowed.
     min_share : float or None, default=None
         Minimum size of a cluster if there is no other constraint, as a fraction of
         n/n_clusters; None is 0.5.
     sample_size : int or None, default=None
-        Rows of the sample; None is max(2000, 100 n_clusters).
+        Number of rows in the sample; None is max(2000, 100 n_clusters).
     n_landmarks : int, default=300
-        Basis vectors of the model.
+        Number of basis vectors (landmarks) of the model.
     landmarks : ndarray of shape (p, n_features) or None, default=None
-        Basis vectors of your own, in the units of the rows, in place of ``n_landmarks``
-        from the sample.
+        Basis vectors to use instead of ``n_landmarks`` rows of the sample, in the same
+        units as the rows.
     max_passes : int, default=3
-        Passes over all rows after the sample. There is one if the labels of a larger
-        sample, drawn from more than 131,072 rows, have settled.
+        Maximum number of passes over all rows after the search on the sample. With more
+        than 131,072 rows there is only one pass if the labels of the larger sample have
+        converged.
     scale : {None, "standard"}, default=None
-        "standard" divides columns by their deviation (and centres dense ones).
+        "standard" divides each column by its standard deviation and, if the rows are
+        dense, subtracts its mean. None uses the columns as they are.
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
-        Constant of the polynomial kernel.
+        Constant term of the polynomial kernel.
     {runtime}
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int32
-        Cluster of each row, numbered by the first row that falls in each; equal to
-        ``predict(X)``.
+        Cluster of each row, equal to ``predict(X)``. Clusters are numbered from 0 in
+        the order of their first rows.
     row_index_ : pandas.Index
-        Which rows ``labels_`` belong to: the index of a frame, or names or numbers of
-        rows in their file.
+        Index of the rows of ``labels_``: the index of a data frame, or the names or
+        numbers of the rows in their file.
     cluster_sizes_ : ndarray of shape (n_clusters,)
-        Rows (or weight) of each cluster.
+        Number of rows (or their weight) in each cluster.
     objective_ : float
-        J = Σ|S_h|²/n_h of the labels, the larger the better; in [0, n_clusters - 1] if
-        the sample is all rows, and about so otherwise.
+        J = Σ|S_h|²/n_h, where S_h is the sum of the features of the n_h rows in cluster
+        h; larger is better. J is in [0, n_clusters - 1] if all rows are in the sample,
+        and approximately so otherwise.
     gamma_ : float
         Gamma of the kernel.
     alpha_ : float
-        Ridge a row.
+        Ridge parameter per row.
     converged_ : bool
-        Whether the last pass changed at most 1 % of the labels. If labels of a larger
-        sample settled, so that there is one pass over all rows, whether the last step
-        on that sample did.
+        Whether the last pass changed at most 1 % of the labels. If there was only one
+        pass over all rows because the labels of a larger sample converged, whether the
+        last step on that sample changed at most 1 %.
     n_changed_ : int, float or None
         Number (or weight) of labels that the last pass over all rows changed. None if
-        there was one pass, which has no labels to compare with, and in models of 0.3.
+        there was only one pass, because there are no earlier labels to compare with,
+        and in models of version 0.3.
     history_ : DataFrame
-        One row a start on the sample and one a pass: stage, start, round, objective,
-        changed labels, and so far: reads, sweeps, bytes, resumed, seconds.
+        One row per start on the sample and one per pass: stage, start, round, objective
+        and changed labels, and the totals since the start of the fit: reads, sweeps,
+        bytes, resumed and seconds.
     report_ : dict
-        Sizes, the paper's objective Q, objective on the sample, warnings.
+        Cluster sizes, the paper's objective Q, the objective on the sample, and
+        warnings.
     n_features_in_, feature_names_in_ : int, ndarray of object
-        Number of columns; their names, if they have names.
+        Number of columns of the fit, and their names if they have any.
 
     See Also
     --------
     SparseKernelMMC : Two clusters by the hinge loss; better if one cluster is small.
+    KernelKMeans : Any number of clusters by their means in feature space.
 
     Notes
     -----
@@ -170,7 +179,7 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
 
     @filling_gaps
     def transform(self, X: object, *, element: str | None = None) -> np.ndarray:
-        """Landmark features of rows, in coordinates in which the ridge is the identity.
+        """Return the features z(x) of rows, in which the ridge matrix is the identity.
 
         Parameters
         ----------
@@ -181,8 +190,8 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
         Returns
         -------
         ndarray of shape (n_samples, n_components), float64
-            z(x): without size constraints a row belongs to the cluster of the nearest
-            mean.
+            z(x). Without size constraints, a row belongs to the cluster with the
+            nearest mean in these coordinates.
         """
         features, _ = self._features(X, element)
         ridge: Any = self.model_.ridge
@@ -193,7 +202,7 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
         return 0 if self.model_.ridge is None else self.model_.ridge.centre.shape[0]
 
     def _needs(self, rows: RowShape) -> FitNeeds:
-        """Draw more rows if there are many; if labels settle, one pass is left."""
+        """Return the needs; with many rows, a larger sample leaves one likely pass."""
         settings = self._settings()
         searched = settings.searched_rows(rows.n_samples)
         needs = replace(
@@ -201,8 +210,8 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
         )
         if not rows.n_samples > 2 * GROUP_ROWS > 4 * searched:
             return needs
-        # Fewer of wide rows. Columns alone decide, or the sample would depend on the
-        # storage of the rows.
+        # Draw fewer rows if they have many columns. The number must not depend on how
+        # rows are stored (dense or sparse), or the labels would depend on it too.
         drawn = min(GROUP_ROWS, DRAWN_NUMBERS // rows.n_features)
         if drawn > searched:
             more = needs.sample_bytes + bytes_of_rows(rows, drawn)

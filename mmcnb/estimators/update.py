@@ -1,4 +1,4 @@
-"""New rows in a fitted model, whose nodes stand for the earlier rows."""
+"""Update a fitted model with new rows; its nodes stand for the earlier rows."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from mmcnb.samples import Samples
 if TYPE_CHECKING:
     from mmcnb.estimators.maximum_margin_clustering import MaximumMarginClustering
 
-KEPT_SHARE = 0.99  # of the rows of a cluster that has not changed
-# Rows are clearly far if their outlier scores exceed the bound by so much. The axes
-# follow the noise of few rows in many columns, so that other rows of the same kind
-# exceed the bound by a little.
+KEPT_SHARE = 0.99  # a cluster counts as unchanged if it keeps this share of its rows
+# Rows are clearly far if their outlier scores exceed the bound by this much. If the fit
+# had few rows with many columns, its axes follow their noise, so that new rows of the
+# same distribution exceed the bound by a little.
 CLEARLY = 0.2
 REMEDY = "fit all rows with fit(X, like=model)"
 OUTSIDE = (
@@ -51,26 +51,27 @@ OUTSIDE = (
 
 
 def updated(estimator: MaximumMarginClustering, samples: Samples) -> dict[str, Any]:
-    """Return the fitted attributes after new rows.
+    """Return the fitted attributes after an update with new rows.
 
     Parameters
     ----------
     estimator : MaximumMarginClustering
-        Fitted, with nodes; it stays as it is.
+        The fitted estimator, whose model has nodes. It is not changed.
     samples : Samples
         The new rows.
 
     Returns
     -------
     dict
-        Attributes by name. The model is among them if new rows have become nodes. The
-        warnings are in the report.
+        Attributes by name. ``model_`` is among them only if new rows have become nodes.
+        ``report_`` contains the warnings.
 
     Raises
     ------
     InputError
-        More rows are far than by chance, and a support vector machine was asked for, or
-        no row is near enough to match its clusters with those of the vote.
+        If more rows are far from the nodes than expected by chance, and the model is a
+        support vector machine that was either requested by ``kernel`` or has no row
+        near enough to match its clusters with the clusters of the vote.
     """
     identity = {"the model": list(estimator.model_.arrays().values())}
     with (
@@ -92,7 +93,7 @@ def _attributes(
     samples: Samples,
     random_state: np.random.RandomState,
 ) -> dict[str, Any]:
-    """Label the new rows, after a new search if the nodes do not explain them."""
+    """Label the new rows; cluster the nodes again first if they do not explain them."""
     before = np.array(estimator.report_["sizes"], np.float64)
     rows = _labelled(engine, estimator.model_, samples)
     result = _Result(np.diag(before))
@@ -122,7 +123,7 @@ def _report(
     result: _Result,
     labels: np.ndarray,
 ) -> Report:
-    """Count the labels of the new rows, and say what is doubtful."""
+    """Return the report with updated sizes, changes, trust and warnings."""
     report = estimator.report_
     common = result.common
     count = len(common)
@@ -140,8 +141,8 @@ def _report(
     n_in_new = sum(new_rows[n_earlier:])
     if 2 * n_in_new > labels.size:
         warnings.append(
-            f"{n_in_new:,} of {labels.size:,} new rows are in new clusters; if all "
-            f"rows have moved, {REMEDY}."
+            f"{n_in_new:,} of {labels.size:,} new rows are in new clusters; if the "
+            f"data have drifted, {REMEDY}."
         )
     new_report |= {
         "sizes": after,
@@ -154,13 +155,13 @@ def _report(
 
 
 def _far_sentence(is_far: np.ndarray) -> str:
-    """Say how many new rows are far from all clusters."""
+    """Return the start of a sentence with the number of rows far from all clusters."""
     n_far = np.count_nonzero(is_far)
     return f"{n_far:,} of {is_far.size:,} new rows are far from all clusters"
 
 
 def _doubted(trust: dict[str, Any], reason: str) -> dict[str, Any]:
-    """Return a trust that is not high, for some reason."""
+    """Lower the trust to "medium" for a reason, unless it is "low" already."""
     if trust["level"] == "low":
         return trust
     return trust | {"level": "medium", "reason": f"{reason}."}
@@ -168,7 +169,7 @@ def _doubted(trust: dict[str, Any], reason: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Batch:
-    """The new rows as the earlier model sees them.
+    """The new rows, labelled and scored by the earlier model.
 
     Parameters
     ----------
@@ -179,7 +180,7 @@ class _Batch:
     scores : ndarray of shape (m,), float32
         Their outlier scores.
     bound : float
-        The outlier score that one in a hundred rows of the fit exceeds.
+        Outlier score that 1 % of the rows of the fit exceed.
     n : float
         Number of earlier and new rows.
     """
@@ -192,28 +193,29 @@ class _Batch:
 
     @property
     def is_far(self) -> np.ndarray:
-        """Which rows are farther than nearly all rows of the fit."""
+        """Which rows are farther out than 99 % of the rows of the fit."""
         return self.scores > self.bound
 
     @property
     def is_clearly_far(self) -> np.ndarray:
-        """Which rows are far even if the nodes are few in many columns."""
+        """Which rows are far even if few nodes have many columns; see `CLEARLY`."""
         return self.scores > self.bound + CLEARLY
 
 
 class _Result(NamedTuple):
-    """What a search changes.
+    """The changes that a new search makes to the fitted estimator.
 
     Attributes
     ----------
     common : ndarray of shape (k, k)
-        The common weight of earlier and new clusters, by their numbers.
+        Contingency table: weight of the rows in each pair of an earlier and a new
+        cluster number.
     attributes : dict, default={}
-        Fitted attributes.
+        Fitted attributes to set.
     report : dict, default={}
-        Entries of the report.
+        Entries of the report to set.
     warnings : sequence of str, default=()
-        Sentences.
+        Warnings for the user.
     """
 
     common: np.ndarray
@@ -228,7 +230,7 @@ class _LabelledRows(NamedTuple):
 
 
 def _labelled(engine: Engine, model: Model, samples: Samples) -> _LabelledRows:
-    """Label rows and score how far out they are, in one pass."""
+    """Compute the labels and the outlier scores of rows in one pass."""
     features, rule = model.labelling(samples, of_nodes=True)
     both: Any = CombinedPass((LabelsPass(rule), DecisionPass(OutlierScores())))
     labels, scores = engine.run(both, features, "labels")
@@ -236,7 +238,9 @@ def _labelled(engine: Engine, model: Model, samples: Samples) -> _LabelledRows:
 
 
 def _is_usual(is_far: np.ndarray) -> bool:
-    """Return whether no more rows are far than by chance, if 1 % are in the fit."""
+    """Return whether the number of far rows is explained by chance."""
+    # 1 % of the rows of the fit are far. Allow twice this share, and three standard
+    # deviations of a binomial count: 3 sqrt(0.01 m).
     n_usual = 0.02 * is_far.size + 0.3 * is_far.size**0.5
     return bool(np.count_nonzero(is_far) <= n_usual)
 
@@ -247,14 +251,15 @@ def _are_explained(
     is_far: np.ndarray,
     random_state: np.random.RandomState,
 ) -> bool:
-    """Return whether new rows lie among the nodes as earlier ones do.
+    """Return whether the new rows are distributed like the earlier rows.
 
-    With heavy tails or noise few rows of a new cluster are far, but they are nearer to
+    It is not enough to count far rows: if the data have heavy tails or noise, few rows
+    of a new cluster are far. Therefore the test also counts rows that are nearer to
     each other than to the nodes.
     """
     if not _is_usual(is_far):
         return False
-    if estimator.kernel in MARGIN_KERNELS:  # takes in no rows
+    if estimator.kernel in MARGIN_KERNELS:  # these models cannot take in new rows
         return True
     order = random_state.permutation(new.rows.size)
     nodes = nodes_of(estimator.model_).search
@@ -264,9 +269,10 @@ def _are_explained(
 def _voting_model(
     estimator: MaximumMarginClustering, engine: Engine, batch: _Batch
 ) -> Model:
-    """Let the nodes vote in place of a support vector machine of two clusters.
+    """Return a model in which the nodes vote instead of a support vector machine.
 
-    The rows near the nodes tell which cluster of the vote is which of the machine.
+    The labels of the rows near the nodes show which cluster of the vote corresponds to
+    which of the two clusters of the support vector machine.
     """
     model = estimator.model_
     if isinstance(model.rule, Shares):
@@ -275,9 +281,9 @@ def _voting_model(
     if estimator.kernel != "auto" or not is_near.any():
         n_far = np.count_nonzero(~is_near)
         raise InputError(
-            f"{n_far:,} rows are far from those of the fit, and a model of "
-            f"kernel={estimator.kernel_!r} takes in none; fit with kernel='graph', or "
-            "all rows with fit(X, like=model)."
+            f"{n_far:,} rows are far from the rows of the fit, and a model with "
+            f"kernel={estimator.kernel_!r} cannot take them in; fit with "
+            "kernel='graph', or fit all rows with fit(X, like=model)."
         )
     rule = Shares(np.arange(2.0), np.zeros(2))
     model = replace(model, rule=rule, kernel=None, basis=None, feature_dtype="float64")
@@ -295,7 +301,7 @@ def _searched(
     new: NewRows,
     random_state: np.random.RandomState,
 ) -> _Result:
-    """Search the clusters of earlier nodes and new rows; they keep earlier numbers."""
+    """Cluster the earlier nodes and new rows again; matching clusters keep numbers."""
     voting = copy(estimator)
     voting.model_ = _voting_model(estimator, engine, batch)
     report = estimator.report_
@@ -316,13 +322,14 @@ class _Chosen(NamedTuple):
     Attributes
     ----------
     nodes : Nodes
-        The nodes.
+        Earlier nodes and new rows.
     choice : Choice
-        The earlier clusters, or new ones.
+        The chosen clusters: the earlier ones, or the result of a new search.
     groups : ndarray of shape (p,), int64
-        Group of each new node that no earlier cluster explains, from 1 on; otherwise 0.
+        Group of each new node that no earlier cluster explains, from 1; 0 for all other
+        nodes.
     has_room : bool
-        Whether these groups can be clusters.
+        Whether the range of ``n_clusters`` allows these groups as new clusters.
     """
 
     nodes: Nodes
@@ -339,9 +346,10 @@ def _chosen(
 ) -> _Chosen:
     """Choose between the earlier clusters of the nodes and those of a new search.
 
-    Groups of new rows that no earlier cluster explains are clusters of their own in
-    both, if the range of the number has room for them; otherwise the earlier clusters
-    take them in. If few far rows are in no group, the earlier clusters stay.
+    Groups of new rows that no earlier cluster explains become new clusters in both
+    cases, if the range of ``n_clusters`` allows this; otherwise they are merged into
+    the earlier clusters. The earlier clusters are kept if all but a few far rows are in
+    such groups.
     """
     request = estimator._request
     graph = joined.graph
@@ -380,7 +388,7 @@ def _without_room(
     joined: JoinedNodes,
     chosen: _Chosen,
 ) -> _Result:
-    """Keep the model, and count the rows for which it has no room."""
+    """Keep the model, and warn about the rows that would need a new cluster."""
     model = estimator.model_
     report = estimator.report_
     before = np.array(report["sizes"], np.float64)
@@ -395,14 +403,14 @@ def _without_room(
     return _Result(
         np.diag(before),
         report={"trust": _doubted(report["trust"], fault)},
-        warnings=[f"{fault}, and {number} has no room for a new one: {OUTSIDE}."],
+        warnings=[f"{fault}, and {number} allows no new cluster: {OUTSIDE}."],
     )
 
 
 def _numbered(
     estimator: MaximumMarginClustering, joined: JoinedNodes, chosen: _Chosen
 ) -> _Result:
-    """Return the fitted attributes, with the earlier numbers for matching clusters."""
+    """Return the fitted attributes; clusters that match earlier ones keep numbers."""
     report = estimator.report_
     before = np.array(report["sizes"], np.float64)
     nodes = chosen.nodes
@@ -427,7 +435,7 @@ def _numbered(
     table = np.zeros((count, count))
     earlier = np.arange(before.size)
     table[: before.size, number_of_cluster] = common
-    # Of a small cluster perhaps no node was drawn.
+    # A small cluster may have lost all its nodes in the draw; count it as unchanged.
     table[earlier, earlier] += ~common.any(axis=1)
     shares = table[earlier] / table[earlier].sum(axis=1, keepdims=True)
     table[earlier] = shares * before[:, None]
@@ -435,14 +443,14 @@ def _numbered(
 
 
 def _changed(choice: Choice, common: np.ndarray) -> list[str]:
-    """Say which clusters have lost rows to others, and why."""
+    """Return a warning about earlier clusters that have lost rows to others."""
     is_changed = np.diag(common) < KEPT_SHARE * common.sum(axis=1)
     if not is_changed.any():
         return []
     numbers = ", ".join(map(str, np.flatnonzero(is_changed)))
     before = max(other.score.J for other in choice.others)
     return [
-        f"rows of clusters {numbers} have other numbers now, because a new search "
-        f"found clearly better clusters (J {choice.best.score.J:.2f}, before "
-        f"{before:.2f}); report_['changes'] lists them."
+        f"some rows of clusters {numbers} are now in other clusters, because a new "
+        f"search found clearly better clusters (J {choice.best.score.J:.2f}, before "
+        f"{before:.2f}); report_['changes'] lists the changes."
     ]

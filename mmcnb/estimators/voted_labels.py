@@ -1,4 +1,4 @@
-"""The last stage of the default fit: labels of all rows by the clusters of nodes."""
+"""The last stage of the default fit: label all rows by the clusters of the nodes."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ from mmcnb.graph.vote import (
 from mmcnb.samples import open_samples
 from mmcnb.samples.one_hot import widen
 
-USUAL_SHARE = 0.01  # of the rows of the fit are far, by the bound that an update uses
+USUAL_SHARE = 0.01  # share of the rows of the fit beyond the bound that updates use
 
 
 def label_all(
@@ -38,7 +38,7 @@ def label_all(
     metric: str,
     noise: str | float | None,
 ) -> FitResult:
-    """Label all rows in one pass, by the model of the choice or the vote of the nodes.
+    """Label all rows in one pass, by the chosen model or the vote of the nodes.
 
     Parameters
     ----------
@@ -47,9 +47,10 @@ def label_all(
     nodes : Nodes
         Its nodes.
     choice : Choice
-        Their clusters.
+        The chosen clusters of the nodes, and a model if a support vector machine found
+        them.
     request : Request
-        What was asked of the clusters.
+        The user's parameters for the clusters, such as the range of their number.
     metric : {"euclidean", "cosine", "precomputed"}
         How rows are compared.
     noise : None, "auto" or float
@@ -65,7 +66,8 @@ def label_all(
     model = best.model or voting_model(session, best.n_clusters, metric)
     model = replace(model, graph=voting.vote, is_unit=metric == "cosine")
     features = model.features(session.samples)
-    # Likely the order of the first rows, by which clusters are numbered.
+    # Clusters are numbered by their first rows. The order of the first nodes is likely
+    # the same order, and then labels need not be renumbered.
     _, first = np.unique(best.labels[nodes.graph.node_of], return_index=True)
     likely_order = first.argsort().tolist()
     rule = model.rule.ordered(likely_order)
@@ -76,7 +78,7 @@ def label_all(
         kernel = "graph"
     warnings = []
     if choice.trust.level == "low":
-        warnings.append(f"the clusters may be none: {choice.trust.reason}")
+        warnings.append(f"the data may have no clusters: {choice.trust.reason}")
     result = FitResult(
         model=replace(model, rule=rule),
         features=features,
@@ -99,7 +101,7 @@ def label_all(
 
 
 def _with_gaps(session: FitSession, result: FitResult) -> FitResult:
-    """Report the gaps of each cluster, and doubt clusters that gaps make."""
+    """Report missing values per cluster; lower the trust if they make the clusters."""
     encoding = session.samples.encoding
     sampled = session.samples.sampled_rows
     if encoding is None or sampled is None or not np.isnan(sampled).any():
@@ -119,12 +121,12 @@ def _with_gaps(session: FitSession, result: FitResult) -> FitResult:
     if gaps.names:
         reason = f"{gaps.sentence}."
         report["trust"] = report["trust"] | {"level": "low", "reason": reason}
-        warnings = [f"the clusters may be none: {reason}"]
+        warnings = [f"the data may have no clusters: {reason}"]
     return replace(result, report=report, warnings=warnings)
 
 
 class _VotingNodes(NamedTuple):
-    """Nodes that vote, the clusters of the choice that are left, and what is not."""
+    """The nodes that vote, the choice without dropped clusters, and report entries."""
 
     vote: Vote
     choice: Choice
@@ -138,7 +140,7 @@ def _voting_nodes(
     request: Request,
     noise: str | float | None,
 ) -> _VotingNodes:
-    """Return the nodes with their clusters, outlier offsets and thresholds of noise."""
+    """Return the nodes with their clusters, outlier offsets and noise thresholds."""
     graph = nodes.graph
     distances_beyond = graph.beyond(nodes.sample, session.engine.each)
     logs = log_distances(graph.distances, distances_beyond)
@@ -161,7 +163,7 @@ def _voting_nodes(
 
 
 def one_cluster_of_equal_rows(session: FitSession) -> FitResult:
-    """Return the result for rows that are all equal."""
+    """Return the fit result if all rows are equal: one cluster, with low trust."""
     reason = "one cluster: all rows are equal, or differ by less than rounding."
     rule = Scores(np.zeros((session.sample.shape[1], 1)), np.zeros(1))
     model = Model(rule, scaling=session.scaling)

@@ -1,4 +1,4 @@
-"""Compile ahead the routines of fits."""
+"""Compile the routines of fits ahead of time."""
 
 from typing import Any
 
@@ -13,26 +13,26 @@ SAMPLE = 150
 def warmup(estimator: Any = None) -> float:
     """Compile the routines that fits of an estimator call, and cache them on disk.
 
-    The first fit of a new installation compiles for a while, and so does the first one
-    after an upgrade. This does it ahead, for instance in the build of a container. It
-    fits 300 generated rows, once in float32 and once in float64. The given estimator
-    stays as it is.
+    The first fit after an installation or an upgrade spends extra time on compilation.
+    Call this function ahead of time, for example while building a container image. It
+    fits 300 generated rows, once in float32 and once in float64. The estimator that is
+    passed is not changed.
 
     Parameters
     ----------
     estimator : estimator or None, default=None
-        The estimator that will be fitted; None is `MaximumMarginClustering` with two
-        clusters, with three and with directions.
+        The estimator to be fitted later. None stands for `MaximumMarginClustering`,
+        with default parameters, with three clusters and with ``metric="cosine"``.
 
     Returns
     -------
     float
-        Seconds of compilation; 0 if nothing was left to compile.
+        Seconds spent on compilation; 0 if everything was compiled already.
 
     Raises
     ------
     InputError
-        If it is no estimator, or a parameter of it is invalid.
+        If ``estimator`` is not an estimator, or has an invalid parameter.
 
     Examples
     --------
@@ -50,7 +50,8 @@ def warmup(estimator: Any = None) -> float:
 
     if estimator is not None and not hasattr(estimator, "get_params"):
         raise InputError(
-            f"estimator={shown(estimator)} is no estimator; give one of mmcnb, or None."
+            f"estimator={shown(estimator)} is not an estimator; "
+            "give one of mmcnb, or None."
         )
     compiled = times()[1]
     y = np.arange(ROWS) % 2
@@ -70,15 +71,15 @@ def warmup(estimator: Any = None) -> float:
             "landmarks": None,
             "verbose": 0,
             "random_state": 0,
-            # A sample smaller than the data, so that the passes over all rows are
-            # compiled as well.
+            # The sample is smaller than the data, so that the passes over all rows are
+            # compiled too.
             "sample_size": parameters.get("sample_size") or SAMPLE,
             "n_nodes": min(parameters.get("n_nodes", SAMPLE), SAMPLE),
         }
         for name in settings.keys() & parameters.keys():
             model.set_params(**{name: settings[name]})
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about generated rows
+            warnings.simplefilter("ignore")  # these would concern the generated rows
             for dtype in ("float32", "float64"):
                 model.fit(X.astype(dtype), y)
     return times()[1] - compiled

@@ -1,4 +1,4 @@
-"""A second search on the sample, without the columns that make the clusters alone."""
+"""A second search on the sample, without columns that determine the clusters alone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -30,30 +30,31 @@ def clusters_without(
     names: Sequence[ColumnName],
     labels: np.ndarray,
 ) -> Without | None:
-    """Search the clusters again on at most 5,000 rows of the sample.
+    """Search for clusters without some columns, on at most 5,000 rows of the sample.
 
     Parameters
     ----------
     session : FitSession
         The fit, with its sample.
     request : Request
-        What is asked of the clusters.
+        The user's parameters for the clusters, such as the range of their number.
     metric : {"euclidean", "cosine"}
         How rows are compared.
     scale : {None, "standard", "auto"} or dict
-        The treatment of the columns. That of "auto" is decided without the columns.
+        Scaling of the columns. "auto" is decided again without the left-out columns.
     seed : int
         Seed of the rows and of the search.
     names : sequence of str or int
         The columns to leave out.
     labels : ndarray of shape (m,), int64
-        The clusters that were taken, of the rows of the sample.
+        The selected cluster of each row of the sample.
 
     Returns
     -------
     Without or None
-        None if there are no other columns, or they have fewer different rows than
-        clusters are asked for.
+        Number of clusters of this search, and its agreement with ``labels``. None if no
+        columns are left, or if the rows have fewer different values in them than the
+        requested number of clusters.
     """
     columns = session.treatment.columns
     assert columns is not None
@@ -92,7 +93,7 @@ def clusters_without(
 
 
 def _whole(weights: np.ndarray) -> np.ndarray:
-    """Return weights as numbers of rows, of which the lightest is one."""
+    """Convert weights to whole numbers of rows; the smallest weight becomes 1."""
     unit = max(weights.min(), weights.max() / 2**31)
     return np.rint(weights / unit).clip(1)
 
@@ -100,7 +101,7 @@ def _whole(weights: np.ndarray) -> np.ndarray:
 def _scaled_again(
     columns: SampleColumns, rows: np.ndarray, others: np.ndarray
 ) -> np.ndarray:
-    """Scale some columns of rows of the sample as if the table had no others."""
+    """Scale some columns of some rows as if the table had no other columns."""
     sources = columns.sources
     if sources is not None:
         sources = [sources[k] for k in np.flatnonzero(others).tolist()]
@@ -112,7 +113,7 @@ def _scaled_again(
 
 
 def _nodes(session: FitSession, request: Request, metric: str, seed: int) -> Nodes:
-    """Return the nodes of the rows, without a search for small clusters."""
+    """Build the nodes of the rows, without a search for small clusters."""
     n_samples = session.samples.n_samples
     numbered = numbered_nodes(session, request, metric, seed)
     graph = numbered.structure.graph

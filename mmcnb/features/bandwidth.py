@@ -17,10 +17,12 @@ from mmcnb.samples.matrix import (
     row_shares,
 )
 
-RIDGES = (1e-3, 1e-2)  # of the leave-one-out score: `python -m benchmarks widths`
+# Ridges of the leave-one-out score, as shares of the total variance; chosen by
+# `python -m benchmarks widths`.
+RIDGES = (1e-3, 1e-2)
 GAMMA_NAMES = ("auto", "mean", "median", "scale")
-# Sigma in units of the root mean squared distance between two rows, if no bandwidths
-# are tried.
+# Sigma of methods that do not compare bandwidths, in units of the root mean squared
+# distance between two rows.
 DEFAULT_BANDWIDTH = 0.55
 
 
@@ -36,8 +38,8 @@ def mean_squared_distance(
     weights : ndarray of shape (n,) or None, default=None
         Sample weights.
     rounding : float, default=1e-12
-        Rows count as equal if the distance is at most this share of the squares of the
-        values.
+        All rows count as equal if the mean squared distance is at most this share of
+        the mean squared length of a row.
 
     Returns
     -------
@@ -61,7 +63,7 @@ def mean_squared_distance(
         variance = np.maximum(mean_square - mean**2, 0)
         distance = float(2 * variance.sum())
     precision = np.finfo(X.dtype)
-    # Denormal squares have few digits.
+    # Outside of this range squares overflow, or are denormal and have few digits.
     lowest = np.sqrt(np.finfo(float).tiny)
     highest = precision.max * precision.eps
     root = np.sqrt(distance)
@@ -77,10 +79,10 @@ def default_gamma(
 ) -> float:
     """Return gamma as a number; a name selects a rule of thumb.
 
-    "mean" is 1/(2 mean squared distance), "median" 1/(2 median squared distance), and
-    "scale" scikit-learn's 1/(d variance of all values). "auto" of the Gaussian kernel
-    is a sigma of 0.55 times the root mean squared distance between two rows, and
-    otherwise "scale".
+    "mean" is 1/(2 mean squared distance), "median" is 1/(2 median squared distance),
+    and "scale" is scikit-learn's 1/(d variance of all values). For the Gaussian kernel,
+    "auto" sets sigma to 0.55 times the root mean squared distance between two rows; for
+    other kernels it is "scale".
 
     Raises
     ------
@@ -94,7 +96,7 @@ def default_gamma(
     >>> round(default_gamma("auto", "rbf", np.array([[0.0], [2.0]])), 6)
     0.826446
     """
-    # Inner products are float32.
+    # Inner products are float32, so smaller differences than this are rounding.
     rounding = 1e-6 if kernel == "linear" else 1e-12
     distance = mean_squared_distance(X, weights, rounding)
     if not isinstance(gamma, str):
@@ -118,7 +120,7 @@ def default_gamma(
 
 
 def candidate_gammas(X: Matrix, weights: Weights = None) -> list[float]:
-    """Return the gammas among which ``gamma="auto"`` chooses, by rising bandwidth.
+    """Return the gammas that ``gamma="auto"`` compares, by increasing bandwidth.
 
     Examples
     --------
@@ -138,12 +140,12 @@ def leave_one_out_scores(
     weights: Weights = None,
     each: Callable[..., Iterable[np.ndarray]] = map,
 ) -> np.ndarray:
-    """Score how well the best kernel predicts each labelling, leaving out row by row.
+    """Score how well the best kernel predicts each labelling, by leave-one-out errors.
 
     Ridge regression of the labels on the features of each kernel gives exact
-    leave-one-out residuals. The score of a labelling is the least mean squared residual
-    in units of its variance. A low score means a real partition of the rows, though not
-    necessarily the expected one.
+    leave-one-out residuals. The score of a labelling is the smallest mean squared
+    residual over kernels and ridges, divided by the variance of the labels. A low score
+    means that the rows really have this partition, though another one may be expected.
 
     Parameters
     ----------
@@ -154,7 +156,7 @@ def leave_one_out_scores(
     weights : ndarray of shape (n,) or None, default=None
         Sample weights.
     each : callable, default=map
-        Applies a function to each kernel; `Engine.each` does so in its threads.
+        Applies a function to each kernel, as `map` does; `Engine.each` uses threads.
 
     Returns
     -------
@@ -196,10 +198,10 @@ def _leave_one_out_residuals(
     products = (z * shares[:, None]).T @ y
     ridges = np.multiply(RIDGES, variances.sum())
     tiny = np.finfo(float).tiny
-    # Of each axis at each ridge.
+    # Variance plus ridge, for each axis and each ridge.
     scales = np.maximum(variances, 0)[:, None] + ridges + tiny
     coef = products[:, None] / scales[:, :, None]
-    # A tensor product would round otherwise where there is one axis.
+    # With a single axis, a tensor product would be rounded differently.
     fitted = z @ coef.reshape(z.shape[1], -1)
     fitted = fitted.reshape(-1, len(RIDGES), y.shape[1])
     leverage = shares[:, None] * (1 + z**2 @ (1 / scales))
@@ -210,7 +212,7 @@ def _leave_one_out_residuals(
 def _principal_coordinates(
     embedding: np.ndarray, shares: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the variances along the principal axes, and the rows in these axes."""
+    """Return the variances along the principal axes, and the rows' coordinates."""
     centred = embedding - shares @ embedding
     covariance = (centred * shares[:, None]).T @ centred
     variances, axes = np.linalg.eigh(covariance)

@@ -1,4 +1,4 @@
-"""Base kernels: from the parameters of a user to `MultipleKernels`."""
+"""Base kernels: check a user's kernels, and convert them to `MultipleKernels`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,10 +19,11 @@ POLYNOMIAL = GAMMA | {
     "coef0": Interval(-LARGEST_NUMBER),
 }
 PARAMETERS = {"rbf": GAMMA, "linear": {}, "poly": POLYNOMIAL}
-# Sigma of "auto", in units of the root mean squared distance between two rows.
+# Sigmas of "auto", in units of the root mean squared distance between two rows.
 BANDWIDTHS = (0.35, 0.55, 0.9)
-ROUNDING = 1e-6  # of kernel values, relative to the largest
-# Largest difference between entries of equal matrices, centred and of trace 1.
+ROUNDING = 1e-6  # rounding error of kernel values, relative to the largest
+# Matrices that are centred and have trace 1 count as equal if their entries differ by
+# at most this much.
 SAME = 1e-9
 
 
@@ -32,12 +33,12 @@ def n_kernels(kernels: str | Sequence[object]) -> int:
 
 
 def check_base_kernels(kernels: object, columns: object) -> None:
-    """Refuse kernels or columns that are invalid for any rows.
+    """Check kernels and columns as far as possible without rows.
 
     Raises
     ------
     InputError
-        If a kernel or the columns are invalid; the message names the valid values.
+        If a kernel or the columns are invalid. The message gives the valid values.
     """
     if isinstance(kernels, str):
         if kernels != "auto":
@@ -47,13 +48,13 @@ def check_base_kernels(kernels: object, columns: object) -> None:
             )
         if columns is not None:
             raise InputError(
-                'columns are given and kernels="auto" reads all; give a list of '
-                "kernels too."
+                'columns cannot be combined with kernels="auto", which uses all '
+                "columns; give a list of kernels too."
             )
         return
     if not isinstance(kernels, list | tuple):
         raise InputError(
-            f'kernels={shown(kernels)} is no list; give "auto" or a list '
+            f'kernels={shown(kernels)} is not a list; give "auto" or a list '
             'such as ["rbf"].'
         )
     if len(kernels) == 0:
@@ -65,13 +66,13 @@ def check_base_kernels(kernels: object, columns: object) -> None:
         return
     if not isinstance(columns, list | tuple) or len(columns) != len(kernels):
         raise InputError(
-            f"columns does not hold one entry for each of the {len(kernels)} kernels; "
+            f"columns does not have one entry for each of the {len(kernels)} kernels; "
             "give a list of column numbers, slices or None."
         )
 
 
 def _named(kernel: Any, place: str) -> tuple[str, dict[str, Any]]:
-    """Return name and parameters of a kernel given by name, checked."""
+    """Return the name and parameters of a kernel given by name, after checking them."""
     if isinstance(kernel, str):
         kernel = (kernel, {})
     is_pair = isinstance(kernel, list | tuple) and len(kernel) == 2
@@ -80,7 +81,7 @@ def _named(kernel: Any, place: str) -> tuple[str, dict[str, Any]]:
         if hasattr(kernel, "shape"):
             fault = f"{place} is an array, which"
         raise InputError(
-            f"{fault} is no kernel; give a name, a pair such as "
+            f"{fault} is not a kernel; give a name, a pair such as "
             "('rbf', {'gamma': 0.5}), or a function of two blocks of rows."
         )
     name, parameters = kernel
@@ -105,14 +106,14 @@ def base_kernels(
     sample: Matrix,
     weights: Weights = None,
 ) -> MultipleKernels:
-    """Return the kernels requested; a sample sets a gamma that is given by name.
+    """Return the requested kernels; a gamma given by name is computed from a sample.
 
     Raises
     ------
     InputError
-        If columns do not exist, or all rows are equal in those of a kernel.
+        If columns do not exist, or all rows are equal in the columns of a kernel.
     """
-    distance = mean_squared_distance(sample, weights)  # refuses rows that are all equal
+    distance = mean_squared_distance(sample, weights)  # raises if all rows are equal
     if isinstance(kernels, str):
         return _auto_kernels(distance)
     numbers = []
@@ -128,7 +129,7 @@ def base_kernels(
 
 
 def _auto_kernels(distance: float) -> MultipleKernels:
-    """Return the kernels of "auto" for rows of a mean squared distance."""
+    """Return the kernels of "auto" for rows with a mean squared distance."""
     kernels = [Kernel("linear"), Kernel("poly", 1 / distance, 2, 1.0)]
     for bandwidth in BANDWIDTHS:
         kernels.append(Kernel("rbf", 1 / (2 * bandwidth**2 * distance)))
@@ -155,29 +156,29 @@ def _kernel(
         gamma = default_gamma(parameters.get("gamma", "auto"), name, sample, weights)
     except InputError as error:
         raise InputError(
-            f"all rows are equal in the columns of kernels[{number}], which then tells "
-            "none apart; give it others, or leave it out."
+            f"all rows are equal in the columns of kernels[{number}], so it cannot "
+            "distinguish them; give it other columns, or leave it out."
         ) from error
     degree = int(parameters.get("degree", 3))
     return Kernel(name, gamma, degree, float(parameters.get("coef0", 1.0)))
 
 
 def _column_numbers(part: Any, n_features: int, place: str) -> np.ndarray | None:
-    """Return the column numbers of a list, a mask or a slice, in rising order."""
+    """Return the column numbers of a list, a mask or a slice, in increasing order."""
     if part is None:
         return None
     try:
         index = part if isinstance(part, slice) else list(part)
         numbers = np.arange(n_features)[index]
-    # Such as a number too large, or a slice of floats.
+    # For example a number that is too large, or a slice with floats.
     except (IndexError, TypeError, ValueError) as error:
         raise InputError(
-            f"{place} are no column numbers ({one_line(error)}); give whole numbers "
+            f"{place} is not a list of columns ({one_line(error)}); give whole numbers "
             f"from 0 to {n_features - 1}, a slice, or a mask of {n_features}."
         ) from error
     if numbers.ndim != 1 or numbers.size == 0:
         raise InputError(
-            f"{place} names no column of the {n_features}; "
+            f"{place} selects none of the {n_features} columns; "
             "give a list of at least one, or None."
         )
     return np.unique(numbers)
@@ -193,7 +194,7 @@ def _name_of(kernel: Kernel | CallableKernel) -> str:
 
 
 def _columns_text(columns: np.ndarray | None) -> str:
-    """Return the columns that a kernel reads, as text for its name."""
+    """Return the columns that a kernel uses, as text for its name."""
     if columns is None:
         return ""
     if columns.size == 1:
@@ -204,7 +205,7 @@ def _columns_text(columns: np.ndarray | None) -> str:
 
 
 def grams_of(kernels: MultipleKernels, basis: np.ndarray) -> list[np.ndarray]:
-    """Return the matrix of each kernel between basis vectors, symmetric."""
+    """Return the matrix of each kernel between the basis vectors, made symmetric."""
     return [(gram + gram.T) / 2 for gram in _raw_grams(kernels, basis)]
 
 
@@ -215,12 +216,12 @@ def _raw_grams(kernels: MultipleKernels, basis: np.ndarray) -> list[np.ndarray]:
 
 
 def check_gram(gram: np.ndarray, name: str) -> None:
-    """Refuse the matrix of a function that is no kernel.
+    """Check that a matrix can be the matrix of a kernel.
 
     Raises
     ------
     InputError
-        If it is not symmetric or has a clearly negative eigenvalue.
+        If the matrix is not symmetric, or has a clearly negative eigenvalue.
     """
     asymmetry = np.abs(gram - gram.T)
     if asymmetry.max() > ROUNDING * np.abs(gram).max():
@@ -232,23 +233,24 @@ def check_gram(gram: np.ndarray, name: str) -> None:
     low, high = np.linalg.eigvalsh(gram)[[0, -1]]
     if low < -ROUNDING * max(abs(low), abs(high)):
         raise InputError(
-            f"{name} has an eigenvalue of {low:.3g} beside one of {high:.3g}, so it is "
-            "no inner product; give a positive semidefinite kernel, not distances."
+            f"{name} has a negative eigenvalue of {low:.3g} (the largest is "
+            f"{high:.3g}), so it is not an inner product; give a positive semidefinite "
+            "kernel, not distances."
         )
 
 
 def check_kernels(
     kernels: MultipleKernels, basis: np.ndarray, exact: bool = False
 ) -> None:
-    """Refuse functions that are not kernels, and kernels without information.
+    """Check that functions are kernels, and that each kernel adds information.
 
     Raises
     ------
     InputError
         If a kernel is not symmetric, has a clearly negative eigenvalue, is the same for
-        all rows, or is a copy of another.
+        all rows, or is equivalent to another kernel.
     """
-    # Pairs: two functions may have one name.
+    # A list of pairs and not a dict, because two functions may have the same name.
     earlier = list[tuple[str, np.ndarray]]()
     grams = _raw_grams(kernels, basis)
     for name, gram in zip(kernel_names(kernels), grams, strict=True):
@@ -256,15 +258,15 @@ def check_kernels(
         centred = centred_gram(gram, exact)
         if centred is None:
             raise InputError(
-                f"kernel {name} is the same for all rows, but for rounding, which "
-                "tells none apart; leave it out, or centre the columns where they are "
-                "far from 0, as scale='standard' does."
+                f"kernel {name} is the same for all rows up to rounding, so it cannot "
+                "distinguish them; leave it out, or centre columns that are far from "
+                "0, as scale='standard' does."
             )
         for other, before in earlier:
             if is_copy(centred, before):
                 raise InputError(
-                    f"kernel {name} is kernel {other} again, but for scale and centre, "
-                    "and a copy would add weight to it; give each kernel once."
+                    f"kernel {name} equals kernel {other} up to scaling and centring, "
+                    "and a copy would only add weight to it; give each kernel once."
                 )
         earlier.append((name, centred))
 
@@ -272,7 +274,7 @@ def check_kernels(
 def distinct_kernels(
     kernels: MultipleKernels, basis: np.ndarray, exact: bool = False
 ) -> MultipleKernels:
-    """Return the kernels that tell rows apart and do not copy an earlier one."""
+    """Return the kernels that distinguish rows and do not copy an earlier kernel."""
     distinct: dict[int, np.ndarray] = {}
     for k, gram in enumerate(grams_of(kernels, basis)):
         centred = centred_gram(gram, exact)
@@ -287,14 +289,14 @@ def distinct_kernels(
 
 
 def is_copy(gram: np.ndarray, other: np.ndarray) -> bool:
-    """Return whether two centred matrices are equal but for rounding."""
+    """Return whether two centred matrices are equal up to rounding."""
     return bool(np.abs(gram - other).max() <= SAME)
 
 
 def centred_gram(gram: np.ndarray, exact: bool = False) -> np.ndarray | None:
-    """Return a kernel matrix in centred features, of trace 1; None if all rounding.
+    """Centre a kernel matrix, and scale it to trace 1; None if only rounding is left.
 
-    ``exact`` says that kernel values are float64; otherwise they are float32.
+    ``exact`` says whether the kernel values are float64; otherwise they are float32.
     """
     precision = np.finfo(np.float64 if exact else np.float32)
     rounding = 1e-10 if exact else 1e-6

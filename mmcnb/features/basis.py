@@ -1,8 +1,9 @@
 """Basis vectors of a mean in the space of a Gaussian kernel (Wu & Zhang, Alg. 4).
 
-Ψ = 1/n Σ z_i φ(x_i) becomes Σ β_j φ(b_j) with few b_j. Each is a fixed point on the
-residual of those before. All sums over rows are passes over blocks: one read a step,
-and only z has the size of the rows, so that storage is linear.
+Ψ = 1/n Σ z_i φ(x_i) is approximated by Σ β_j φ(b_j) with few vectors b_j. Each b_j is a
+fixed point for the residual that the vectors before it leave. All sums over rows are
+passes over blocks, and each step of a fixed point is one pass. Only z has the length of
+the data, so memory is linear.
 """
 
 import os
@@ -32,28 +33,28 @@ from mmcnb.samples.matrix import Block, as_matrix, to_dense
 if TYPE_CHECKING:
     from distributed import Client
 
-MOST_STEPS = 50  # of a fixed point
-LIKELY_STEPS = 11
+MOST_STEPS = 50  # maximum number of steps of a fixed point
+LIKELY_STEPS = 11  # typical number, for the plan
 # Compiled routines and their seconds, as in `FitNeeds`.
 ROUTINES = {"rbf_kernel_block_into": 3.5}
-MOST_STARTS = 4  # of a fixed point: the denominator of (47) may vanish
-AVERAGED_ROWS = 5  # their mean is the first start
-VANISHED = 1e-12  # the denominator, a row
+MOST_STARTS = 4  # starts of a fixed point, because the denominator of (47) may vanish
+AVERAGED_ROWS = 5  # the first start is the mean of this many rows
+VANISHED = 1e-12  # a denominator below this value per row counts as 0
 
 
 class BasisEstimate(NamedTuple):
-    """The basis vectors of a mean.
+    """The result of `estimate_basis`.
 
     Attributes
     ----------
     basis : ndarray of shape (n_basis, n_features), float64
-        The vectors b_j.
+        The basis vectors b_j.
     beta : ndarray of shape (n_basis,), float64
-        Their coefficients.
+        The coefficients β_j of the basis vectors.
     mse : float or None
-        |Ψ - Σ β_j φ(b_j)|², eq. (43); None if it was not asked for.
+        The error |Ψ - Σ β_j φ(b_j)|², eq. (43); None if ``tol`` was None.
     n_iter : int
-        Steps of all fixed points: each reads the rows once.
+        Total number of steps of all fixed points. Each step reads the rows once.
     """
 
     basis: np.ndarray
@@ -64,12 +65,12 @@ class BasisEstimate(NamedTuple):
 
 @dataclass(frozen=True)
 class RowCoefficients:
-    """Coefficients z of rows, which are formed in float64 as blocks need them.
+    """Coefficients z of rows, computed in float64 block by block.
 
     Parameters
     ----------
     factors : tuple of ndarray of shape (n,)
-        z is their product; the first is of any type of numbers.
+        z is the product of these arrays. The first one can have any numeric dtype.
     """
 
     factors: tuple[np.ndarray, ...]
@@ -83,7 +84,7 @@ class RowCoefficients:
 
 @dataclass(frozen=True)
 class FixedPointPass(SumPass):
-    """Sums of z_i K(x_i, b) x_i and of z_i K(x_i, b), eq. (47); the weights are z.
+    """Pass that sums z_i K(x_i, b) x_i and z_i K(x_i, b), eq. (47); the weights are z.
 
     Parameters
     ----------
@@ -104,7 +105,7 @@ class FixedPointPass(SumPass):
 
 @dataclass(frozen=True)
 class ProjectionPass(SumPass):
-    """K(b, x) z for a basis; the weights are z.
+    """Pass that computes K(b, x) z for all vectors b of a basis; the weights are z.
 
     Parameters
     ----------
@@ -141,56 +142,61 @@ def estimate_basis(  # noqa: PLR0913
 ) -> BasisEstimate:
     """Estimate the basis vectors of Ψ = 1/n Σ z_i φ(x_i) under a Gaussian kernel.
 
-    Rows are streamed, and storage is linear in their number. A fixed point takes about
-    ten reads. Results do not depend on
-    where the rows lie, on chunks or on threads.
+    Ψ is approximated by Σ β_j φ(b_j) with at most ``n_basis`` vectors b_j. Rows are
+    streamed, and memory is linear in their number. Each basis vector is the result of a
+    fixed-point iteration, which takes about ten passes over the rows. The results do
+    not depend on how the rows are stored, on chunks or on threads.
 
     Parameters
     ----------
     X : {rows}
         The rows x_i.
     coefficients : array-like of shape (n_samples,)
-        z: such as y of a cutting plane's rows, and 0 elsewhere.
+        Coefficients z_i of the rows. For the basis vector of a cutting plane, these are
+        the labels y_i of its rows, and 0 for all other rows.
     gamma : float
-        1/(2 sigma²) of the kernel exp(-gamma |x - b|²).
+        Parameter gamma = 1/(2 sigma²) of the kernel exp(-gamma |x - b|²).
     n_basis : int, default=1
-        Most basis vectors, N.
+        Maximum number of basis vectors, the N of the paper.
     delta : float, default=0.01
-        A fixed point ends after a step of at most delta sigma² in squared distance.
+        Tolerance of a fixed point. The iteration ends when the squared length of a step
+        is at most delta sigma².
     tol : float or None, default=None
-        No vector follows one after which eps_MSE (43) is at most this. It takes the
-        kernel between all pairs of rows, so that time grows with n_samples². None takes
-        ``n_basis`` vectors.
+        Stop adding basis vectors when eps_MSE, eq. (43), is at most ``tol``. This needs
+        the kernel between all pairs of rows, so the time grows with the square of
+        n_samples. None always computes ``n_basis`` vectors.
     random_state : int, RandomState or None, default=None
-        Draws the rows whose mean is a start.
+        Seed for drawing the rows from which the iterations start.
     engine : None, str or dask.distributed.Client, default=None
-        Where passes run, as in the estimators.
+        Where the passes over the rows run, as in the estimators.
     n_jobs : int or None, default=None
-        Number of threads.
+        Number of threads, as in the estimators.
     memory_limit : str, int or None, default=None
-        Resident memory of the process, such as ``"512MiB"``, with the coefficients;
-        None is the setting of `mmcnb.config`, or half of the free memory. Fewer threads
-        run if the blocks of all would not fit.
+        Limit on the resident memory of the process, including the coefficients, in
+        bytes or as text such as ``"512MiB"``. None uses the setting of `mmcnb.config`
+        or, without one, half of the free memory. If the blocks of all threads do not
+        fit, fewer threads run.
     checkpoint : path or None, default=None
-        Folder that records passes; with the same arguments an interrupted call goes on
-        there.
+        Folder to which the results of passes are written. Calling the function again
+        with the same arguments resumes an interrupted call.
     {element}
 
     Returns
     -------
     BasisEstimate
-        Basis vectors, coefficients, eps_MSE if ``tol`` is given, and the number of
+        Basis vectors, coefficients, eps_MSE if ``tol`` was passed, and the number of
         steps.
 
     Raises
     ------
     InputError
-        If the coefficients are not one finite number a row or all 0, there are more
-        vectors than rows, or the memory limit is too small.
+        If the coefficients are not one finite number per row, or are all 0, if
+        ``n_basis`` is larger than the number of rows, or if the memory limit is too
+        small.
 
     See Also
     --------
-    basis_plan : What it would read, and its peak of memory.
+    basis_plan : Estimate the reads and the peak memory of this function.
 
     References
     ----------
@@ -217,12 +223,12 @@ def estimate_basis(  # noqa: PLR0913
     if z.shape != (samples.n_samples,):
         raise InputError(
             f"coefficients has the shape {z.shape} for {samples.n_samples} rows; "
-            "give one number a row."
+            "give one number per row."
         )
     if not np.isfinite(z).all() or not z.any():
         raise InputError(
-            "coefficients has values that are not finite, or zeros alone; "
-            "give finite ones."
+            "coefficients has values that are not finite, or only zeros; "
+            "give finite values."
         )
     state = generator(random_state)
     record: Checkpoint | nullcontext[None] = nullcontext()
@@ -261,28 +267,34 @@ def basis_plan(
     n_jobs: int | None = None,
     element: str | None = None,
 ) -> FitPlan:
-    """Plan `estimate_basis`: its reads and its peak of memory, before any work.
+    """Estimate the reads and the peak memory of `estimate_basis`, without running it.
+
+    The plan assumes coefficients of eight bytes per row.
 
     Parameters
     ----------
     X : {rows}
-        The rows; or a `RowShape`, the shape of rows that do not exist yet.
+        The rows, or a `RowShape` if the rows do not exist yet.
     n_basis : int, default=1
+        Maximum number of basis vectors.
     tol : float or None, default=None
+        Tolerance of eps_MSE, as in `estimate_basis`.
     memory_limit : str, int or None, default=None
+        Limit on the resident memory, as in `estimate_basis`.
     n_jobs : int or None, default=None
-        As of `estimate_basis`. Coefficients count as eight bytes a row.
+        Number of threads, as in `estimate_basis`.
     {element}
 
     Returns
     -------
     FitPlan
-        As of the estimators.
+        Memory, passes over the data and time.
 
     Raises
     ------
     MemoryLimitError
-        If the memory limit is too small; the message names the least that works.
+        If the memory limit is too small. The message gives the smallest limit that
+        works.
 
     Examples
     --------
@@ -302,7 +314,7 @@ def basis_plan(
 def _needs(
     rows: RowShape, n_basis: int, tol: float | None, coefficient_bytes: float
 ) -> FitNeeds:
-    """Return the needs of an estimate, with a mask of the coefficients."""
+    """Return the memory and work of an estimate, with a mask of the coefficients."""
     compared = n_basis if tol is None else max(n_basis, BLOCK_ROWS)
     # A block in float64, its kernel values, and their products.
     values = BLOCK_ROWS * (rows.n_features + 2 * compared)
@@ -318,7 +330,7 @@ def _needs(
 
 @dataclass(frozen=True)
 class KernelMean:
-    """The kernel mean Ψ = 1/n Σ z_i φ(x_i), by passes over the rows x_i.
+    """The kernel mean Ψ = 1/n Σ z_i φ(x_i), evaluated by passes over the rows x_i.
 
     Parameters
     ----------
@@ -327,7 +339,7 @@ class KernelMean:
     samples : Samples
         The rows x_i.
     z : RowCoefficients, ndarray of shape (n,) or None
-        Their coefficients; None is 1 for all.
+        Coefficients of the rows; with None all are 1.
     kernel : Kernel
         A Gaussian kernel.
     """
@@ -354,7 +366,7 @@ class KernelMean:
             squared_norm = self._squared_norm()
 
         def sums(b: np.ndarray) -> tuple[np.ndarray, float]:
-            """Return the two sums of (46): of the rows, less those of the basis."""
+            """Return the two sums of (46) over the rows, minus those over the basis."""
             of_rows = FixedPointPass(self.z, self.kernel, b[None])
             total, weight = self.engine.run(of_rows, self.samples, "basis vector")
             similarity = self.kernel(basis, b[None])[:, 0]
@@ -405,10 +417,11 @@ def _fixed_point(
     least_step: float,
     vanished: float,
 ) -> tuple[np.ndarray, int]:
-    """Return where a Gaussian bump is most like the residual, and the number of steps.
+    """Return the point whose kernel function is most similar to the residual.
 
-    Signs in z are mixed, so that the denominator can vanish: then there is another
-    start. Steps are capped, and the best point of all is taken.
+    z has positive and negative entries, so the denominator can vanish; the iteration
+    then starts again elsewhere. The number of steps is limited, and the best point of
+    all steps is returned, together with the number of steps.
     """
     steps = 0
     highest = -1.0

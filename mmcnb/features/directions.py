@@ -1,4 +1,4 @@
-"""Rows divided by their lengths, of which the direction alone counts."""
+"""Rows divided by their lengths, so that only their directions count."""
 
 from mmcnb.graph.nodes import finite
 from mmcnb.samples.derived import DerivedSamples
@@ -6,15 +6,15 @@ from mmcnb.samples.matrix import Block, CSRBlock, as_matrix
 
 
 class UnitSamples(DerivedSamples):
-    """Rows divided by their lengths; rows of zeros stay as they are."""
+    """Rows divided by their lengths; rows of zeros are left unchanged."""
 
     def derive(self, rows: Block) -> Block:
-        """Return rows of length 1, in the dtype they had."""
+        """Return the rows divided by their lengths, in the same dtype."""
         return unit_rows(rows)
 
 
 def unit_rows(rows: Block) -> Block:
-    """Divide the rows of a block or a matrix by their lengths, in the dtype they had.
+    """Divide the rows of a block or a matrix by their lengths, in the same dtype.
 
     Examples
     --------
@@ -28,7 +28,8 @@ def unit_rows(rows: Block) -> Block:
     from sklearn.utils.extmath import row_norms
 
     matrix = as_matrix(rows)
-    finite(row_norms)(matrix)  # a row of infinite length would become one of zeros
+    # Raises if a length overflows, because such a row would become a row of zeros.
+    finite(row_norms)(matrix)
     unit = normalize(matrix)
     if isinstance(rows, CSRBlock):
         return rows._replace(data=unit.data)

@@ -1,6 +1,6 @@
-"""A second draw of rows: the farthest from the nodes, where small clusters are.
+"""Draw the rows farthest from the nodes, among which small clusters can be found.
 
-A third look counts the rows between groups of these and the larger clusters.
+Another pass counts the rows between groups of far rows and the larger clusters.
 """
 
 from collections.abc import Sequence
@@ -18,26 +18,27 @@ from mmcnb.graph.vote import is_own
 from mmcnb.samples import Samples
 from mmcnb.samples.matrix import Block, Matrix, Weights, as_matrix
 
-FAR_SHARE = 0.2  # number of rows drawn, as a share of the number of nodes
-MOST_LOOKED_AT = 10**6  # rows, drawn at random
+FAR_SHARE = 0.2  # number of far rows drawn, as a share of the number of nodes
+MOST_LOOKED_AT = 10**6  # rows, drawn at random, among which the far rows are searched
 
 
 @dataclass(frozen=True)
 class FarRowsPass:
-    """The rows farthest from their tenth node, and these distances.
+    """Pass that finds the rows with the largest distances to their tenth nearest node.
 
-    Rows of a node itself are left out.
+    The total has these distances and the row numbers. Rows that are nodes themselves
+    are left out.
 
     Parameters
     ----------
     drawn : ndarray of shape (m,), int64
-        Numbers of the rows that are looked at, rising.
+        Numbers of the rows to examine, in increasing order.
     axes : Axes or AllColumns
-        Maps rows to the nodes.
+        Maps rows to the coordinates of the nodes.
     search : InvertedFileIndex
         The nodes.
     count : int
-        Most rows.
+        Maximum number of rows to return.
     """
 
     drawn: np.ndarray
@@ -76,7 +77,8 @@ def far_rows(
 ) -> tuple[Matrix, Weights]:
     """Draw the rows farthest from the nodes of a graph, in two passes.
 
-    Rows at random are looked at; each looks at the nodes of the cell nearest to it.
+    Only a random sample of rows is examined, and for each row only the nodes in the
+    nearest cell of the inverted-file index.
 
     Parameters
     ----------
@@ -89,15 +91,15 @@ def far_rows(
     graph : NodeGraph
         The nodes, in an `InvertedFileIndex`.
     most : int, default=10**6
-        Most rows that are looked at.
+        Maximum number of rows to examine.
 
     Returns
     -------
     sample : ndarray or csr_array of shape (m, d)
-        At most so many rows as a fifth of the nodes, in their order; none if all rows
-        are nodes.
+        The far rows, in the order of their row numbers. Their number is at most a fifth
+        of the number of nodes, and 0 if all rows are nodes.
     weights : ndarray of shape (m,) or None
-        Their weights.
+        Weights of these rows.
     """
     nodes = cast(InvertedFileIndex, graph.search)
     sweep = FarRowsPass(
@@ -113,14 +115,14 @@ def far_rows(
 
 @dataclass(frozen=True)
 class TubesPass:
-    """The weights of the rows in each slab of some tubes.
+    """Pass that sums the weights of the rows in each slab of some tubes.
 
     Parameters
     ----------
     drawn : ndarray of shape (m,), int64
-        Numbers of the rows that are looked at, rising.
+        Numbers of the rows to examine, in increasing order.
     weights : ndarray of shape (m,)
-        Their weights.
+        Weights of these rows.
     axes : Axes or AllColumns
         Maps rows to points.
     tubes : sequence of Tube
@@ -151,9 +153,9 @@ def rows_in_tubes(
     tubes: Sequence[Tube],
     most: int = MOST_LOOKED_AT,
 ) -> np.ndarray:
-    """Count the rows in each slab of some tubes, in one pass.
+    """Sum the weights of the rows in each slab of some tubes, in one pass.
 
-    The rows are those that `far_rows` looks at, so that none is missing in a tube.
+    The pass examines the same rows as `far_rows`, so that all far rows are counted.
 
     Parameters
     ----------
@@ -162,17 +164,18 @@ def rows_in_tubes(
     samples : Samples
         All n rows.
     weights : ndarray of shape (n,) or None
-        Sample weights. They count relative to their mean.
+        Sample weights; they are divided by their mean.
     axes : Axes or AllColumns
         Maps rows to points.
     tubes : sequence of Tube
         The tubes.
     most : int, default=10**6
-        Most rows that are looked at.
+        Maximum number of rows to examine.
 
     Returns
     -------
     ndarray of shape (number of tubes, 64)
+        Total weight in each of the 64 slabs of each tube.
     """
     drawn = sample_rows(samples.n_samples, most, weights, 0)
     counts = np.ones(drawn.size)

@@ -1,4 +1,4 @@
-"""Rows as features: kernel functions, alone or side by side, against a basis."""
+"""Kernel functions, whose values against a basis are the features of rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,11 +25,11 @@ from mmcnb.samples.matrix import (
 )
 
 KERNELS = ("rbf", "linear", "poly")
-FEATURE_DTYPE = np.dtype(np.float32)  # sums over the features are float64
+FEATURE_DTYPE = np.dtype(np.float32)  # dtype of features; their sums are float64
 
 
 class FeatureMap(Protocol):
-    """Maps rows to features, block by block."""
+    """Protocol of objects that map rows to features, block by block."""
 
     @property
     def n_features(self) -> int:
@@ -40,7 +40,7 @@ class FeatureMap(Protocol):
 
 
 class OnBasis:
-    """Base of a kernel or several, whose values against one basis are features."""
+    """Base of one or several kernels whose values against a basis are features."""
 
     def __call__(
         self, rows: Block | Matrix, basis: Matrix, dtype: DTypeLike = np.float64
@@ -60,13 +60,13 @@ class Kernel(OnBasis):
     Parameters
     ----------
     name : {"rbf", "linear", "poly"}, default="rbf"
-        The function: exp(-gamma |x-b|²), x·b or (gamma x·b + coef0)^degree.
+        The kernel function: exp(-gamma |x-b|²), x·b or (gamma x·b + coef0)^degree.
     gamma : float, default=1.0
-        1/(2 sigma²) for a bandwidth sigma; the scale of x·b in a polynomial.
+        For "rbf", 1/(2 sigma²) with bandwidth sigma; for "poly", the factor of x·b.
     degree : int, default=3
         Degree of the polynomial.
     coef0 : float, default=1.0
-        Constant of the polynomial.
+        Constant term of the polynomial.
 
     Examples
     --------
@@ -95,7 +95,8 @@ class Kernel(OnBasis):
                 fill = kernels.polynomial_kernel_block_csr_into
                 fill(*rows[:3], basis.transposed, *self._polynomial, out)
             return out
-        # Products of float32 may leave its range, though the values are float64.
+        # Convert first, because products of float32 rows may overflow even if the
+        # kernel values are float64.
         rows = rows.astype(np.result_type(rows, dtype), copy=False)
         dense = vectors.dense.astype(rows.dtype, copy=False)
         out = np.empty((rows.shape[0], p), dtype)
@@ -118,12 +119,12 @@ class Kernel(OnBasis):
 
     @classmethod
     def restore(cls, values: dict[str, Any]) -> "Kernel":
-        """Return the kernel of a result of `to_dict`.
+        """Return the kernel that `to_dict` described.
 
         Raises
         ------
         InputError
-            If no kernel has such parameters; the message begins with the name of one.
+            If a parameter is invalid. The message begins with its name.
 
         Examples
         --------
@@ -135,24 +136,32 @@ class Kernel(OnBasis):
         if kernel.name not in KERNELS:
             known = ", ".join(KERNELS)
             raise InputError(
-                f"kernel is named {kernel.name!r}, which is none of {known}"
+                f"kernel is named {kernel.name!r}, but must be one of {known}"
             )
         for name, least in (("gamma", 0.0), ("coef0", -np.inf)):
             value = getattr(kernel, name)
             is_number = type(value) in (int, float) and np.isfinite(value)
             if not is_number or value < least:
-                raise InputError(
-                    f"{name} of the kernel is {value!r}, which it never is"
-                )
+                raise InputError(f"{name} of the kernel is {value!r}, which is invalid")
         if type(kernel.degree) is not int or not 1 <= kernel.degree <= 1000:
             raise InputError(
-                f"degree of the kernel is {kernel.degree!r}, which it never is"
+                f"degree of the kernel is {kernel.degree!r}, which is invalid"
             )
         return kernel
 
 
 class TransposedBasis(NamedTuple):
-    """What kernels of CSR rows take of a basis: it, squared norms, tiles of columns."""
+    """A basis as the routines for CSR rows use it.
+
+    Attributes
+    ----------
+    transposed : ndarray of shape (d, p), float64
+        The transposed basis.
+    norms : ndarray of shape (p,), float64
+        Squared norms of the vectors.
+    tiles : ndarray
+        Result of `mmcnb.kernels.column_tiles`.
+    """
 
     transposed: np.ndarray
     norms: np.ndarray
@@ -160,10 +169,11 @@ class TransposedBasis(NamedTuple):
 
 
 class BasisVectors:
-    """A basis; what CSR rows need of it is computed once for all kernels that share it.
+    """Basis vectors, with arrays for CSR rows that several kernels can share.
 
-    Of a sparse basis only the columns are kept in which some vector is not 0. What a
-    row has in the others adds to its distance from each vector and to no inner product.
+    Of a sparse basis, only the columns in which some vector is not 0 are stored. The
+    other columns of a row add the same amount to its squared distance from each vector,
+    and nothing to inner products.
 
     Parameters
     ----------
@@ -179,7 +189,11 @@ class BasisVectors:
         self.dense = np.ascontiguousarray(basis)
 
     def within(self, rows: Block) -> tuple[Block, np.ndarray | None]:
-        """Return rows in the columns of the basis, and squared norms of the rest."""
+        """Return the rows in the columns of the basis.
+
+        The second value has the squared norms of the rows in all other columns; None if
+        the basis is dense.
+        """
         if self.columns is None:
             return rows, None
         within = select_columns(rows, self.columns)
@@ -193,23 +207,23 @@ class BasisVectors:
 
     @cached_property
     def for_csr(self) -> TransposedBasis:
-        """The basis as kernels of CSR rows take it."""
+        """The basis as the routines for CSR rows use it."""
         transposed = np.ascontiguousarray(self.dense.T, np.float64)
         norms = kernels.squared_norms(self.dense.astype(np.float64))
         return TransposedBasis(transposed, norms, kernels.column_tiles(self.dense))
 
 
 class ColumnGroup(NamedTuple):
-    """Kernels on the same columns share the selected rows and basis.
+    """Kernels on the same columns, which share the selected rows and basis.
 
     Attributes
     ----------
     columns : ndarray or None
         The columns; None for all.
     vectors : BasisVectors
-        The basis in these columns.
+        The basis, restricted to these columns.
     numbers : list of int
-        Numbers of the kernels.
+        Numbers of the kernels in the group.
     """
 
     columns: np.ndarray | None
@@ -218,7 +232,9 @@ class ColumnGroup(NamedTuple):
 
 
 class BasisMap:
-    """Values of a kernel or several against one basis; blocks share what is computed.
+    """Map of rows to the values of one or several kernels against a basis.
+
+    Arrays that depend only on the basis are computed once for all blocks.
 
     Parameters
     ----------
@@ -267,7 +283,7 @@ class BasisMap:
 
 
 class KernelSamples(DerivedSamples):
-    """Kernel values of each row against a basis, recomputed at each read."""
+    """Kernel values of each row against a basis, recomputed whenever they are read."""
 
     def __init__(
         self, base: Samples, basis_map: FeatureMap, dtype: DTypeLike = FEATURE_DTYPE
@@ -279,12 +295,12 @@ class KernelSamples(DerivedSamples):
         self.is_sparse = False
 
     def derive(self, rows: Block) -> np.ndarray:
-        """Return kernel values of some rows."""
+        """Return the kernel values of some rows."""
         return self.basis_map.block(rows, self.dtype)
 
 
 def kernel_matrix(sample: Matrix, kernel: Kernel) -> np.ndarray:
-    """Return kernel values between all rows of a dense or CSR sample, float64."""
+    """Return the kernel values between all rows of a dense or CSR sample (float64)."""
     from sklearn.metrics.pairwise import pairwise_kernels
 
     rows = sample.astype(np.float64)
@@ -293,21 +309,21 @@ def kernel_matrix(sample: Matrix, kernel: Kernel) -> np.ndarray:
     )
 
 
-# -- functions of users, and several kernels side by side ------------------------------
+# -- user-defined kernels, and several kernels side by side ----------------------------
 
 
 @dataclass(frozen=True)
 class CallableKernel(OnBasis):
-    """A kernel given as a function of blocks, as scikit-learn's kernels are.
+    """A user-defined kernel: a function of two blocks of rows, as in scikit-learn.
 
     Parameters
     ----------
     function : callable
-        ``function(rows, basis)`` gives the kernel values, an ndarray or a SciPy matrix
-        of shape (n_rows, p). `rows` is an ndarray of shape (n_rows, d). Sparse rows are
-        a ``scipy.sparse.csr_array``, with 32-bit indices where they suffice. `basis` is
-        an ndarray of shape (p, d). Several threads call the function at once. For other
-        processes it must be a function that can be pickled.
+        ``function(rows, basis)`` returns the kernel values, an ndarray or a SciPy
+        matrix of shape (n_rows, p). `rows` is an ndarray of shape (n_rows, d) or, for
+        sparse rows, a ``scipy.sparse.csr_array``, with 32-bit indices if they suffice.
+        `basis` is an ndarray of shape (p, d). Several threads call the function at the
+        same time. To run in other processes, it must be possible to pickle it.
     name : str
         Name of the kernel in messages.
 
@@ -332,22 +348,22 @@ class CallableKernel(OnBasis):
         Raises
         ------
         InputError
-            If the function fails on sparse rows, or returns another shape, NaN,
-            infinity or anything but real numbers.
+            If the function fails on sparse rows, or if its values have another shape or
+            are not finite real numbers.
         """
         matrix = as_matrix(rows)
         values = to_dense(self._evaluate(matrix, vectors.dense))
         if values.dtype.kind not in "fiub":
             raise InputError(
-                f"kernel {self.name} gave values of {values.dtype}; "
+                f"kernel {self.name} returned values of type {values.dtype}; "
                 "give a function whose values are real numbers."
             )
         expected = matrix.shape[0], vectors.dense.shape[0]
         if values.shape != expected:
             raise InputError(
-                f"kernel {self.name} gave values of shape {values.shape}, not "
-                f"{expected}; give a function of rows and basis with one value for "
-                "each pair of them."
+                f"kernel {self.name} returned values of shape {values.shape}, but "
+                f"{expected} was expected; give a function of rows and basis with one "
+                "value for each pair of them."
             )
         with np.errstate(over="ignore"):  # reported below
             values = np.ascontiguousarray(values, dtype)
@@ -355,8 +371,8 @@ class CallableKernel(OnBasis):
         if not finite.all():
             i, j = np.argwhere(~finite)[0]
             raise InputError(
-                f"kernel {self.name} gave {values[i, j]} in {values.dtype} for row {i} "
-                f"of a block of shape {expected} and basis vector {j}; "
+                f"kernel {self.name} returned {values[i, j]} ({values.dtype}) for row "
+                f"{i} of a block of shape {expected} and basis vector {j}; "
                 "give a function whose values are finite."
             )
         return values
@@ -364,7 +380,8 @@ class CallableKernel(OnBasis):
     def _evaluate(self, rows: Matrix, basis: np.ndarray) -> Matrix:
         if isinstance(rows, np.ndarray):
             return self.function(rows, basis)
-        # The errors of functions for dense rows do not name sparse rows as the cause.
+        # A function for dense rows may fail on sparse rows with any of these errors,
+        # whose messages do not mention sparse rows.
         causes = (
             TypeError,
             ValueError,
@@ -381,9 +398,9 @@ class CallableKernel(OnBasis):
             ) from error
 
     def to_dict(self) -> dict[str, Any]:
-        """Raise InputError: JSON cannot hold a function."""
+        """Raise InputError, because JSON cannot store a function."""
         raise InputError(
-            f"kernel {self.name} is a function, which a model file cannot hold; "
+            f"kernel {self.name} is a function, which a model file cannot store; "
             "pickle the estimator, or give the kernel by name."
         )
 
@@ -397,13 +414,13 @@ class MultipleKernels(OnBasis):
     kernels : tuple of Kernel or CallableKernel, of length M
         The kernels.
     columns : tuple of (ndarray of int64, strictly increasing) or None, of length M
-        The columns of rows and basis that each kernel reads; None for all.
+        The columns of rows and basis that each kernel uses; None for all.
 
     Raises
     ------
     InputError
-        If there is no kernel, or not one entry of columns per kernel, or columns are
-        empty or not strictly increasing.
+        If there are no kernels, if ``columns`` does not have one entry per kernel, or
+        if an entry is empty or not strictly increasing.
 
     Examples
     --------
@@ -423,9 +440,9 @@ class MultipleKernels(OnBasis):
     def __post_init__(self) -> None:
         if not self.kernels or len(self.kernels) != len(self.columns):
             raise InputError(
-                f"there are {len(self.kernels)} kernels and columns for "
-                f"{len(self.columns)}; give at least one kernel, and for each its "
-                "columns or None."
+                f"there are {len(self.kernels)} kernels, but columns for "
+                f"{len(self.columns)}; give at least one kernel, and its columns or "
+                "None for each."
             )
         for k, columns in enumerate(self.columns):
             if columns is None:
@@ -433,22 +450,22 @@ class MultipleKernels(OnBasis):
             if not columns.size or columns[0] < 0 or (np.diff(columns) <= 0).any():
                 raise InputError(
                     f"the columns of kernel {k} are not strictly increasing numbers "
-                    "from 0 on; sort them, name each once, and at least one."
+                    "from 0; give at least one column, in order and without repeats."
                 )
 
     def slices(self, p: int) -> tuple[slice, ...]:
-        """Return the features of each kernel against p basis vectors."""
+        """Return the slice of the features of each kernel, for p basis vectors."""
         return tuple(slice(k * p, (k + 1) * p) for k in range(len(self.kernels)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return kernels and columns as a JSON object; refuse a function."""
+        """Return kernels and columns as a JSON object; functions raise InputError."""
         columns = [None if part is None else part.tolist() for part in self.columns]
         kernels = [kernel.to_dict() for kernel in self.kernels]
         return {"kernels": kernels, "columns": columns}
 
     @classmethod
     def restore(cls, values: dict[str, Any]) -> "MultipleKernels":
-        """Return the kernels of a result of `to_dict`."""
+        """Return the kernels that `to_dict` described."""
         columns: list[np.ndarray | None] = []
         for part in values["columns"]:
             columns.append(None if part is None else np.array(part, np.int64))
@@ -463,7 +480,7 @@ def select_columns(rows: Any, columns: np.ndarray | None) -> Any:
     rows : ndarray of shape (n_rows, d) or CSRBlock
         The block.
     columns : ndarray of int64, strictly increasing, or None
-        The columns; None gives the block itself.
+        The columns; None returns the block itself.
 
     Returns
     -------

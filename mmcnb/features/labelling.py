@@ -1,4 +1,4 @@
-"""Passes that label all rows by a rule, and where they keep the labels."""
+"""Passes that label all rows by a rule, and return or store the labels."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -13,7 +13,7 @@ from mmcnb.samples import BLOCK_ROWS, Samples
 from mmcnb.samples.matrix import Block
 from mmcnb.stores.labels import LabelsSink
 
-# Columns beside those of a table.
+# Names of the columns that are added to a table.
 CLUSTER = "cluster"
 CLASS = "class"
 PROBABILITY = "probability"
@@ -21,7 +21,7 @@ OUTLIER_SCORE = "outlier_score"
 
 
 class Decides(Protocol):
-    """A rule, or a map whose values are wanted for each row."""
+    """Protocol of rules and maps that compute values for each row."""
 
     def decide(self, rows: Any) -> np.ndarray:
         """Return the values of a block of features."""
@@ -29,7 +29,7 @@ class Decides(Protocol):
 
 @dataclass(frozen=True)
 class DecisionPass(CollectingPass):
-    """The values of all rows, in order."""
+    """Pass that returns the values of all rows, in order."""
 
     rule: Decides
 
@@ -40,7 +40,7 @@ class DecisionPass(CollectingPass):
 
 @dataclass(frozen=True)
 class TablePass(CollectingPass):
-    """Cluster and margin of each row, as the columns of a table."""
+    """Pass that returns the cluster and margin of each row, as columns of a table."""
 
     rule: Rule
 
@@ -51,14 +51,15 @@ class TablePass(CollectingPass):
 
 @dataclass(frozen=True)
 class ClusterColumnsPass(CollectingPass):
-    """Cluster of each row, and perhaps its probability and its outlier score.
+    """Pass that returns the cluster of each row, and optionally two more columns.
 
     Parameters
     ----------
     rule : Rule
-        Gives the clusters.
+        Computes the clusters.
     probabilities, outlier_scores : Decides or None, default=None
-        Give these columns; None leaves them out.
+        Compute the probability of the row's cluster and its outlier score; None leaves
+        the column out.
     """
 
     rule: Rule
@@ -80,7 +81,7 @@ class ClusterColumnsPass(CollectingPass):
 
 @dataclass(frozen=True)
 class OutlierColumnPass(CollectingPass):
-    """Outlier score of each row, where it needs other features than the cluster."""
+    """Pass that returns outlier scores, if they need other features than clusters."""
 
     scores: Decides
 
@@ -91,14 +92,14 @@ class OutlierColumnPass(CollectingPass):
 
 @dataclass(frozen=True)
 class ClassColumnPass(CollectingPass):
-    """Class of each row, as a classifier names it.
+    """Pass that returns the name of the class of each row.
 
     Parameters
     ----------
     rule : Rule
-        Gives the number of the class.
+        Computes the number of the class.
     classes : ndarray of shape (n_classes,)
-        The names.
+        Names of the classes.
     """
 
     rule: Rule
@@ -109,7 +110,8 @@ class ClassColumnPass(CollectingPass):
         return [{CLASS: self.classes[self.rule.label(rows)]}]
 
 
-# Passes over rows that give columns together, each with the rows in its features.
+# Passes that together compute the columns of a table, each with the rows mapped to the
+# features that it needs.
 ColumnPasses: TypeAlias = list[
     tuple[ClusterColumnsPass | OutlierColumnPass | ClassColumnPass, Samples]
 ]
@@ -117,19 +119,19 @@ ColumnPasses: TypeAlias = list[
 
 @dataclass(frozen=True)
 class KeptLabels:
-    """Where labels of rows are kept.
+    """Where a pass keeps the labels of rows.
 
     Parameters
     ----------
     sink : LabelsSink or None, default=None
-        Writes each group of labels as one chunk, of which the digest is kept; None
-        keeps labels in memory.
+        Writes each group of labels to a file as one chunk; the pass then returns the
+        digests of the chunks. None keeps the labels in memory.
     """
 
     sink: LabelsSink | None = None
 
     def keep(self, blocks: list[np.ndarray], start: int) -> list[Any]:
-        """Return labels of a group, or their digest, from the labels of its blocks."""
+        """Keep the labels of a group of blocks; return them, or the chunk's digest."""
         if self.sink is None:
             return blocks
         return [self.sink.write(start, np.concatenate(blocks))]
@@ -137,7 +139,7 @@ class KeptLabels:
 
 @dataclass(frozen=True)
 class LabelsPass(CollectingPass):
-    """Label the rows; the total is what is kept of the labels."""
+    """Pass that labels the rows and returns the kept labels or their digests."""
 
     rule: Rule
     kept: KeptLabels = KeptLabels()
@@ -153,9 +155,10 @@ class LabelsPass(CollectingPass):
 
 @dataclass(frozen=True)
 class ClustersPass(WeightedPass):
-    """Base of passes that label rows.
+    """Base of passes that label rows and compute sums per cluster.
 
-    The total has sums, the first row of each cluster, and what is kept of the labels.
+    The total has the sums, the first row of each cluster, and the kept labels or their
+    digests.
 
     Parameters
     ----------
@@ -164,14 +167,14 @@ class ClustersPass(WeightedPass):
     rule : Rule
         Labels the rows.
     kept : KeptLabels or None, default=None
-        Where the labels are kept, which changes no sum; None keeps none.
+        Where the labels are kept; None does not keep them. The sums are the same.
     """
 
     rule: Rule
     kept: KeptLabels | None = field(default=None, compare=False, kw_only=True)
 
     def total_of(self, labels: np.ndarray, start: int, *sums: Any) -> list[Any]:
-        """Return the total of a block with these labels and sums."""
+        """Return the total of a block from its labels and sums."""
         first = first_rows(labels, self.rule.n_clusters, start)
         return [*sums, first, [] if self.kept is None else [labels]]
 
@@ -189,7 +192,7 @@ class ClustersPass(WeightedPass):
 
 @dataclass(frozen=True)
 class SizesPass(ClustersPass):
-    """Sizes of the clusters; noise counts nowhere."""
+    """Pass that computes the sizes of the clusters, without noise."""
 
     def block(self, rows: Block, start: int, stop: int) -> list[Any]:
         """Return the total of one block."""
@@ -200,16 +203,16 @@ class SizesPass(ClustersPass):
 
 
 class OrderedClusters(NamedTuple):
-    """Clusters in the order of their first rows.
+    """The clusters of a pass, in the order of their first rows.
 
     Attributes
     ----------
     order : ndarray of shape (k,), int64
-        Number of each cluster in the pass.
+        Number that each cluster had in the pass.
     sizes : ndarray of shape (k,)
         Weight of each cluster.
     labels : list or None
-        What was kept of the labels; None if the pass had another order.
+        The kept labels or their digests; None if they are numbered in another order.
     """
 
     order: np.ndarray
@@ -218,9 +221,10 @@ class OrderedClusters(NamedTuple):
 
 
 def likely_order(rule: Rule, rows: Samples, *others: Block) -> np.ndarray:
-    """Order clusters by their first rows in the first block of all rows and in others.
+    """Guess the order of the clusters' first rows from the first block and other rows.
 
-    An order that a pass confirms needs no second pass.
+    If a pass then confirms this order, its labels are final and no second pass is
+    needed.
     """
     parts = [rows.block(0, min(BLOCK_ROWS, rows.n_samples)), *others]
     labels = np.concatenate([rule.label(part) for part in parts])
@@ -230,8 +234,8 @@ def likely_order(rule: Rule, rows: Samples, *others: Block) -> np.ndarray:
 def labels_in_order(
     engine: Engine, labels: list[Any], order: np.ndarray
 ) -> list[Any] | None:
-    """Return what a pass kept of the labels; None unless its order was right."""
-    # A checkpoint may recall labels that were kept elsewhere.
+    """Return the kept labels of a pass, or None if they are not in the final order."""
+    # After a resumed pass, the labels may have been kept by an earlier process.
     if not labels or engine.traffic.resumed or (np.diff(order) < 0).any():
         return None
     return labels
@@ -240,23 +244,23 @@ def labels_in_order(
 def label_once(
     session: FitSession, rule: Hyperplane | Scores, rows: Samples
 ) -> tuple[Hyperplane | Scores, OrderedClusters]:
-    """Label all rows in one pass, the clusters in the order of their first rows.
+    """Label all rows in one pass, and number the clusters by their first rows.
 
     Parameters
     ----------
     session : FitSession
         The fit.
     rule : Hyperplane or Scores
-        Labels the rows.
+        The rule that labels the rows.
     rows : Samples
-        All rows in its features.
+        All rows, mapped to the features of the rule.
 
     Returns
     -------
     rule : Hyperplane or Scores
-        The rule with its clusters in order.
+        The rule with its clusters in this order.
     clusters : OrderedClusters
-        Their sizes, and what was kept of the labels.
+        Sizes of the clusters, and the kept labels.
     """
     rule = rule.ordered(likely_order(rule, rows))
     clusters = _label_pass(session, rule, rows, "labels")
@@ -264,7 +268,7 @@ def label_once(
 
 
 def without_noise(session: FitSession, result: FitResult) -> FitResult:
-    """Return a result with clusters that leave out noise: sizes, order and labels."""
+    """Recompute sizes, order and labels of the clusters of a result without noise."""
     features, rule = result.model.labelling(session.samples)
     clusters = _label_pass(session, rule, features, "noise")
     total = session.samples.n_samples

@@ -1,4 +1,4 @@
-"""The fitted model, which labels new rows, and its file."""
+"""The fitted model, which labels new rows, and its file format."""
 
 import os
 from collections.abc import Mapping
@@ -26,10 +26,10 @@ from mmcnb.samples.paths import expanded
 from mmcnb.stores.archive import DamagedArchiveError, read_archive, write_archive
 from mmcnb.stores.atomic import name_of, writing
 
-FORMAT = 3  # of model files, the only one that can be read
+FORMAT = 3  # format of model files; files of other formats cannot be read
 FLOATS = ("float32", "float64")
 INTEGERS = ("int32", "int64")
-# Numbers of axes, and types, of each array.
+# Allowed numbers of dimensions and dtypes of each array.
 FLOAT_VECTOR = ((1,), FLOATS)
 FLOAT_MATRIX = ((2,), FLOATS)
 INTEGER_VECTOR = ((1,), INTEGERS)
@@ -78,36 +78,41 @@ ARRAYS: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Model:
-    """A rule on kernel values against basis vectors, or on the columns themselves.
+    """A decision rule with the mapping from rows to its features.
+
+    The features are kernel values against basis vectors, votes of the nodes of a graph,
+    or the columns themselves. Rows are encoded, filled, scaled, reordered and
+    normalised before, as far as the model has these steps.
 
     Parameters
     ----------
     rule : Hyperplane or Scores
-        Gives the cluster of a row.
+        Determines the cluster of a row from its features.
     kernel : Kernel, MultipleKernels or None, default=None
         The kernel or kernels; None for a linear model on the columns.
     basis : ndarray or csr_array of shape (p, d), or None, default=None
-        Basis vectors; sparse ones where there are very many columns.
+        Basis vectors; they are sparse if there are very many columns.
     scaling : Scaling or None, default=None
-        The scaling of the columns, which comes first.
+        Scaling of the columns, applied to the rows first.
     feature_dtype : str, default="float32"
-        Precision of the kernel values.
+        Data type of the kernel values.
     ridge : RidgeMap or None, default=None
-        Coordinates in which the ridge is the identity, for least squares.
+        For least squares, the map to coordinates in which the ridge matrix is the
+        identity.
     kernel_weights : ndarray of shape (M,) or None, default=None
-        The weights of several kernels.
+        Weights of several kernels.
     graph : Vote or None, default=None
-        The vote of the nodes of a graph, in place of kernel values.
+        Nodes that vote; used instead of kernel values if the rule is `Shares`.
     is_unit : bool, default=False
-        Whether rows are divided by their lengths first.
+        Whether rows are divided by their lengths.
     encoding : Encoding or None, default=None
-        The columns of a table as numbers, before they are scaled.
+        Conversion of the columns of a table to numbers, before they are scaled.
     donors : Donors or None, default=None
-        Rows from which the gaps of arrays are filled; those of tables are in their
-        encoding.
+        Rows from which missing values of arrays are filled. For tables, the encoding
+        has the donors.
     column_order : ndarray of shape (d,), int64, or None, default=None
-        The order of the columns once they are scaled, in which basis and nodes have
-        them; None is that of the rows.
+        Order of the scaled columns in the basis and the nodes; None is the order in the
+        rows.
     """
 
     rule: Hyperplane | Scores
@@ -124,7 +129,7 @@ class Model:
     column_order: np.ndarray | None = None
 
     def scaled(self, samples: Samples) -> Samples:
-        """Return the rows with their columns scaled and in order, as in the fit."""
+        """Return the rows with scaled and ordered columns, as in the fit."""
         if self.scaling is not None:
             samples = ScaledSamples(samples, self.scaling)
         if self.column_order is not None:
@@ -132,7 +137,7 @@ class Model:
         return UnitSamples(samples) if self.is_unit else samples
 
     def features(self, samples: Samples) -> Samples:
-        """Return the rows in the features of the rule."""
+        """Return the rows mapped to the features of the rule."""
         scaled = self.scaled(samples)
         mapped = self._map
         if mapped is None:
@@ -141,7 +146,7 @@ class Model:
 
     @property
     def _map(self) -> FeatureMap | None:
-        """Maps scaled rows to the features of the rule; None keeps their columns."""
+        """Map of scaled rows to features; None if the columns are the features."""
         if self.kernel is not None and self.basis is not None:
             return self.kernel.against(self.basis)
         return self.graph if isinstance(self.rule, Shares) else None
@@ -149,10 +154,11 @@ class Model:
     def labelling(
         self, samples: Samples, of_nodes: bool = False, **layer: Any
     ) -> tuple[Samples, Hyperplane | Scores | NodeRule]:
-        """Return what labels rows, the rule or a `NodeRule`, and rows in its features.
+        """Return rows mapped to the features of a rule, and the rule that labels them.
 
-        Noise needs the nodes, and so does a layer: ``layer`` has parameters of
-        `NodeRule`.
+        The rule is `self.rule`, or a `NodeRule` if the nodes are needed: to mark noise,
+        to label rows by a layer (``layer`` has the parameters of `NodeRule`), or if
+        ``of_nodes`` is True, for outlier scores.
         """
         nodes = self.graph
         if nodes is None or not (of_nodes or layer or nodes.thresholds is not None):
@@ -162,7 +168,7 @@ class Model:
         return KernelSamples(self.scaled(samples), columns, np.float64), rule
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays of the model, by name."""
+        """Return the arrays of the model by name, as they are saved."""
         arrays: dict[str, Any] = {
             "coef": self.rule.coef,
             "offset": np.asarray(self.rule.offset, np.float64),
@@ -188,7 +194,7 @@ class Model:
         return {name: array for name, array in arrays.items() if array is not None}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the model without its arrays, as a JSON object."""
+        """Return everything but the arrays as a JSON object."""
         return {
             "kernel": self.kernel and self.kernel.to_dict(),
             "feature_dtype": self.feature_dtype,
@@ -197,7 +203,7 @@ class Model:
         }
 
     def reading(self, encoding: Encoding | None, donors: Donors | None) -> "Model":
-        """Return the model with the encoding of its rows, and donors of their gaps."""
+        """Return the model with an encoding, and donors for missing values."""
         if encoding is None or donors is None:
             return replace(self, encoding=encoding, donors=donors)
         return replace(self, encoding=replace(encoding, donors=donors), donors=None)
@@ -206,13 +212,12 @@ class Model:
     def restore(
         cls, arrays: Mapping[str, np.ndarray], header: dict[str, Any]
     ) -> "Model":
-        """Return the model of some `arrays` and the result of `to_dict`.
+        """Return the model from its `arrays` and the result of `to_dict`.
 
         Raises
         ------
         InputError
-            If an array or the kernel is what no model has; the message begins with its
-            name.
+            If an array or the kernel is invalid. The message begins with its name.
         """
         check_arrays(arrays)
         kernel = header["kernel"] or None
@@ -221,7 +226,7 @@ class Model:
             kernel = kind.restore(kernel)
         basis = arrays.get("basis")
         if "basis_shape" in arrays:
-            basis = csr_of(arrays, "basis is no sparse matrix", "basis_")
+            basis = csr_of(arrays, "basis is not a valid sparse matrix", "basis_")
         scaling = _scaling_of(arrays)
         ridge = None
         if "ridge_matrix" in arrays:
@@ -251,16 +256,16 @@ class Model:
 
 
 def renumbered(model: Model, numbers: np.ndarray, count: int) -> Model:
-    """Give the clusters of a model other numbers; no row gets a number left over.
+    """Give the clusters of a model other numbers; unused numbers get no rows.
 
     Parameters
     ----------
     model : Model
-        Its rule has a score for each cluster.
+        A model whose rule has a score for each cluster.
     numbers : ndarray of shape (k,), int64
-        Number of each cluster.
+        New number of each cluster.
     count : int
-        How many numbers there are, at least k.
+        Number of cluster numbers, at least k.
 
     Examples
     --------
@@ -294,9 +299,9 @@ def _rule_of(coef: np.ndarray, offset: np.ndarray) -> Hyperplane | Scores:
 
 
 def _scaling_of(arrays: Mapping[str, np.ndarray]) -> Scaling | None:
-    """Return the scaling of some arrays; None where they hold none."""
+    """Return the scaling from its arrays, or None if there are none."""
     if ("mean" in arrays) != ("deviation" in arrays):
-        raise InputError("mean and deviation go together, and one is missing")
+        raise InputError("mean or deviation is missing, although the other is there")
     if "mean" not in arrays:
         return None
     return Scaling(arrays["mean"], arrays["deviation"], arrays.get("units"))
@@ -313,7 +318,7 @@ def write_model(
 def read_model(
     path: str | os.PathLike[str],
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return header and arrays of a model file."""
+    """Return the header and the arrays of a model file."""
     path = expanded(path)
     if not Path(path).exists():
         raise InputError(
@@ -327,43 +332,44 @@ def read_model(
         cause = error.__cause__
         why = f" ({one_line(cause)})" if isinstance(cause, OSError) else ""
         raise InputError(
-            f"{path} is no model of mmcnb, or it is damaged{why}; "
-            "fit again to write it anew."
+            f"{path} is not a model of mmcnb, or it is damaged{why}; "
+            "fit and save the model again."
         ) from error
     if version != FORMAT:
         raise InputError(
-            f"{path} has model format {version}, and this version reads {FORMAT}; "
-            "read it with the version that wrote it."
+            f"{path} has model format {version}, but this version reads format "
+            f"{FORMAT}; read it with the version that wrote it."
         )
     return header, arrays
 
 
 # -- checks ----------------------------------------------------------------------------
 #
-# A file may be whole and contain numbers that no fit has written, and compiled routines
-# trust the shapes that they are given.
+# A file may be complete and still contain values that no fit has written. Compiled
+# routines do not check shapes and indices, so everything is checked here.
 
 
 def check_arrays(arrays: Mapping[str, np.ndarray]) -> None:
-    """Refuse arrays that no model has, other types, and numbers that are not finite.
+    """Check the names, dtypes and values of the arrays of a model file.
 
     Raises
     ------
     InputError
-        The message begins with the name of the array.
+        If an array is unknown or missing, has a wrong dtype or number of dimensions, or
+        has values that are not finite. The message begins with the name of the array.
     """
     for name, array in arrays.items():
         if name not in ARRAYS:
-            raise InputError(f"{name!r} is no array of a model")
+            raise InputError(f"{name!r} is not the name of an array of a model")
         axes, types = ARRAYS[name]
         dtype = array.dtype
         if array.ndim not in axes or dtype.name not in types or not dtype.isnative:
             raise InputError(
-                f"{name} is of shape {array.shape} and type {dtype}, which it never is"
+                f"{name} has shape {array.shape} and dtype {dtype}, which is invalid"
             )
         if not np.abs(array).max(initial=0) < np.finfo(np.float64).max ** 0.5:
             raise InputError(
-                f"{name} holds numbers that are not finite, or whose squares overflow"
+                f"{name} has values that are not finite, or whose squares overflow"
             )
     for name in ("coef", "offset"):
         if name not in arrays:
@@ -371,18 +377,18 @@ def check_arrays(arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def check_shapes(model: Model, n_features: int) -> None:
-    """Refuse a model whose parts fit neither one another nor ``n_features`` columns.
+    """Check that the shapes of a model agree with each other and with ``n_features``.
 
     Raises
     ------
     InputError
-        The message begins with the name of the part.
+        If they do not agree. The message begins with the name of the part.
     """
     if model.encoding is not None:
         n_encoded = len(model.encoding.names_or_numbers)
         if n_encoded != n_features:
             raise InputError(
-                f"encoding is of {n_encoded} columns, and {n_features} would fit"
+                f"encoding has {n_encoded} columns, but {n_features} were expected"
             )
         n_features = len(model.encoding.feature_names)
     if model.scaling is not None:
@@ -390,14 +396,15 @@ def check_shapes(model: Model, n_features: int) -> None:
     if model.column_order is not None:
         _check_shape("column_order", model.column_order, (n_features,))
         if (np.sort(model.column_order) != np.arange(n_features)).any():
-            raise InputError("column_order is no order of the columns")
+            raise InputError("column_order is not a permutation of the columns")
     _check_basis(model, n_features)
     _check_graph(model, n_features)
     if not isinstance(model.is_unit, bool):
-        raise InputError(f"is_unit is {model.is_unit!r}, and neither true nor false")
+        raise InputError(f"is_unit is {model.is_unit!r}, but must be true or false")
     if model.feature_dtype not in FLOATS:
         raise InputError(
-            f"feature_dtype is {model.feature_dtype!r} and none of {', '.join(FLOATS)}"
+            f"feature_dtype is {model.feature_dtype!r}, but must be one of "
+            f"{', '.join(FLOATS)}"
         )
     columns = _n_columns(model, n_features)
     of_coef = () if isinstance(model.rule, Shares) else np.shape(model.rule.offset)
@@ -412,17 +419,18 @@ def check_shapes(model: Model, n_features: int) -> None:
 
 
 def _check_donors(donors: Donors | None, n_features: int) -> None:
-    """Refuse donors that are not rows of the columns that are features."""
+    """Raise InputError if the donors do not have the columns of the features."""
     if donors is not None and donors.rows.shape[1] != n_features:
         raise InputError(
-            f"donor_rows has {donors.rows.shape[1]} columns, and {n_features} would fit"
+            f"donor_rows has {donors.rows.shape[1]} columns, but {n_features} were "
+            "expected"
         )
 
 
 def _check_scaling(scaling: Scaling, n_features: int) -> None:
     for name, array in vars(scaling).items():
         _check_shape(name, array, (n_features,))
-    if not (scaling.deviation >= 0).all():  # 0 of a constant column
+    if not (scaling.deviation >= 0).all():  # it is 0 for a constant column
         raise InputError("deviation is negative")
     if scaling.units is not None and not (scaling.units >= 0).all():
         raise InputError("units are negative")
@@ -435,7 +443,7 @@ def _check_basis(model: Model, n_features: int) -> None:
             f"basis has shape {basis.shape} for rows of {n_features} columns"
         )
     if (model.kernel is None) != (basis is None):
-        raise InputError("kernel and basis go together, and one is missing")
+        raise InputError("kernel or basis is missing, although the other is there")
 
 
 def _check_graph(model: Model, n_features: int) -> None:
@@ -443,13 +451,13 @@ def _check_graph(model: Model, n_features: int) -> None:
         clusters = np.arange(model.rule.n_clusters)
         is_order = np.array_equal(np.sort(model.rule.coef), clusters)
         if model.graph is None or not is_order:
-            raise InputError("coef numbers no clusters of the nodes of a graph")
+            raise InputError("coef does not number the clusters of the nodes")
     if model.graph is None:
         return
     n_columns = model.graph.axes.n_features
     if n_columns != n_features:
         raise InputError(
-            f"the graph is of {n_columns} columns, and {n_features} would fit the rest"
+            f"the graph has {n_columns} columns, but {n_features} were expected"
         )
 
 
@@ -465,8 +473,7 @@ def _n_columns(model: Model, n_features: int) -> int:
     for part in model.kernel.columns:
         if part is not None and part[-1] >= n_features:
             raise InputError(
-                f"columns of a kernel reach {part[-1]}, "
-                f"beyond the {n_features} there are"
+                f"columns of a kernel reach {part[-1]}, but there are only {n_features}"
             )
     n_kernels = len(model.kernel.kernels)
     _check_shape("kernel_weights", np.array(model.kernel_weights), (n_kernels,))
@@ -475,6 +482,4 @@ def _n_columns(model: Model, n_features: int) -> int:
 
 def _check_shape(name: str, array: np.ndarray | None, shape: tuple[int, ...]) -> None:
     if array is not None and array.shape != shape:
-        raise InputError(
-            f"{name} has shape {array.shape}, and {shape} would fit the rest"
-        )
+        raise InputError(f"{name} has shape {array.shape}, but {shape} was expected")

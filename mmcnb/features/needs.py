@@ -1,18 +1,22 @@
-"""Bytes and seconds of kernel columns on landmarks of a sample."""
+"""Estimate the memory and time of kernel values against landmarks of a sample."""
 
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.graph.axes import LEADING_AXES
 from mmcnb.graph.inverted_file import SEARCHED_NODES
 from mmcnb.samples.matrix import WIDE_COLUMNS
 
+# Compiled routines, with their seconds of compilation.
 ROUTINES = {"rbf_kernel_block_into": 3.5}
-# Of one core: blocks of 4,096 rows reach 56 to 86 GFLOP a second.
+# Floating-point operations per second of one core; blocks of 4,096 rows reach 56 to 86
+# GFLOP/s.
 PRODUCT_RATE = 40e9
-EXP_SECONDS = 0.8e-9
-LIKELY_PROBES = 16  # cells of nodes that a query scans
-# A product with a node, and its place among the candidates, in products.
+EXP_SECONDS = 0.8e-9  # seconds of one exponential
+LIKELY_PROBES = 16  # cells of the inverted-file index that a query scans
+# Cost of comparing a row with a node and inserting it into the list of candidates, in
+# units of a product.
 COMPARISON_FLOPS = 1.5
-# Bytes of copies of CSR rows, measured on 2,000 rows of 1,000 to 300,000 columns.
+# Maximum bytes of copies of CSR rows, measured on 2,000 rows of 1,000 to 300,000
+# columns.
 SPARSE_WORK = 2**26
 
 
@@ -23,31 +27,31 @@ def landmark_needs(
     candidates: int = 7,
     stays_sparse: bool = False,
 ) -> FitNeeds:
-    """Return the needs of a fit on landmarks, without the search for clusters.
+    """Return the memory and work of a fit on landmarks, without the cluster search.
 
     Parameters
     ----------
     rows : RowShape
         The rows.
     n_landmarks, sample_size : int
-        Landmarks, and rows of the sample.
+        Number of landmarks, and number of rows in the sample.
     candidates : int, default=7
-        Kernel functions that are tried on the sample, each with kernel columns of its
-        own.
+        Number of kernel functions that are compared on the sample; each has its own
+        kernel values.
     stays_sparse : bool, default=False
-        Whether a sample of sparse rows, and sparse landmarks of very many columns, are
-        not made dense.
+        Whether a sample of sparse rows stays sparse, and so do landmarks with very many
+        columns.
 
     Returns
     -------
     FitNeeds
-        The needs.
+        Memory and work.
     """
     size = min(sample_size, rows.n_samples)
-    # float32 values, and as many float64 coordinates
+    # float32 kernel values, and as many float64 coordinates
     columns = 12.0 * size * n_landmarks
     if rows.is_sparse and stays_sparse:
-        # As read, put together, in float64, and copied.
+        # The rows as read, concatenated, in float64, and a copy.
         copies = min(SPARSE_WORK, 32 * size * rows.n_features)
         sample = copies + 4 * size * rows.row_bytes
     else:
@@ -65,12 +69,12 @@ def landmark_needs(
 
 
 def bytes_of_rows(rows: RowShape, n_rows: int) -> float:
-    """Return the bytes of some rows; CSR rows take twice as many while they join."""
+    """Return the bytes of some rows; CSR rows need twice as many when concatenated."""
     return min(n_rows, rows.n_samples) * rows.row_bytes * (1 + rows.is_sparse)
 
 
 def node_row_seconds(rows: RowShape, n_nodes: int) -> float:
-    """Return the seconds of one core for the nearest nodes of a row, at most."""
+    """Return an upper bound on the seconds of finding a row's nearest nodes."""
     nodes: float = n_nodes
     if n_nodes > SEARCHED_NODES:
         nodes = min(n_nodes, LIKELY_PROBES * n_nodes**0.5)
@@ -79,9 +83,10 @@ def node_row_seconds(rows: RowShape, n_nodes: int) -> float:
 
 
 def _basis_bytes(rows: RowShape, n_landmarks: int, sparse_candidates: int) -> float:
-    """Return the bytes of landmarks: dense, or sparse with a copy a candidate.
+    """Return the bytes of the landmarks.
 
-    The copy of a candidate is transposed and in float64.
+    Dense landmarks need three copies. Sparse ones need a transposed float64 copy for
+    each candidate kernel.
     """
     d = rows.n_features
     if not (n_landmarks and rows.is_sparse and sparse_candidates):

@@ -1,4 +1,4 @@
-"""The Nyström map: landmarks, their normalization, and principal axes of features."""
+"""The Nyström map: landmarks, normalization, and principal axes of the features."""
 
 from dataclasses import dataclass, replace
 
@@ -24,22 +24,23 @@ from mmcnb.samples.matrix import (
     with_fixed_signs,
 )
 
-PROJECTED_COLUMNS = 64  # of k-means++: more columns are projected at random
-SMALLEST_VARIANCE = 1e-12  # of an axis, as a share of the largest; less is rounding
-MANY_COLUMNS = 1000  # above, an iterative solver finds the leading components
+PROJECTED_COLUMNS = 64  # k-means++ runs on a random projection to this many columns
+SMALLEST_VARIANCE = 1e-12  # axes with less variance, relative to the largest, are noise
+MANY_COLUMNS = 1000  # with more columns, an iterative solver finds leading components
 
 
 def normalization_of(
     gram: np.ndarray, tolerance: float = 1e-6, dtype: DTypeLike = np.float64
 ) -> np.ndarray:
-    """Return M with M M' the pseudo-inverse of a kernel matrix.
+    """Return M such that M M' is the pseudo-inverse of a kernel matrix.
 
-    Tiny eigenvalues are dropped.
+    Eigenvalues below ``tolerance``, relative to the largest, are dropped.
 
     Raises
     ------
     InputError
-        The values lie at the ends of the range of the type of the rows' kernel values.
+        If the values overflow or underflow in ``dtype``, the type of the kernel values
+        of the rows.
     """
     precision = np.finfo(dtype)
     largest = np.abs(gram).max()
@@ -48,22 +49,24 @@ def normalization_of(
             "kernel values overflow or underflow; "
             "scale the columns, as scale='standard' does."
         )
-    # NumPy's eigh needs no compilation: the code of the routine as plain Python, which
-    # is all there is where NUMBA_DISABLE_JIT is set.
+    # Run the routine as plain Python: nearly all its time is in NumPy's eigh, which
+    # needs no compilation. With NUMBA_DISABLE_JIT the routine is plain Python anyway.
     plain = getattr(kernels.nystroem_map, "py_func", kernels.nystroem_map)
     return plain(gram, tolerance)
 
 
 @dataclass(frozen=True)
 class RidgeMap:
-    """From landmark features to coordinates in which the ridge is the identity.
+    """Map z = F M - c of landmark features F.
+
+    In the coordinates z, the ridge matrix is the identity.
 
     Parameters
     ----------
     matrix : ndarray of shape (p, r)
-        M.
+        The matrix M.
     centre : ndarray of shape (r,)
-        c, the mean of the rows times M.
+        The mean c of the mapped rows, F M.
     """
 
     matrix: np.ndarray
@@ -74,21 +77,21 @@ class RidgeMap:
         return np.asarray(as_matrix(rows) @ self.matrix) - self.centre
 
     def means(self, row_sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Return mean z of each cluster from sums of its features; 0 if it is empty."""
+        """Return the mean z of each cluster from sums of features; 0 for empty ones."""
         filled = np.maximum(sizes, np.finfo(float).tiny)
         means = row_sums / filled[:, None] @ self.matrix - self.centre
         return np.where(sizes[:, None] > 0, means, 0.0)
 
     def scores(self, means: np.ndarray, shares: np.ndarray | None = None) -> Scores:
-        """Return scores by the nearest mean, or by z·S_h for size constraints.
+        """Return scores for the nearest mean, or for z·S_h with size constraints.
 
         Parameters
         ----------
         means : ndarray of shape (k, r)
-            C_h.
+            Means C_h of the clusters.
         shares : ndarray of shape (k,) or None, default=None
-            Proportions of the clusters, n_h/n, for size constraints; None scores by the
-            nearest mean.
+            Proportions n_h/n of the clusters, for size constraints. With None, the
+            largest score is the nearest mean.
 
         Returns
         -------
@@ -105,10 +108,10 @@ class RidgeMap:
 def landmark_values(
     sample: Matrix, kernel: Kernel, basis: Matrix
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return kernel values of rows against landmarks, and `normalization_of` these."""
+    """Return kernel values of rows against landmarks, and `normalization_of` them."""
     values = kernel(sample, basis, FEATURE_DTYPE).astype(np.float64)
     basis = basis.astype(np.float64)
-    # Smaller eigenvalues, relative to the largest, are rounding of float32.
+    # Eigenvalues below 1e-7, relative to the largest, are float32 rounding errors.
     return values, normalization_of(kernel(basis, basis), 1e-7, FEATURE_DTYPE)
 
 
@@ -126,13 +129,13 @@ def choose_landmarks(
     X : ndarray or CSR of shape (n, d)
         The sample.
     n_landmarks : int
-        Number of basis vectors; fewer where there are fewer distinct rows.
+        Number of basis vectors; there are fewer if the sample has fewer distinct rows.
     random_state : RandomState
         Source of randomness.
     weights : ndarray of shape (n,) or None, default=None
         Sample weights.
     may_be_sparse : bool, default=False
-        Whether vectors of very many columns stay sparse where the rows are.
+        Whether landmarks stay sparse if the rows are sparse with very many columns.
 
     Returns
     -------
@@ -166,7 +169,7 @@ def choose_landmarks(
 
 @finite
 def _few_columns(X: Matrix, random_state: np.random.RandomState) -> np.ndarray:
-    """Project rows to few columns of float64, which nearly preserve their distances."""
+    """Project rows randomly to a few columns that nearly preserve their distances."""
     from sklearn.random_projection import SparseRandomProjection
 
     if X.shape[1] > PROJECTED_COLUMNS:
@@ -174,23 +177,24 @@ def _few_columns(X: Matrix, random_state: np.random.RandomState) -> np.ndarray:
             PROJECTED_COLUMNS, dense_output=True, random_state=random_state
         )
         X = projection.fit_transform(X)
-    # One layout: by the layout of its factors, a product rounds equal rows differently.
+    # Always use the same memory layout, because it affects the rounding of products,
+    # and equal rows must stay equal.
     return to_dense(X, np.float64)
 
 
 def check_landmarks(landmarks: object) -> np.ndarray:
-    """Return landmarks that a user gives, as an array of finite numbers."""
+    """Return a user's landmarks as an array of finite numbers."""
     rows = plain_values(landmarks, "landmarks").astype(np.float64)
     if rows.ndim != 2 or rows.shape[0] < 2:
         raise InputError(
             f"landmarks have shape {rows.shape}; "
-            "give at least two rows, (p, n_features)."
+            "give at least two rows, as an array of shape (p, n_features)."
         )
     if not np.isfinite(rows).all():
         row, column = np.argwhere(~np.isfinite(rows))[0]
         raise InputError(
-            f"landmarks hold {rows[row, column]} in row {row}, column {column}; "
-            "leave it out."
+            f"landmarks have {rows[row, column]} in row {row}, column {column}; "
+            "leave this row out."
         )
     return rows
 
@@ -198,17 +202,17 @@ def check_landmarks(landmarks: object) -> np.ndarray:
 def scaled_landmarks(
     landmarks: object, sample: Matrix, scaling: Scaling | None
 ) -> np.ndarray:
-    """Scale landmarks that a user gives as the sample is; repeated ones count once.
+    """Scale a user's landmarks like the sample, and remove repeated ones.
 
     Raises
     ------
     InputError
-        If they have other columns than the sample.
+        If the landmarks have another number of columns than the sample.
     """
     rows = check_landmarks(landmarks)
     if rows.shape[1] != sample.shape[1]:
         raise InputError(
-            f"landmarks have {rows.shape[1]} columns where the rows have "
+            f"landmarks have {rows.shape[1]} columns, but the rows have "
             f"{sample.shape[1]}; give landmarks with the columns of the rows."
         )
     if issparse(sample) and scaling is not None:
@@ -220,18 +224,18 @@ def scaled_landmarks(
 
 @dataclass(frozen=True)
 class PrincipalFeatures:
-    """Rows in centred features along principal axes.
+    """Rows in the coordinates of the principal axes of their features.
 
     Parameters
     ----------
     z : ndarray of shape (m, r), float64
-        The rows.
+        Coordinates of the rows, ``(features - mean) @ axes``.
     variances : ndarray of shape (r,), float64
-        Mean square of each column, in falling order.
+        Mean square of each column of ``z``, in decreasing order.
     mean : ndarray of shape (p,)
-        Mean of the given features.
+        Mean of the features.
     axes : ndarray of shape (p, r)
-        ``z = (features - mean) @ axes``.
+        Principal axes, one per column.
     weights : ndarray of shape (m,), float64
         Weights of the rows.
     """
@@ -244,13 +248,13 @@ class PrincipalFeatures:
 
     @property
     def total(self) -> float:
-        """Sum of the weights: n."""
+        """Sum of the weights, n."""
         return float(self.weights.sum())
 
     def scales(self, alpha: float) -> np.ndarray:
-        """Return 1/(n (e_j + alpha)), squared factors from z to features of the ridge.
+        """Return the squared factors 1/(n (e_j + alpha)) from z to ridge features.
 
-        They are 1 for alpha = ∞.
+        Here e_j are the variances. The factors are 1 for alpha = ∞.
         """
         if np.isinf(alpha):
             return np.ones_like(self.variances)
@@ -267,8 +271,8 @@ class PrincipalFeatures:
         Returns
         -------
         ndarray of shape (m, m)
-            That of `mmcnb.least_squares.objective.smoother` for the centred inner
-            products, by a product with few columns in place of an inverse.
+            The matrix of `mmcnb.least_squares.objective.smoother` for the centred inner
+            products, computed as a product with few columns instead of an inverse.
         """
         scaled = self.z * np.sqrt(self.scales(alpha))
         return np.asarray(scaled @ scaled.T)
@@ -276,11 +280,11 @@ class PrincipalFeatures:
     def sums(
         self, labels: np.ndarray, n_clusters: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the weighted sum of z in each cluster, (k, r), and its weight."""
+        """Return the weighted sums of z in the clusters, (k, r), and their weights."""
         return kernels.cluster_row_sums(self.z, labels, n_clusters, self.weights)
 
     def objective(self, labels: np.ndarray, n_clusters: int, alpha: float) -> float:
-        """Return J of a partition at a ridge; empty clusters add nothing."""
+        """Return J of a partition for a ridge; empty clusters contribute 0."""
         S, sizes = self.sums(labels, n_clusters)
         filled = sizes > 0
         norms = S[filled] ** 2 @ self.scales(alpha)
@@ -295,15 +299,15 @@ def principal_features(
     Parameters
     ----------
     features : ndarray of shape (m, p)
-        Rows in coordinates in which the kernel is an inner product.
+        Rows in coordinates in which the kernel is the inner product.
     weights : ndarray of shape (m,) or None, default=None
         Sample weights.
 
     Returns
     -------
     PrincipalFeatures
-        Rows along the axes. Axes without variance are dropped; the largest entry of
-        each axis is positive.
+        Rows in the coordinates of the axes. Axes without variance are dropped, and the
+        largest entry of each axis is positive.
 
     Examples
     --------
@@ -331,7 +335,7 @@ def principal_features(
 
 
 def total_variance_of(z: Matrix, weights: Weights) -> float:
-    """Return trace(K̃)/n, the mean squared distance of rows from their mean."""
+    """Return trace(K̃)/n, the mean squared distance of the rows from their mean."""
     shares = row_shares(z.shape[0], weights)
     centre = shares @ z
     return float((shares @ (z * z)).sum() - centre @ centre)
@@ -354,7 +358,10 @@ def principal_directions(z: Matrix, count: int, weights: Weights = None) -> np.n
 
 
 def _scores_by_rows(z: Matrix, shares: np.ndarray, count: int) -> np.ndarray:
-    """Find scores by the inner products of rows: memory has few vectors of columns."""
+    """Compute the scores from inner products of rows, without a covariance matrix.
+
+    Memory then holds only a few vectors with one entry per column.
+    """
     from scipy.sparse.linalg import LinearOperator, eigsh
 
     m = z.shape[0]
@@ -362,7 +369,7 @@ def _scores_by_rows(z: Matrix, shares: np.ndarray, count: int) -> np.ndarray:
     mean = shares @ z
 
     def axis_of(u: np.ndarray) -> np.ndarray:
-        """Map a vector of rows to one of columns: A'u for A = √shares (z - mean)."""
+        """Return A'u, where A = √shares (z - mean) has one row per row of z."""
         return np.asarray(z.T @ (roots * u) - mean * (roots @ u))
 
     def scores_on(axis: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
-"""Rows seen from nodes: decision values, noise, outlier scores and pieces.
+"""Decision values, noise, outlier scores and pieces of rows, from their nearest nodes.
 
-A piece is a leaf of the merge tree; each layer of clusters joins pieces.
+A piece is a leaf of the merge tree; the clusters of each layer are unions of pieces.
 """
 
 from collections.abc import Sequence
@@ -17,20 +17,21 @@ from mmcnb.samples.matrix import Block
 
 @dataclass(frozen=True)
 class NodeColumns:
-    """Maps rows to decision values, noise, outlier score and piece, block by block.
+    """Map rows to decision values, noise, outlier score and piece, block by block.
 
-    Rows are noise if the number in the column before the outlier score is above 0.
+    The last three columns are the excess of the outlier score over the noise threshold
+    (a row is noise if it is above 0), the outlier score, and the number of the piece.
 
     Parameters
     ----------
     rule : Hyperplane or Scores
-        Gives the decision values.
+        Rule that computes the decision values.
     mapped : FeatureMap or None
-        Maps rows to its features; None keeps their columns.
+        Maps rows to the features of the rule; None uses the columns themselves.
     nodes : Vote
-        The nodes, with a tree and the offsets of outlier scores.
+        The nodes, with a merge tree and the offsets of outlier scores.
     dtype : str, default="float64"
-        Type of the features.
+        Data type of the features.
     """
 
     rule: Hyperplane | Scores
@@ -40,7 +41,7 @@ class NodeColumns:
 
     @property
     def n_features(self) -> int:
-        """Number of decision values, and three more."""
+        """Number of decision values, plus three."""
         return np.size(self.rule.offset) + 3
 
     def block(self, rows: Block, dtype: DTypeLike) -> np.ndarray:
@@ -48,7 +49,7 @@ class NodeColumns:
         nodes = self.nodes
         n_voters = nodes.n_neighbors
         points = nodes.axes(rows)
-        # Outlier scores need one neighbour more than the vote.
+        # Outlier scores need one more neighbour than the vote.
         n_nearest = min(n_voters + 1, nodes.sizes.size)
         numbers, distances = nodes.search.nearest(points, n_nearest)
         voters = numbers[:, :n_voters], distances[:, :n_voters]
@@ -66,16 +67,18 @@ class NodeColumns:
 
 @dataclass(frozen=True)
 class NodeRule(Rule):
-    """Labels rows by the columns of `NodeColumns`: -1 is noise.
+    """Label rows by the columns of `NodeColumns`, with -1 for noise.
 
     Parameters
     ----------
     n_clusters : int
         Number of clusters, k.
     layer : ndarray of shape (c,) or None, default=None
-        Cluster of each piece; None labels by the decision values.
+        Cluster of each of the c pieces in the layer to use; None labels rows by their
+        decision values.
     layers : sequence of (str, ndarray of shape (c,)), default=()
-        Further columns of a table: name, and cluster of each piece.
+        Layers for additional columns of a table: name of the column, and cluster of
+        each piece.
     """
 
     n_clusters: int
@@ -83,7 +86,7 @@ class NodeRule(Rule):
     layers: Sequence[tuple[str, np.ndarray]] = ()
 
     def decide(self, rows: np.ndarray) -> np.ndarray:
-        """Return the decision values: of two clusters they may be one column."""
+        """Return the decision values; for two clusters they may be one-dimensional."""
         values = rows[:, :-3]
         is_hyperplane = values.shape[1] == 1 and self.n_clusters > 1
         return values[:, 0] if is_hyperplane else values
@@ -97,11 +100,12 @@ class NodeRule(Rule):
         return np.where(rows[:, -3] > 0, -1, labels).astype(np.int32)
 
     def table(self, rows: np.ndarray) -> dict[str, np.ndarray]:
-        """Return cluster and margin of each row, and its cluster in each layer."""
+        """Return the cluster and margin of each row, and its cluster in each layer."""
         labels = self.label(rows)
         columns = super().table(rows) | {"cluster": labels}
         if self.layer is not None:
-            # The decision values, and so the margins, are those of other clusters.
+            # Decision values and margins belong to the selected partition, not to this
+            # layer.
             del columns["margin"]
         for name, clusters in self.layers:
             of_layer = np.where(labels < 0, -1, clusters[_pieces(rows)])
@@ -111,7 +115,7 @@ class NodeRule(Rule):
 
 @dataclass(frozen=True)
 class OutlierScores:
-    """Decides by the outlier scores in the columns of `NodeColumns`, float32."""
+    """Return the outlier scores in the columns of `NodeColumns`, in float32."""
 
     def decide(self, rows: np.ndarray) -> np.ndarray:
         """Return the scores."""

@@ -1,4 +1,4 @@
-"""Decision rules on features, and the labels that they give."""
+"""Decision rules on features, and the labels that follow from them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from mmcnb.samples.matrix import Block, as_matrix
 
 
 class Rule(ABC):
-    """Base of decision rules: decision values of rows, and the clusters that follow."""
+    """Base of decision rules, which compute decision values and clusters of rows."""
 
     n_clusters: int
 
@@ -34,14 +34,16 @@ class Rule(ABC):
 
 @dataclass(frozen=True)
 class Hyperplane(Rule):
-    """f(x) = F(x)·coef + offset, for the features F of a row; cluster 1 has f(x) >= 0.
+    """Decision function f(x) = F(x)·coef + offset for the features F(x) of a row.
+
+    Rows with f(x) >= 0 are in cluster 1, and all others in cluster 0.
 
     Parameters
     ----------
     coef : ndarray of shape (p,)
         Normal vector in the coordinates of the features.
     offset : float
-        Offset.
+        Offset of the hyperplane.
     """
 
     coef: np.ndarray
@@ -55,11 +57,11 @@ class Hyperplane(Rule):
         return kernels.decision_values(rows, self.coef, self.offset)
 
     def shifted(self, q: float) -> "Hyperplane":
-        """Return the hyperplane with its threshold at q instead of 0."""
+        """Return the hyperplane on which f(x) = q."""
         return Hyperplane(self.coef, self.offset - q)
 
     def ordered(self, clusters: Sequence[int] | np.ndarray) -> "Hyperplane":
-        """Return the hyperplane with the given clusters on its sides: [1, 0] swaps."""
+        """Return the hyperplane with reordered clusters: [1, 0] swaps its sides."""
         if clusters[0] == 0:
             return self
         return Hyperplane(-self.coef, -self.offset)
@@ -67,14 +69,14 @@ class Hyperplane(Rule):
 
 @dataclass(frozen=True)
 class Scores(Rule):
-    """One score per cluster, F(x)·coef - offset; the cluster has the largest score.
+    """One score per cluster, F(x)·coef - offset; the largest score gives the cluster.
 
     Parameters
     ----------
     coef : ndarray of shape (p, k)
         Coefficients of each cluster in the coordinates of the features.
     offset : ndarray of shape (k,)
-        What is subtracted from each score.
+        Offset that is subtracted from each score.
     """
 
     coef: np.ndarray
@@ -104,7 +106,7 @@ class Scores(Rule):
 
 @dataclass(frozen=True)
 class Shares(Scores):
-    """Scores that the rows have already, one in a column.
+    """Scores that are columns of the features, such as shares of votes.
 
     Parameters
     ----------
@@ -124,17 +126,19 @@ class Shares(Scores):
 
 
 def clusters_of(values: np.ndarray) -> np.ndarray:
-    """Return clusters (int32) by decision values, or by scores (ties: the first)."""
+    """Return the clusters (int32) of decision values or scores.
+
+    If several clusters have the largest score, the row is in the first of them.
+    """
     if values.ndim == 1:
         return (values >= 0).astype(np.int32)
     return values.argmax(axis=1).astype(np.int32)
 
 
 def margins_of(values: np.ndarray) -> np.ndarray:
-    """Return margins: the score of the cluster of a row minus the best other score.
+    """Return margins: the score of a row's cluster minus the best other score.
 
-    Where two clusters have one decision function f, their scores differ by it: the
-    margin is abs(f).
+    If one decision function f separates two clusters, the margin is abs(f).
 
     Parameters
     ----------
@@ -144,7 +148,7 @@ def margins_of(values: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray of shape (m,), float64
-        Margins, not negative; 0 on a boundary, and with one cluster.
+        Margins, at least 0. They are 0 on a boundary, and if there is only one cluster.
 
     Examples
     --------
@@ -163,7 +167,7 @@ def margins_of(values: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Softmax:
-    """The probabilities of clusters by the scores of a rule.
+    """The probabilities of the clusters: the softmax of the scores of a rule.
 
     Examples
     --------
@@ -187,7 +191,7 @@ class GivenLabels:
     Parameters
     ----------
     y : ndarray of shape (n,), int8
-        -1 or +1; of any integer type where they number clusters.
+        Labels -1 or +1, or numbers of clusters in any integer dtype.
     """
 
     y: np.ndarray
@@ -199,12 +203,12 @@ class GivenLabels:
 
 @dataclass(frozen=True)
 class RuleLabels:
-    """Labels derived from a rule when they are needed: nothing of size n is stored.
+    """Labels computed from a rule when needed, without storing an array of size n.
 
     Parameters
     ----------
     rule : Rule
-        The sign of its decision value is the label, or the cluster of the largest
+        The label is the sign of its decision value, or the cluster with the largest
         score.
     """
 
@@ -220,23 +224,24 @@ class RuleLabels:
 
 
 Labels = GivenLabels | RuleLabels
-"""Labels of the rows of a block: -1 or +1, or clusters where a rule has scores."""
+"""Labels of rows, block by block: -1 or +1, or cluster numbers if rules have scores."""
 
 
 def signs(f: np.ndarray) -> np.ndarray:
-    """Return labels -1 or +1 (int8) of decision values; 0 counts as +1."""
+    """Return the signs of decision values as labels -1 or +1 (int8); 0 gives +1."""
     return np.where(f >= 0, 1, -1).astype(np.int8)
 
 
 def labels_from(values: np.ndarray) -> np.ndarray:
-    """Return labels -1 or +1 of decision values, or clusters of scores."""
+    """Return labels: -1 or +1 from decision values, cluster numbers from scores."""
     return signs(values) if values.ndim == 1 else clusters_of(values)
 
 
 def coin_flip(n_samples: int, random_state: np.random.RandomState) -> GivenLabels:
-    """Draw random labels -1 and +1, both of which occur."""
+    """Draw random labels -1 and +1, such that both occur."""
     y = np.empty(n_samples, np.int8)
-    for start in range(0, n_samples, GROUP_ROWS):  # eight bytes of so many rows alone
+    # Draw in groups, because the random numbers take eight bytes per row.
+    for start in range(0, n_samples, GROUP_ROWS):
         group = y[start : start + GROUP_ROWS]
         group[:] = np.where(random_state.uniform(size=group.size) < 0.5, -1, 1)
     if np.abs(y.sum(dtype=np.int64)) == n_samples:

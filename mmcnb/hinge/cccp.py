@@ -1,9 +1,10 @@
 """The CCCP loop over labels, and its continuation in C.
 
-Each round solves the convex subproblem for fixed labels and takes the labels of
-its hyperplane; the objective never rises. A random start is useless at C = 10.
-So rounds run to a fixed point of the labels at C near 1, where there is one
-smooth hill. Then C is raised, and labels and cutting planes carry over.
+Each round solves the convex subproblem for fixed labels, and then takes the labels that
+its hyperplane gives; the objective never increases. From random labels, rounds at C =
+10 end in a useless local optimum. Therefore rounds first run until the labels no longer
+change at a C near 1, where the problem has a single optimum. Then C is raised in steps,
+each of which starts with the labels and cutting planes of the step before.
 """
 
 from collections.abc import Sequence
@@ -21,11 +22,11 @@ from mmcnb.hinge.cutting_plane import (
 )
 from mmcnb.hinge.training_set import TrainingSet
 
-# C of the continuation: `python -m benchmarks collapse`.
+# Values of C in the continuation: `python -m benchmarks collapse`.
 PATH = (1.01, 1.3, 2.0, 3.5, 6.0, 10.0)
-LOOSE_GAP = 0.03  # duality gap in units of rho, before the last C
-# Share of the labels that may still change before the last C: the next C moves them
-# anyway.
+LOOSE_GAP = 0.03  # duality gap in units of rho that is allowed before the last C
+# Share of the labels that may still change in the last round at a C before the last
+# one; the next C changes labels anyway.
 PASSING_SHARE = 0.003
 
 
@@ -36,16 +37,16 @@ class CCCPLimits:
     Parameters
     ----------
     max_rounds : int, default=30
-        Most rounds at one C.
+        Maximum number of rounds at one C.
     changed : float, default=0.0
-        Stop when the rows that change their label weigh no more than this.
+        Stop when the total weight of the rows that change their label is at most this.
     least : float, default=0.05
-        Least share of the weight in the smaller cluster.
+        Smallest allowed share of the weight in the smaller cluster.
     eta : float, default=0.01
         Tolerance of the cutting-plane loop at the last C.
     settles : bool, default=True
-        Whether labels settle at the last C; otherwise its rounds may end as early as
-        those at the other C.
+        Whether rounds at the last C continue until the labels no longer change.
+        Otherwise the looser limits of the other C apply there too.
     """
 
     max_rounds: int = 30
@@ -55,10 +56,10 @@ class CCCPLimits:
     settles: bool = True
 
     def loosened(self, C: float, total_weight: float) -> "CCCPLimits":
-        """Return the limits at a C after which a larger one follows.
+        """Return looser limits for a C that is not the last one.
 
-        The remaining gap is C eta rho, and rho exceeds |w|². With a constant eta the
-        labels would wander at a large C.
+        The remaining duality gap is C eta rho, and rho exceeds |w|². With a constant
+        eta, the labels would change without improvement at a large C.
         """
         return replace(
             self,
@@ -69,27 +70,28 @@ class CCCPLimits:
 
 @dataclass(frozen=True)
 class CCCPResult:
-    """Labels, and the solution that gave them.
+    """Labels, and the solution from which they follow.
 
     Parameters
     ----------
     labels : Labels
         The labels.
     boundary : Hyperplane or Scores
-        What separates the clusters and gives the labels.
+        The hyperplane or the scores that determine the labels.
     solution : SubproblemResult
         The solution of the last round that did not degenerate.
     threshold : float or ndarray of shape (k,)
-        Decision value that separates the clusters: 0, or a quantile where the smaller
-        cluster would have held too few rows. With more clusters, what is subtracted
-        from each score.
+        Decision value that separates the two clusters: 0, or a quantile if the smaller
+        cluster would have too few rows otherwise. With more than two clusters, the
+        values that are subtracted from the scores.
     status : {"converged", "stalled", "sweeps", "rounds"}
-        "converged" where the last round changed few enough labels and its cutting-plane
-        loop reached its tolerance; otherwise what ended the rounds.
+        "converged" if the last round changed few enough labels and its cutting-plane
+        loop reached its tolerance. Otherwise the reason why the rounds ended.
     training_set : TrainingSet
-        The features in which the hyperplane is written.
+        The rows, in the features of the boundary.
     quantile_steps : int, default=0
-        How often the labels had to be shifted into their bounds, on the whole path.
+        Number of rounds, on the whole path, in which labels had to be shifted to keep
+        the cluster sizes within their bounds.
     changed : float or None, default=None
         Weight of the rows whose label the last round changed; None if it was not
         counted, because labels of a stream were shifted.
@@ -106,7 +108,7 @@ class CCCPResult:
 
 
 def path_to(C: float) -> tuple[float, ...]:
-    """Return values of C from near 1 up to ``C``.
+    """Return increasing values of C from near 1 to ``C``.
 
     Examples
     --------
@@ -121,7 +123,7 @@ def path_to(C: float) -> tuple[float, ...]:
 
 
 def greatest_balance(C: float) -> float:
-    """Return the balance up to which every labelling has a solution at C.
+    """Return the largest balance with which every labelling has a solution at C.
 
     The first plane needs C (1 - balance) > 1.
 
@@ -143,7 +145,7 @@ def continuation(
     record: Record,
     budget: SweepBudget | None = None,
 ) -> CCCPResult | None:
-    """Run rounds at rising C, each from the labels and planes of the one before.
+    """Run rounds at increasing C, each from the labels and planes of the C before.
 
     Parameters
     ----------
@@ -154,18 +156,18 @@ def continuation(
     objective : Objective
         Form of the problem.
     path : sequence of float
-        Rising values of C.
+        Increasing values of C.
     limits : CCCPLimits
         When rounds at one C stop, and which labels they accept.
     record : callable
         Called with one dict per sweep.
     budget : SweepBudget or None, default=None
-        Sweeps that are left; None for no bound.
+        Number of sweeps that are left; None for no limit.
 
     Returns
     -------
     CCCPResult or None
-        The last result that did not degenerate; None where there is none.
+        The last result that did not degenerate, or None if all did.
     """
     budget = budget or SweepBudget()
     working_set.labels = None
@@ -186,7 +188,7 @@ def continuation(
 
 
 def _feasible(objective: Objective, C: float) -> Objective:
-    """Bound the balance so that every labelling has a solution at C."""
+    """Limit the balance so that every labelling has a solution at C."""
     if objective.threshold == "fixed":
         return objective
     balance = min(objective.balance, max(0.0, greatest_balance(C)))
@@ -210,13 +212,13 @@ def _rounds(
             labels, objective, C, limits.eta, tag(record, round=number), budget
         )
         if solution.status == "degenerate":
-            working_set.labels = None  # the planes that are left are no start
+            working_set.labels = None  # the remaining planes are not a useful start
             return state
         training_set = working_set.training_set
         step = training_set.label_step(
             labels, solution.hyperplane, solution.statistics, limits.least
         )
-        # Without a change the planes already have these labels.
+        # If no label changed, keep the old object, so that the planes are not rebuilt.
         if step.changed or not step.counted:
             labels = step.labels
         quantile_steps += bool(np.any(step.threshold))

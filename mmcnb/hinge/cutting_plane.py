@@ -1,13 +1,13 @@
 """The cutting-plane loop: for fixed labels, planes are added until none is violated.
 
 Wu & Zhang, Alg. 1-3, lines 5-14, with the stopping rule (13). Each subset c of the rows
-is a constraint on the mean of c_i (rho - y_i f(x_i)). The most violated one takes the
-rows with y_i f(x_i) <= rho, eq. (12): a single sweep finds it. Plane k is P_k = Σ_i
-a_ki (φ_i - φ̄) with a_k = c_k∘y/n, in centred features. It is stored as inner products
-with the basis (``centred``) and as coefficients on the basis (``coefs``). The Gram
-matrix of the planes is the product of the two. Labels stay fixed while planes are
-added; the papers update them inside the loop, which loses convexity. When labels
-change, all planes are rebuilt.
+is a constraint on the mean of c_i (rho - y_i f(x_i)). The most violated constraint
+consists of the rows with y_i f(x_i) <= rho, eq. (12), so one sweep finds it. In centred
+features, plane k is P_k = Σ_i a_ki (φ_i - φ̄) with a_k = c_k∘y/n. It is stored as inner
+products with the basis (``centred``) and as coefficients on the basis (``coefs``); the
+Gram matrix of the planes is the product of the two. Labels are fixed while planes are
+added. The papers update them inside the loop, which makes the problem non-convex. When
+labels change, all planes are rebuilt.
 """
 
 from dataclasses import dataclass, replace
@@ -37,20 +37,20 @@ if TYPE_CHECKING:
 
 # If |w|² is below this share of the total variance, the labels cannot be separated.
 DEGENERATE = 1e-6
-# By the number that `mmcnb.kernels.sample_subproblem` returns.
+# Names of the status numbers that `mmcnb.kernels.sample_subproblem` returns.
 STATUS = ("converged", "stalled", "degenerate", "unsolved")
 
 
 @dataclass(frozen=True)
 class Objective:
-    """What is minimised: form of the threshold, balance and scale of the features.
+    """The objective: form of the threshold, balance, and scale of the features.
 
     Parameters
     ----------
     threshold : {"adaptive", "fixed"}
-        SKMMC or SKMMCv2.
+        Whether rho is a variable (SKMMC) or 1 (SKMMCv2).
     balance : float
-        l/n, in units of rho.
+        Bound l/n on the absolute value of the mean decision value, in units of rho.
     total_variance : float
         Mean squared distance of the features from their mean, trace(K̃)/n.
     """
@@ -62,22 +62,22 @@ class Objective:
 
 @dataclass(frozen=True)
 class SubproblemResult:
-    """Where a cutting-plane loop ended.
+    """The result of a cutting-plane loop.
 
     Parameters
     ----------
     hyperplane : Hyperplane or Scores
-        The hyperplane.
+        The hyperplane, or the scores of more than two clusters.
     quadratic : PlaneSolution
         Solution of the last QP.
     C : float
-        Its C.
+        Weight of the slack in this QP.
     threshold : {"adaptive", "fixed"}
         Form of the threshold.
     statistics : ConstraintStatistics
         Statistics of the last sweep.
     status : {"converged", "degenerate", "stalled", "sweeps"}
-        Why the loop ended.
+        Reason why the loop ended.
     """
 
     hyperplane: Any
@@ -88,27 +88,27 @@ class SubproblemResult:
     status: str
 
     def value(self, slack: float) -> float:
-        """Return 1/2|w|² - rho + C slack, or without rho in the fixed form."""
+        """Return 1/2|w|² - rho + C slack; with a fixed threshold rho is left out."""
         rho = self.quadratic.rho if self.threshold == "adaptive" else 0.0
         return 0.5 * self.quadratic.norm2 - rho + self.C * max(0.0, slack)
 
     @property
     def objective(self) -> float:
-        """J_CP, the lower bound given by the cutting planes."""
+        """The lower bound J_CP that the cutting planes give."""
         return self.value(self.quadratic.xi)
 
     @property
     def primal(self) -> float:
-        """The objective at the true slack: an upper bound for these labels."""
+        """The objective with the true slack, an upper bound for these labels."""
         return self.value(self.statistics.violation)
 
     @property
     def score(self) -> float:
-        """How good the solution is; higher is better.
+        """Quality of the solution; larger is better.
 
-        With an adaptive threshold the score is |w|², which at the optimum is minus
-        twice the objective. At a threshold of 1 it is how far the objective lies below
-        C, its value without a hyperplane.
+        With an adaptive threshold the score is |w|², which equals minus twice the
+        objective at the optimum. With a fixed threshold it is C, the objective without
+        a hyperplane, minus the objective.
         """
         if self.threshold == "adaptive":
             return self.quadratic.norm2
@@ -127,9 +127,10 @@ class NewPlane(NamedTuple):
     Parameters
     ----------
     generator : object
-        What gives the plane under other labels: a `Generator`, or the rows themselves.
+        From this the plane is rebuilt under other labels: a `Generator`, or the rows of
+        the constraint.
     statistics : ConstraintStatistics
-        The statistics of the sweep.
+        Statistics of the sweep.
     centred : ndarray of shape (p,)
         Inner products of the plane with the basis; empty if they are computed later.
     coef : ndarray of shape (p,)
@@ -143,7 +144,7 @@ class NewPlane(NamedTuple):
 
 
 class SweepBudget:
-    """How many more sweeps are allowed; None for no bound."""
+    """Counter of the sweeps that are still allowed; None for no limit."""
 
     def __init__(self, sweeps: int | None = None) -> None:
         self.left = float("inf") if sweeps is None else sweeps
@@ -152,8 +153,8 @@ class SweepBudget:
 class WorkingSet:
     """The working set Ω of the cutting-plane loop, on a fixed basis or on the columns.
 
-    A plane stores the hyperplane that generated it, p + 1 numbers, and nothing of size
-    n. One sweep rebuilds all planes under new labels.
+    For each plane it stores the hyperplane that generated the plane, p + 1 numbers, but
+    no array of size n. One sweep rebuilds all planes under new labels.
 
     Parameters
     ----------
@@ -161,26 +162,26 @@ class WorkingSet:
         The rows.
     """
 
-    # most cutting planes added in one loop; for random labels
+    # Maximum number of planes added in one loop, and in a loop with random labels.
     max_planes = 1000
     random_planes = 200
 
     def __init__(self, training_set: TrainingSet) -> None:
         self.training_set = training_set
-        # The plane of all rows is the only one that is always feasible.
+        # Only with the plane of all rows is the first QP always feasible.
         self.generators: list[Any] = [training_set.all_rows()]
-        self.labels: Labels | None = None  # that the planes have
+        self.labels: Labels | None = None  # the labels under which planes were built
         self.s = self.t = np.empty(0)
         self.centred = self.coefs = np.empty((0, 0))
 
     def over(self, training_set: TrainingSet) -> "WorkingSet":
-        """Return the same generators on other rows in the same features."""
+        """Return a working set with the same generators for other rows."""
         other = type(self)(training_set)
         other.generators = list(self.generators)
         return other
 
     def relabel(self, labels: Labels) -> None:
-        """Compute all cutting planes under the labels, in one sweep."""
+        """Rebuild all cutting planes under new labels, in one sweep."""
         self.labels = labels
         sums = self.training_set.plane_sums(labels, self.generators)
         self.s = sums.s
@@ -190,7 +191,7 @@ class WorkingSet:
     def find_most_violated(
         self, labels: Labels, hyperplane: Any, rho: float
     ) -> NewPlane:
-        """Find the most violated constraint of a hyperplane in one sweep."""
+        """Find the constraint that a hyperplane violates most, in one sweep."""
         violated = self.training_set.most_violated(labels, hyperplane, rho)
         centred, coef = self._represent(violated.centred, 1)
         generator = Generator(hyperplane, rho)
@@ -209,7 +210,7 @@ class WorkingSet:
             self.coefs = np.vstack([self.coefs, plane.coef])
 
     def keep(self, is_kept: np.ndarray) -> None:
-        """Drop all cutting planes but those marked; basis vectors stay."""
+        """Drop all cutting planes that are not marked; basis vectors are kept."""
         self.generators = [self.generators[k] for k in np.flatnonzero(is_kept)]
         self.s = self.s[is_kept]
         self.t = self.t[is_kept]
@@ -220,7 +221,7 @@ class WorkingSet:
     def _represent(
         self, centred: np.ndarray, planes: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return inner products of planes with the basis, and coefficients on it."""
+        """Return the inner products of planes with the basis, and the coefficients."""
         flat = centred.reshape(planes, -1)
         coefs = self.training_set.represent(centred)
         if coefs is centred:  # rows are their own features
@@ -252,13 +253,13 @@ class WorkingSet:
     ) -> SubproblemResult:
         """Solve the convex subproblem for fixed labels.
 
-        Planes of other labels are rebuilt first. Planes are added, and idle ones
-        dropped.
+        If the planes belong to other labels, they are rebuilt first. The loop adds
+        planes, and drops planes that have been idle for a while.
 
         Parameters
         ----------
         labels : Labels
-            The labels, fixed.
+            The fixed labels.
         objective : Objective
             Form of the problem.
         C : float
@@ -268,12 +269,12 @@ class WorkingSet:
         record : callable
             Called with one dict per sweep.
         budget : SweepBudget
-            Sweeps that are left.
+            Number of sweeps that are left.
 
         Returns
         -------
         SubproblemResult
-            With ``gap <= eta`` if the status is "converged".
+            The solution; ``gap <= eta`` if its status is "converged".
         """
         if labels is not self.labels:
             budget.left -= 1
@@ -288,7 +289,7 @@ class WorkingSet:
             except PlaneQPError:
                 if solution is None:
                     raise
-                # The last plane was too close to the others.
+                # The last plane was nearly a combination of the others.
                 return replace(solution, status="stalled")
             hyperplane = self.hyperplane(quadratic.multipliers, quadratic.beta)
             budget.left -= 1
@@ -315,9 +316,9 @@ class WorkingSet:
         eta: float,
         lowers: list[float],
     ) -> str | None:
-        """Return why the loop ends after a sweep; None if it goes on.
+        """Return the reason to end the loop after a sweep, or None to continue.
 
-        ``lowers`` has the lower bounds of all sweeps.
+        ``lowers`` has the lower bounds after all sweeps so far.
         """
         quadratic = solution.quadratic
         least_norm2 = DEGENERATE * objective.total_variance
@@ -331,7 +332,7 @@ class WorkingSet:
         return None
 
     def _row(self, solution: SubproblemResult, planes: int) -> Row:
-        """Return the row of a sweep in the history."""
+        """Return the row of the history for a sweep."""
         return {
             "C": solution.C,
             "objective": solution.objective,
@@ -347,8 +348,8 @@ class WorkingSet:
 class ExactWorkingSet(WorkingSet):
     """Cutting planes with all rows as the basis (Alg. 2).
 
-    The features are the kernel matrix itself. The coefficients of a plane are its
-    signed rows, so no inverse of the kernel matrix is needed.
+    The features are the kernel matrix itself. The coefficients of a plane are the
+    signed indicators of its rows, so the kernel matrix need not be inverted.
     """
 
     def relabel(self, labels: Labels) -> None:
@@ -373,7 +374,7 @@ class ExactWorkingSet(WorkingSet):
     def find_most_violated(
         self, labels: Labels, hyperplane: Any, rho: float
     ) -> NewPlane:
-        """Find the most violated constraint in one sweep of the kernel matrix."""
+        """Find the constraint that a hyperplane violates most, in one sweep."""
         violated = self.training_set.most_violated(labels, hyperplane, rho)
         n = violated.active.size
         signed = violated.active * labels.block(None, 0, n)
@@ -385,15 +386,15 @@ class ExactWorkingSet(WorkingSet):
 
 
 class SampleWorkingSet(WorkingSet):
-    """Cutting planes of a dense sample in memory, whose loop is compiled.
+    """Cutting planes of a dense sample in memory, with a compiled loop.
 
-    The loop is `mmcnb.kernels.sample_subproblem`. A plane also stores which rows it
-    has, one byte per row. So new labels change it by the rows whose label changes. The
-    threshold is adaptive, without a balance; other forms use the plain loop, and so do
-    rows that are streamed.
+    The loop is `mmcnb.kernels.sample_subproblem`. Each plane also stores which rows it
+    contains, one byte per row, so that new labels update it only by the rows whose
+    label changes. The compiled loop supports only an adaptive threshold without
+    balance. Other forms, and streamed rows, use the loop of `WorkingSet`.
     """
 
-    state: "SamplePlanes | None" = None  # from the first loop on
+    state: "SamplePlanes | None" = None  # the planes after the first loop
 
     def cutting_plane(
         self,
@@ -406,7 +407,8 @@ class SampleWorkingSet(WorkingSet):
     ) -> SubproblemResult:
         """Solve the subproblem as `WorkingSet.cutting_plane` does.
 
-        The budget bounds passes over rows that are not in memory.
+        The compiled loop does not count against the budget, which limits passes over
+        rows that are not in memory.
         """
         rows = self.training_set
         if objective.threshold == "fixed" or objective.balance or not rows.hold_labels:
@@ -448,7 +450,7 @@ class SampleWorkingSet(WorkingSet):
         return solution
 
     def _start(self) -> "SamplePlanes":
-        """Return the generators as `SamplePlanes`, before they have labels."""
+        """Return the generators as `SamplePlanes` that have no rows yet."""
         n = self.training_set.n_samples
         p = self.training_set.mean.shape[0]
         n_planes = len(self.generators)
@@ -458,11 +460,11 @@ class SampleWorkingSet(WorkingSet):
             plane[p] = hyperplane.offset
             plane[p + 1] = rho
         members = np.zeros((n_planes, n), np.int8)
-        signs = np.zeros(n, np.int8)  # as under no labels, so that all rows are added
+        signs = np.zeros(n, np.int8)  # 0 is no label, so that all rows count as changed
         return kernels.SamplePlanes(planes, members, signs)
 
 
 def _generator(plane: np.ndarray) -> Generator:
-    """Read the generator of a row of `SamplePlanes`."""
+    """Return the generator that a row of `SamplePlanes` stores."""
     p = (plane.shape[0] - 3) // 3
     return Generator(Hyperplane(plane[:p], float(plane[p])), float(plane[p + 1]))

@@ -1,4 +1,4 @@
-"""Two clusters on landmarks from the sample: the hyperplane lies in their span."""
+"""Two clusters by a hyperplane in the span of landmarks from the sample."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -38,13 +38,12 @@ from mmcnb.samples import open_samples
 from mmcnb.samples.derived import cache_features
 from mmcnb.samples.matrix import Matrix, Weights
 
-MOST_LANDMARKS = 200  # by default: `python -m benchmarks basis`
-# Starts of least squares, from which more than two clusters of a sample come.
-N_INIT = 8
+MOST_LANDMARKS = 200  # default maximum, chosen by `python -m benchmarks basis`
+N_INIT = 8  # starts of least squares if more than two clusters are searched
 
 
 def basis_size(n_landmarks: int | None, rows: int) -> int:
-    """Return the number of landmarks; by default half of the rows and at most 200."""
+    """Return the number of landmarks; the default is half of the rows, at most 200."""
     if n_landmarks:
         return min(rows, n_landmarks)
     return max(2, min(MOST_LANDMARKS, rows // 2))
@@ -58,7 +57,7 @@ def candidate_kernels(
     degree: int = 3,
     coef0: float = 1.0,
 ) -> list[Kernel]:
-    """Return the kernels to try on a sample: one, or one for each candidate bandwidth.
+    """Return the kernels to try on a sample: one, or one per candidate bandwidth.
 
     Raises
     ------
@@ -79,7 +78,7 @@ def needs_of_landmarks(
     n_landmarks: int | None,
     landmarks: Sequence[object] | np.ndarray | None = None,
 ) -> FitNeeds:
-    """Return bytes and work of a fit on landmarks of a sample of so many rows."""
+    """Return the memory and work of a fit on landmarks of a sample."""
     searched = min(rows.n_samples, sample_size)
     if landmarks is None:
         size = basis_size(n_landmarks, searched)
@@ -103,7 +102,7 @@ def landmark_candidates(
     basis: np.ndarray,
     is_whole: bool,
 ) -> list[Callable[[], KernelFeatures]]:
-    """Return for each kernel what makes `landmark_features` of a sample."""
+    """Return, for each kernel, a function that computes `landmark_features`."""
     sample = open_samples(rows)
     return [
         partial(landmark_features, kernel, engine, sample, basis, weights, is_whole)
@@ -119,7 +118,7 @@ def drawn_candidates(
     n_landmarks: int | None,
     random_state: np.random.RandomState,
 ) -> list[Callable[[], KernelFeatures]]:
-    """Choose landmarks among the rows of a sample, for `landmark_candidates`."""
+    """Choose landmarks among the rows of a sample; return `landmark_candidates`."""
     size = basis_size(n_landmarks, rows.shape[0])
     basis = choose_landmarks(rows, size, random_state, weights, may_be_sparse=True)
     is_whole = size == rows.shape[0]
@@ -134,7 +133,7 @@ def fit_on_landmarks(
     landmarks: Sequence[object] | np.ndarray | None = None,
     refine: Refine = refine_on_all_rows,
 ) -> FitResult:
-    """Fit to the landmarks of a sample, and refine the best start on all rows."""
+    """Fit on landmarks of the sample, and refine the best start on all rows."""
     rows = session.sample
     weights = session.sample_weights
     if landmarks is None:
@@ -149,7 +148,7 @@ def fit_on_landmarks(
     return fit_two_clusters(session, candidates, config, refine)
 
 
-# -- the widest margin of a sample: a candidate beside those of the neighbour graph ----
+# -- the widest margin of a sample, a candidate of the default estimator ---------------
 
 
 def margin_on_sample(
@@ -163,18 +162,18 @@ def margin_on_sample(
 ) -> Model:
     """Find the widest margin between clusters of rows in memory, in one thread.
 
-    Two clusters are those of `SparseKernelMMC`, with every second bandwidth, and more
-    those of `CrammerSingerMMC`, with their defaults.
+    Two clusters are searched as in `SparseKernelMMC`, but with every second bandwidth.
+    More clusters are searched as in `CrammerSingerMMC` with its default parameters.
 
     Parameters
     ----------
     rows : ndarray or csr_array of shape (m, d)
-        The rows, at most `HELD_ROWS`. Of more than 2,000 (or 100 a cluster) some are
-        searched, and all refine what is found.
+        The rows, at most `HELD_ROWS`. If there are more than 2,000 rows (or 100 per
+        cluster), the search uses a sample, and all rows refine its result.
     weights : ndarray of shape (m,) or None
-        Their weights.
+        Weights of the rows.
     n_clusters : int
-        At least two.
+        Number of clusters, at least two.
     kernel : {"rbf", "linear"}
         The kernel.
     seed : int
@@ -182,12 +181,13 @@ def margin_on_sample(
     record : callable, default=ignore
         Called with one dict per sweep.
     gamma : float or "auto", default="auto"
-        Gamma of the kernel; "auto" searches it.
+        Gamma of the Gaussian kernel; "auto" compares several values.
 
     Returns
     -------
     Model
-        Without a scaling; a decision value is a margin, in units of the margin found.
+        A model without scaling, whose rule has one score per cluster. The scores are
+        divided by rho, so that margins are in units of the widest margin.
 
     Examples
     --------
@@ -223,13 +223,13 @@ def _widest_of_two(
     record: Record,
     gamma: float | str,
 ) -> tuple[Model, float]:
-    """Search two clusters on a sample of the rows, and refine the best start on all.
+    """Search two clusters on a sample of the rows, and refine the best on all rows.
 
-    Return a model of scores, and its rho.
+    Returns a model with scores, and rho.
     """
     sample, sample_weights = draw_rows(rows, weights, SAMPLE_ROWS, random_state)
     kernels = candidate_kernels(sample, sample_weights, kernel, gamma)
-    kernels = kernels[::2]  # in steps of 2
+    kernels = kernels[::2]  # bandwidths in steps of a factor of 2
     n_sample = sample.shape[0]
     seed = random_state.randint(2**31 - 1)
     config = search_config(n_sample, seed)
@@ -260,12 +260,13 @@ def _settings(n_clusters: int, kernel: str) -> SearchSettings:
 
 
 def margin_needs(rows: RowShape, n_clusters: int, kernel: str, n_rows: int) -> FitNeeds:
-    """Return bytes and work of `margin_on_sample` for so many rows."""
+    """Return the memory and work of `margin_on_sample` for ``n_rows`` rows."""
     rows = replace(rows, n_samples=n_rows, is_reopenable=False)
     if n_clusters == 2:
         needs = needs_of_landmarks(rows, SAMPLE_ROWS, None)
     else:
         needs = needs_of_search(rows, _settings(n_clusters, kernel))
-    # The rounds of so few rows are compiled: no sweep over blocks.
+    # With this few rows the compiled loop runs, so the routines of sweeps over blocks
+    # are not needed.
     names = sorted(needs.routines.keys() - MARGIN_ROUTINES.keys())
     return replace(needs, routines={name: needs.routines[name] for name in names})

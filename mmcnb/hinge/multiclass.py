@@ -1,18 +1,19 @@
 """More than two clusters: found by least squares, separated by the widest margin.
 
-Labels come from the sample and from passes of least squares over all rows. Hinge rounds
-on all rows would undo what these passes improve. The labels are then fixed, and one
-cutting-plane loop finds the scores that separate them by the widest margin (Crammer and
-Singer). These scores are the model. Each row is set against its runner-up cluster. W
-has one row a cluster, f_h = W_h·z in centred features z. The hinge of a row of cluster
-c is max(0, rho - (f_c - max_{r != c} f_r)), and
+The labels come from a search on the sample and from passes of least squares over all
+rows. (Hinge rounds on all rows would undo the improvements of these passes.) Then the
+labels are fixed, and one cutting-plane loop finds the scores that separate them by the
+widest margin (Crammer and Singer). These scores are the model. Each row is compared
+with its runner-up, the other cluster with the largest score. W has one row per cluster,
+and f_h = W_h·z in centred features z. The hinge loss of a row in cluster c is max(0,
+rho - (f_c - max_{r != c} f_r)), and
 
     min  1/2 |W|² - rho + C mean_i max(0, rho - (f_c - f_r))
 
 is the two-cluster problem with other planes: P = mean over the active rows of (e_c -
-e_r) z', a k x r matrix that is stored flattened. So the QP, the cutting-plane loop and
-the CCCP rounds are the same. With two clusters W = (w, -w), and rho and the objective
-are twice those of the two-cluster form.
+e_r) z', a k x r matrix that is stored flattened. Therefore the QP, the cutting-plane
+loop and the CCCP rounds are shared. With two clusters W = (w, -w), and rho and the
+objective are twice their values in the two-cluster form.
 """
 
 from collections.abc import Sequence
@@ -58,8 +59,10 @@ from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.derived import cache_features
 from mmcnb.samples.matrix import Block, Matrix, Weights, as_matrix, check_clusters
 
-PASSES = 3  # of least squares over all rows: `python -m benchmarks peers`
-# At one C on the sample: later ones improve nothing (`python -m benchmarks mkc`).
+# Passes of least squares over all rows, chosen by `python -m benchmarks peers`.
+PASSES = 3
+# Maximum number of rounds at one C on the sample. Later rounds improve nothing
+# (`python -m benchmarks mkc`).
 ROUNDS = 5
 LEAST_SQUARES = "least squares"
 ALL_ROWS = "all rows"
@@ -67,12 +70,12 @@ ALL_ROWS = "all rows"
 
 @dataclass(frozen=True)
 class MarginPass(ClustersPass):
-    """Sums of max(0, rho - margin) over the rows, and the sizes of the clusters."""
+    """Pass that sums max(0, rho - margin) over the rows, and counts the clusters."""
 
     rho: float
 
     def block(self, rows: Block, start: int, stop: int) -> Sums:
-        """Totals of one block."""
+        """Return the totals of one block."""
         scores = self.rule.decide(rows)
         weights = self.weights_of(start, stop)
         k = self.rule.n_clusters
@@ -87,7 +90,7 @@ class MarginPass(ClustersPass):
 
 @dataclass(frozen=True)
 class RunnerUpPass(SumPass):
-    """The constraints that some scores violate most: a cutting plane for each.
+    """Pass that computes, for each of some scores, the most violated constraint.
 
     Parameters
     ----------
@@ -97,14 +100,14 @@ class RunnerUpPass(SumPass):
         Cluster of each row.
     generators : sequence of (Scores, float)
         Scores and their rho. With an infinite rho all rows are active, and all other
-        clusters count equally as runners-up.
+        clusters are runners-up with equal weight.
     """
 
     labels: rules.Labels
     generators: Sequence[Generator]
 
     def block(self, rows: Block, start: int, stop: int) -> Sums:
-        """Totals of one block."""
+        """Return the totals of one block."""
         features = as_matrix(rows)
         labels = self.labels.block(rows, start, stop)
         weights = self.weights_of(start, stop)
@@ -124,9 +127,9 @@ class RunnerUpPass(SumPass):
 def _all_runner_ups(
     rows: Matrix, labels: np.ndarray, weights: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sum the cutting plane of all rows, as `most_violated_runner_ups` does.
+    """Return the cutting plane of all rows, in the form of `most_violated_runner_ups`.
 
-    It needs no scores.
+    It does not depend on scores.
     """
     sums, sizes = kernels.cluster_row_sums(rows, labels, k, weights)
     n_runner_ups = max(k - 1, 1)
@@ -137,18 +140,18 @@ def _all_runner_ups(
 
 @dataclass(eq=False)
 class MulticlassTrainingSet(TrainingSet):
-    """Rows as features, to be partitioned into k clusters.
+    """Rows as features, for a partition into k clusters.
 
     Parameters
     ----------
     engine, features, normalization, weights, hold_labels, basis, row_sum
         As in `TrainingSet`.
     sketch : MulticlassTrainingSet or None, default=None
-        A uniform sample of the rows whose cluster sizes stay within the bounds; None
-        counts all rows.
+        A uniform sample of the rows on which cluster sizes are kept within the bounds;
+        None uses all rows.
     bounds : pair of ndarray of shape (k,)
-        Least and most rows (or weight) of each cluster; of the sketch where there is
-        one.
+        Smallest and largest size (or weight) of each cluster, counted in the sketch if
+        there is one.
     """
 
     bounds: Bounds = field(kw_only=True)
@@ -160,24 +163,24 @@ class MulticlassTrainingSet(TrainingSet):
 
     @property
     def row_weights(self) -> np.ndarray:
-        """Weight of each row; 1 without weights."""
+        """Weight of each row; all are 1 if there are no weights."""
         return np.ones(self.n_samples) if self.weights is None else self.weights
 
     def all_rows(self) -> Generator:
-        """Return the generator of the plane of all rows: scores of 0, and infinity."""
+        """Return the generator of the plane of all rows: zero scores, infinite rho."""
         k = self.n_clusters
         p = self.mean.shape[0]
         return Generator(rules.Scores(np.zeros((p, k)), np.zeros(k)), np.inf)
 
     def hyperplane(self, coef: np.ndarray, beta: float) -> rules.Scores:
-        """Scores of mean 0, from the coefficients of all clusters."""
+        """Return scores with mean 0 from the coefficients of all clusters."""
         coef = coef.reshape(self.n_clusters, -1)
         return rules.Scores(np.ascontiguousarray(coef.T), coef @ self.mean)
 
     def plane_sums(
         self, labels: rules.Labels, generators: Sequence[Generator]
     ) -> PlaneSums:
-        """Sum the cutting planes that some scores generate under the labels; t is 0."""
+        """Sum the planes that generators give under the labels; their t are 0."""
         means, centred = self._runner_ups(labels, generators)
         s = means[:, 0]
         return PlaneSums(s, np.zeros_like(s), centred)
@@ -185,7 +188,7 @@ class MulticlassTrainingSet(TrainingSet):
     def most_violated(
         self, labels: rules.Labels, hyperplane: Any, rho: float
     ) -> MostViolated:
-        """Find the most violated constraint of some scores in one sweep."""
+        """Find the constraint that scores violate most, in one sweep."""
         means, centred = self._runner_ups(labels, [Generator(hyperplane, rho)])
         active, violation, changed, hinge = means[0].tolist()
         statistics = ConstraintStatistics(
@@ -201,7 +204,7 @@ class MulticlassTrainingSet(TrainingSet):
     def _runner_ups(
         self, labels: rules.Labels, generators: Sequence[Generator]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return for each generator the means of its sweep, and its centred plane."""
+        """Return the means and the centred plane of each generator."""
         total = self.total_weight
         row_sums, shares, means = self._sweep(
             RunnerUpPass(self.weights, labels, generators)
@@ -219,7 +222,7 @@ class MulticlassTrainingSet(TrainingSet):
     ) -> Self:
         """Return the same problem on other rows.
 
-        Where labels are not held, this set serves as the sketch.
+        If labels are not held in memory, this training set becomes the sketch.
         """
         if sketch is None and not hold_labels:
             sketch = self
@@ -239,7 +242,7 @@ class MulticlassTrainingSet(TrainingSet):
         statistics: ConstraintStatistics,
         least: float,
     ) -> LabelStep:
-        """Label rows by their largest score, minus multipliers that bound the sizes."""
+        """Label rows by their largest score, after subtracting size multipliers."""
         b = (self.sketch or self).size_multipliers(hyperplane)
         boundary = hyperplane.shifted(b)
         new = self.labels_of(boundary)
@@ -252,7 +255,7 @@ class MulticlassTrainingSet(TrainingSet):
         return LabelStep(new, boundary, b, changed, counted)
 
     def size_multipliers(self, scores: rules.Scores) -> np.ndarray:
-        """Return what is subtracted from scores to keep sizes within bounds."""
+        """Return values to subtract from the scores to keep sizes within bounds."""
         return _size_multipliers(self.decide(scores), self.bounds, self.row_weights)
 
 
@@ -269,7 +272,7 @@ def _size_multipliers(
 
 @dataclass(frozen=True)
 class HingeRefinement:
-    """Labels of a sample refined at rising C, under size constraints.
+    """Refinement of the labels of a sample at increasing C, under size constraints.
 
     Parameters
     ----------
@@ -290,7 +293,7 @@ class HingeRefinement:
 
     @property
     def objective(self) -> Objective:
-        """What is minimised."""
+        """The objective to minimise."""
         return Objective("adaptive", 0.0, float(self.sample.features.variances.sum()))
 
     @property
@@ -302,7 +305,7 @@ class HingeRefinement:
     def working_set(
         self, stage: Stage, bounds: Bounds, hold_labels: bool = False
     ) -> WorkingSet:
-        """Return the working set of some rows, with bounds of sizes in the sample."""
+        """Return the working set of some rows, with bounds for the sample's sizes."""
         training_set = MulticlassTrainingSet(
             self.engine,
             stage.rows,
@@ -314,14 +317,14 @@ class HingeRefinement:
         return WorkingSet(training_set)
 
     def working_set_of(self, labels: np.ndarray) -> WorkingSet:
-        """Return the working set of the sample, with bounds by the sizes of labels."""
+        """Return the working set of the sample; bounds follow the cluster sizes."""
         k = self.partition.n_clusters
         sizes = np.bincount(labels, self.sample.features.weights, k)
         bounds = self.partition.bounds_by_size(sizes)
         return self.working_set(self.rows, bounds, hold_labels=True)
 
     def run_start(self, start: Partition, record: Record) -> np.ndarray | None:
-        """Return the labels at the last C that separates them; None if no C does."""
+        """Return the labels at the last C that separates them, or None."""
         labels = start.labels
         state = self.config.warm_start(
             start.start, labels, self.working_set_of(labels), self.objective, record
@@ -329,7 +332,7 @@ class HingeRefinement:
         return None if state is None else state.labels.block(None, 0, labels.shape[0])
 
     def random_solution(self, C: float) -> SubproblemResult:
-        """Solve the subproblem of random labels at one C, the baseline."""
+        """Solve the subproblem for random labels at one C, as a baseline."""
         random_state = np.random.RandomState(self.config.seed)
         n = self.sample.values.shape[0]
         labels = random_labels(n, self.partition.shares, random_state)
@@ -339,10 +342,10 @@ class HingeRefinement:
     def label_all(
         self, labels: np.ndarray, rows: Stage, record: Record
     ) -> LabelledRows:
-        """Label all rows by least squares, from the labels of the sample."""
+        """Label all rows by least squares, starting with the labels of the sample."""
 
         def record_J(row: Row) -> None:
-            # The objective of least squares has a column of its own.
+            # The objective of least squares gets a column of its own in the history.
             renamed = {"J" if name == "objective" else name: row[name] for name in row}
             record(renamed | {"stage": LEAST_SQUARES})
 
@@ -358,8 +361,9 @@ class HingeRefinement:
     ) -> tuple[rules.Scores, SubproblemResult]:
         """Find the widest margin between labelled clusters; return scores and solution.
 
-        Planes found on the sample serve as a start on each further stage. C is the
-        largest that separates the labels. If none does, the first is used all the same.
+        The planes found in one stage are the start of the next. The largest C that
+        separates the labels is used. If no C does, the first C is used, although the
+        solution is degenerate.
         """
         labels = rules.RuleLabels(labelled.rule)
         generators = list[Generator]()
@@ -392,9 +396,10 @@ def cluster_sample(
     random_state: np.random.RandomState,
     record: Record,
 ) -> tuple[Partition, HingeRefinement]:
-    """Cluster a sample by least squares, and refine the best partitions at rising C.
+    """Cluster a sample by least squares, and refine the best partitions.
 
-    Return the best partition, and what separates its clusters on more rows.
+    Returns the best partition, and the refinement, which can separate its clusters on
+    more rows.
     """
 
     def refinement(sample: LandmarkSample) -> HingeRefinement:
@@ -451,7 +456,10 @@ def widest_margin_of_rows(
 def fit_multiclass(
     session: FitSession, settings: SearchSettings, config: SearchConfig
 ) -> FitResult:
-    """Fit scores on landmarks that separate the clusters of least squares, refined."""
+    """Find clusters by least squares and refinement, and fit scores that separate them.
+
+    The scores are functions of kernel values against landmarks.
+    """
     record = session.record
     n = session.samples.n_samples
     check_clusters(settings.partition.n_clusters, session.sample, n)
@@ -499,26 +507,26 @@ def multiclass_result(
     solution: SubproblemResult,
     random: SubproblemResult,
 ) -> FitResult:
-    """Return the result of a fit of any number of clusters.
+    """Return the result of a fit with one score per cluster.
 
     Parameters
     ----------
     session : FitSession
         The fit.
     model : Model
-        With its scores.
+        The model, whose rule has the scores.
     features : Samples
-        All rows in the features of the scores.
+        All rows, mapped to the features of the scores.
     solution : SubproblemResult
-        Where the last cutting-plane loop ended.
+        Result of the last cutting-plane loop.
     random : SubproblemResult
-        The solution for random labels on the sample.
+        Solution for random labels on the sample.
 
     Returns
     -------
     FitResult
-        The result, with a warning for empty clusters and for margins no wider than at
-        random.
+        The result. It has a warning if clusters are empty, or if the margin is not
+        wider than the margin of random labels.
     """
     sweep = MarginPass(session.weights, model.rule, solution.quadratic.rho)
     hinge, sizes, first, _ = session.engine.run(sweep, features, "margins")
@@ -526,7 +534,7 @@ def multiclass_result(
     report, warnings = separation(solution, random)
     if empty:
         warnings.append(
-            f"{empty} of the {sizes.shape[0]} clusters hold no row; "
+            f"{empty} of the {sizes.shape[0]} clusters contain no rows; "
             "give fewer clusters."
         )
     attributes = {

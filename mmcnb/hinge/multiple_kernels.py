@@ -1,9 +1,10 @@
 """Cutting planes under several kernels, whose combination is learned with the margin.
 
-The features of all kernels stand side by side, each in coordinates of its own. Labels,
-cutting planes and loops are those of one kernel. Only the optimisation differs: an SOCP
-weights the kernels with the planes. In centred features each cluster has a mean score
-of 0, so the pairwise balance of k clusters always holds.
+The features of all kernels are concatenated, each in its own coordinates. Labels,
+cutting planes and loops are the same as for one kernel. Only the optimisation differs:
+an SOCP finds the weights of the kernels together with the multipliers of the planes. In
+centred features each cluster has mean score 0, so the balance constraints between pairs
+of clusters always hold.
 """
 
 from collections.abc import Callable
@@ -50,28 +51,28 @@ from mmcnb.samples.matrix import Weights, as_matrix
 
 
 class MultipleKernelWorkingSet(WorkingSet):
-    """Cutting planes of any number of clusters, on a fixed basis for each kernel.
+    """Cutting planes for any number of clusters, on a fixed basis for each kernel.
 
     Parameters
     ----------
     training_set : TrainingSet
-        The rows, in the features of all kernels; its normalization has a block for
-        each.
+        The rows, in the features of all kernels. Its normalization has a block for each
+        kernel.
 
     Attributes
     ----------
     columns : list of slice
         The features of each kernel.
     kernel_weights : ndarray of shape (kernels,)
-        Weights from the last SOCP: non-negative, of Euclidean norm 1. They are equal
-        before the first.
+        Weights from the last SOCP: non-negative, with Euclidean norm 1. Before the
+        first SOCP they are all equal.
 
     References
     ----------
     B. Zhao, J. T. Kwok and C. Zhang, Multiple kernel clustering, Alg. 1 and sec. 4.
     """
 
-    random_planes = 50  # an SOCP costs many times a QP
+    random_planes = 50  # fewer than for one kernel, because an SOCP is much slower
 
     def __init__(self, training_set: TrainingSet) -> None:
         super().__init__(training_set)
@@ -95,14 +96,14 @@ class MultipleKernelWorkingSet(WorkingSet):
         return grams
 
     def _row(self, solution: SubproblemResult, planes: int) -> Row:
-        """Return the row of a sweep, with the weights of the kernels."""
+        """Return the row of the history for a sweep, with the kernel weights."""
         weights = {
             f"weight_{k}": float(weight) for k, weight in enumerate(self.kernel_weights)
         }
         return super()._row(solution, planes) | weights
 
     def solve(self, C: float, balance: float, threshold: Threshold) -> PlaneSolution:
-        """Weight planes and kernels; zero planes leave the kernel weights unchanged."""
+        """Solve the SOCP; if all planes are 0, the kernel weights do not change."""
         grams = self.grams
         if not any(np.diag(gram).max() > 0 for gram in grams):
             return replace(
@@ -113,7 +114,7 @@ class MultipleKernelWorkingSet(WorkingSet):
         return solution
 
     def hyperplane(self, multipliers: np.ndarray, beta: float) -> Any:
-        """v_k = weight_k Σ λ_p P_pk for each kernel."""
+        """Return the hyperplane with v_k = weight_k Σ λ_p P_pk for each kernel."""
         coef = (multipliers @ self.coefs).reshape(-1, self.training_set.mean.shape[0])
         for weight, columns in zip(self.kernel_weights, self.columns, strict=True):
             coef[:, columns] *= weight
@@ -121,10 +122,10 @@ class MultipleKernelWorkingSet(WorkingSet):
 
 
 class MultipleKernelSample:
-    """A sample under several kernels, each scaled to a total variance of 1.
+    """A sample under several kernels, each scaled to trace(K̃)/n = 1.
 
-    That is trace(K̃)/n = 1. Otherwise the weights of the kernels would depend on their
-    scale.
+    Without this scaling to a total variance of 1, the weights of the kernels would
+    depend on their scale.
 
     Parameters
     ----------
@@ -133,28 +134,28 @@ class MultipleKernelSample:
     kernels : MultipleKernels
         The kernels.
     basis : ndarray of shape (p, d)
-        Basis vectors, of all kernels.
+        Basis vectors, shared by all kernels.
     weights : ndarray of shape (m,) or None
         Sample weights.
     exact : bool, default=False
-        Whether all distinct rows are basis vectors: then the arithmetic is exact, too.
+        Whether all distinct rows are basis vectors. Kernel values are then float64.
 
     Attributes
     ----------
     features : Samples
-        Kernel values between the rows and the basis, side by side.
+        Kernel values between the rows and the basis, with the kernels side by side.
     normalization : tuple of ndarray
-        For each kernel M, with M M' the inverse of its matrix of the basis; scaled to a
-        total variance of 1.
+        For each kernel, M such that M M' is the inverse of the kernel matrix of the
+        basis, scaled to a total variance of 1.
     columns : tuple of slice
         The features of each kernel.
     z : ndarray of shape (m, r)
-        The sample in coordinates in which the sum of the kernels is an inner product.
+        The sample in coordinates in which the sum of the kernels is the inner product.
 
     Raises
     ------
     InputError
-        If the landmarks are too few to tell rows apart under some kernel.
+        If the landmarks are too few to distinguish the rows under some kernel.
     """
 
     def __init__(
@@ -189,7 +190,7 @@ class MultipleKernelSample:
             if not total_variance > 0:
                 raise InputError(
                     f"kernel {k} has the same values for all rows against "
-                    f"{basis.shape[0]} landmarks; give more of them."
+                    f"{basis.shape[0]} landmarks; give more landmarks."
                 )
             normalizations.append(normalization / np.sqrt(total_variance))
             parts.append(z / np.sqrt(total_variance))
@@ -197,7 +198,7 @@ class MultipleKernelSample:
         self.z = _narrow(np.hstack(parts))
 
     def candidate(self, engine: Engine, bounds: Bounds | None = None) -> KernelFeatures:
-        """Return features for two clusters, or for as many as there are bounds."""
+        """Return features for two clusters or, with bounds, for any number."""
         new_training_set: Callable[..., TrainingSet] = TrainingSet
         if bounds is not None:
             new_training_set = partial(MulticlassTrainingSet, bounds=bounds)
@@ -214,7 +215,7 @@ class MultipleKernelSample:
 
 
 def _narrow(z: np.ndarray) -> np.ndarray:
-    """Return coordinates with the same inner products, no more than there are rows."""
+    """Return coordinates with the same inner products, at most as many as rows."""
     if z.shape[1] <= z.shape[0]:
         return z
     values, vectors = np.linalg.eigh(z @ z.T)
@@ -227,24 +228,24 @@ def search_clusters(
     partition: PartitionConfig,
     config: SearchConfig,
 ) -> RestartResult | None:
-    """Cluster a sample by least squares, and refine the best partitions at rising C.
+    """Cluster a sample by least squares, and refine the best partitions.
 
     Parameters
     ----------
     session : FitSession
-        Its threads share the starts.
+        The fit; the starts run in its threads.
     sample : MultipleKernelSample
         The sample.
     partition : PartitionConfig
-        How to partition. Size constraints hold in the search; later only the minimum
-        size does.
+        How to partition. Size constraints apply in the search by least squares; the
+        refinement only keeps the minimum size.
     config : SearchConfig
-        What to try.
+        Settings of the search.
 
     Returns
     -------
     RestartResult or None
-        The best objective wins; None where no partition can be separated.
+        The result with the best objective; None if no partition can be separated.
     """
     z = sample.z / np.sqrt(len(sample.columns))
     features = principal_features(z, sample.weights)
@@ -292,7 +293,7 @@ def fit_clusters(
     partition: PartitionConfig,
     config: SearchConfig,
 ) -> FitResult:
-    """Search more than two clusters on the sample, and refine the best on all rows.
+    """Search for more than two clusters on the sample, and refine on all rows.
 
     Parameters
     ----------
@@ -301,7 +302,7 @@ def fit_clusters(
     sample : MultipleKernelSample
         The sample.
     partition : PartitionConfig
-        How to partition it.
+        How to partition the sample.
     config : SearchConfig
         Settings of the search.
 
@@ -310,16 +311,16 @@ def fit_clusters(
     FitResult
         The result, with the names and weights of the kernels.
     """
-    # With many clusters some labels change in every round, and later rounds improve
-    # nothing.
+    # With many clusters some labels change in every round, but later rounds do not
+    # improve the result.
     limits = replace(config.limits, max_rounds=min(ROUNDS, config.limits.max_rounds))
     config = replace(config, limits=limits)
     restart = search_clusters(session, sample, partition, config)
     if restart is None:
         accepting = replace(config, separable=False)
         restart = search_clusters(session, sample, partition, accepting)
-    assert restart is not None  # without separability no search fails
-    # Sizes are counted in rows.
+    assert restart is not None  # this search accepts any solution
+    # Relative weights, because the bounds on sizes are numbers of rows.
     counted = replace(session, weights=relative_weights(session.weights))
     state, model = refined(counted, restart)
     random_state = np.random.RandomState(config.seed)

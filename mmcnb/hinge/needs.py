@@ -1,4 +1,4 @@
-"""Bytes and work of the hinge methods: on a sample, on a larger one and on all rows."""
+"""Estimate the memory and work of the hinge methods."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,27 +10,28 @@ from mmcnb.least_squares.search import SearchSettings, search_needs
 from mmcnb.samples import GROUP_ROWS
 from mmcnb.samples.matrix import FREED_BYTES
 
+# Compiled routines, with their seconds of compilation.
 MARGIN_ROUTINES = {"most_violated_constraint": 8.0}
 ROUND_ROUTINES = {"sample_subproblem_parts": 6.5}
-# Up to so many rows the rounds of compiled methods run on all rows in memory.
+# With at most this many rows, methods with a compiled loop hold all rows in memory.
 HELD_ROWS = 2**14
-# Rows of the second sample where a memory limit is too small for `GROUP_ROWS`.
+# Sizes of the larger sample to try if the memory limit does not allow `GROUP_ROWS`.
 SMALLER_SAMPLES = (2**15, 2**14, 2**13)
-# `python -m benchmarks engine`
+# Numbers of sweeps over all rows, chosen by `python -m benchmarks engine`.
 MANY_SWEEPS = 300
 FEW_SWEEPS = 5
 LIKELY_SWEEPS = 20
-# cutting planes of a linear method that are in memory at once, each with its hyperplane
+# Cutting planes of a linear method held in memory at a time, each with its hyperplane.
 LINEAR_PLANES = 80
-SUMMED_PLANES = 40  # of them, for whose sums a block of rows waits
-MARGIN_LIBRARIES = 40 * 2**20  # compiled routines of the hinge loss, beside others
+SUMMED_PLANES = 40  # of these planes, the number whose sums are computed in one block
+MARGIN_LIBRARIES = 40 * 2**20  # memory of the compiled routines of the hinge loss
 
 
 def larger_sample(n_samples: int, compiled: bool = False) -> int:
-    """Return the rows of the second sample; 0 if all rows are hardly more.
+    """Return the size of the larger sample; 0 if the data are not much larger.
 
-    ``compiled`` says that rounds over labels are compiled on rows in memory: then it is
-    all of a few rows.
+    ``compiled`` says whether the method has a compiled loop for rows in memory. The
+    larger sample is then all rows, if they are at most `HELD_ROWS`.
 
     Examples
     --------
@@ -46,9 +47,10 @@ def larger_sample(n_samples: int, compiled: bool = False) -> int:
 
 
 def most_sweeps(n_samples: int, feature_bytes: float) -> int:
-    """Return how many sweeps over all rows a fit may make.
+    """Return the maximum number of sweeps over all rows.
 
-    The size of the work alone decides, or the answer would depend on the machine.
+    It depends only on the size of the data and not on the free memory, because labels
+    would otherwise depend on the machine.
     """
     return MANY_SWEEPS if n_samples * feature_bytes <= plan.CACHED_BYTES else FEW_SWEEPS
 
@@ -63,7 +65,7 @@ def on_all_rows(needs: FitNeeds, rows: RowShape, larger_rows: int) -> FitNeeds:
 
 
 def with_smaller_samples(needs: FitNeeds, rows: RowShape) -> Iterator[FitNeeds]:
-    """Yield the needs of fits whose larger sample has fewer rows, for small limits."""
+    """Yield needs with fewer rows in the larger sample, for small memory limits."""
     if rows.n_samples <= 2 * GROUP_ROWS or not needs.larger_bytes:
         return
     for larger_rows in SMALLER_SAMPLES:
@@ -72,8 +74,8 @@ def with_smaller_samples(needs: FitNeeds, rows: RowShape) -> Iterator[FitNeeds]:
 
 
 def _larger_bytes(rows: RowShape, n_landmarks: int, larger_rows: int) -> float:
-    """Return the bytes of the second sample while it is put together."""
-    # Dense parts go as they are copied; CSR ones stay until all are.
+    """Return the bytes of the larger sample while its parts are concatenated."""
+    # Dense parts are freed as they are copied; CSR parts only after all are copied.
     columns = 4.0 * larger_rows * n_landmarks
     return FREED_BYTES + (columns or bytes_of_rows(rows, larger_rows))
 
@@ -85,21 +87,23 @@ def hinge_needs(
     compiled: bool = False,
     stays_sparse: bool = False,
 ) -> FitNeeds:
-    """Return the needs of a hinge method for two clusters; linear without landmarks.
+    """Return the memory and work of a hinge method for two clusters.
 
     Parameters
     ----------
     rows : RowShape
         The rows.
-    n_landmarks, sample_size, stays_sparse
-        As of `landmark_needs`.
+    n_landmarks : int
+        Number of landmarks; 0 for a linear method.
+    sample_size, stays_sparse
+        As in `landmark_needs`.
     compiled : bool, default=False
-        Whether rounds over labels are compiled, as for `larger_sample`.
+        Whether the method has a compiled loop, as in `larger_sample`.
 
     Returns
     -------
     FitNeeds
-        The needs.
+        Memory and work.
     """
     needs = landmark_needs(rows, n_landmarks, sample_size, stays_sparse=stays_sparse)
     d = rows.n_features
@@ -118,7 +122,7 @@ def hinge_needs(
 
 
 def needs_of_search(rows: RowShape, settings: SearchSettings) -> FitNeeds:
-    """Return the needs of the hinge loss on clusters that least squares finds."""
+    """Return the needs of a hinge method that separates clusters of least squares."""
     needs = on_all_rows(
         search_needs(rows, settings), rows, larger_sample(rows.n_samples)
     )
@@ -133,6 +137,6 @@ def needs_of_search(rows: RowShape, settings: SearchSettings) -> FitNeeds:
 
 
 def margin_seconds(rows: int, n_features: int = 0, n_clusters: int = 2) -> float:
-    """Estimate the seconds of one core for the starts on a sample."""
-    # From fits to 1,500 x 30 and 20,000 x 50 rows.
+    """Estimate the seconds that the starts on a sample take on one core."""
+    # Measured in fits of 1,500 x 30 and 20,000 x 50 rows.
     return 0.35 * rows / 2000 * (1 + n_features / 500) * (n_clusters - 1)

@@ -1,8 +1,8 @@
-"""SKMMC as printed (Wu & Zhang, Alg. 3): each plane has basis vectors of its own.
+"""SKMMC as published (Wu & Zhang, Alg. 3): each plane has basis vectors of its own.
 
-A plane Ψ_k becomes Σ β_j φ(b_j), and so does the mean Ψ_0 of all rows. Planes are
-differences of these, so their Gram matrix and the hyperplane take kernel values between
-basis vectors alone. All rows are streamed.
+Each plane Ψ_k, and the mean Ψ_0 of all rows, is approximated by Σ β_j φ(b_j). Centred
+planes are differences of these sums, so their Gram matrix and the hyperplane need only
+kernel values between basis vectors. All rows are streamed.
 """
 
 from collections.abc import Iterator
@@ -32,16 +32,17 @@ from mmcnb.hinge.two_clusters import result_of, separation
 from mmcnb.samples import GROUP_ROWS, Samples
 from mmcnb.samples.matrix import Weights, with_short_indices
 
-# Bytes of a row: labels of the best start, of this one, before and after a round, the
-# rows of a plane, and one of the last two while it is put together.
+# Bytes per row: labels of the best start and of this start, labels before and after a
+# round, the rows of a plane, and a copy of one of the last two while parts are joined.
 ROW_BYTES = 8.0
 
 
 class OwnBasisWorkingSet(WorkingSet):
-    """Cutting planes that have one basis vector each, on rows that are streamed.
+    """Cutting planes with one basis vector each, on rows that are streamed.
 
-    Features are kernel values against all vectors so far, computed again in each sweep.
-    New labels start anew, from the plane of all rows.
+    The features are kernel values against all basis vectors so far, and are recomputed
+    in each sweep. Under new labels, all planes are dropped except the plane of all
+    rows.
 
     Parameters
     ----------
@@ -54,11 +55,11 @@ class OwnBasisWorkingSet(WorkingSet):
     weights : ndarray of shape (n,) or None
         Sample weights.
     seed : int
-        Draws the starts of the fixed points: the same for all, so that labels can
-        settle.
+        Seed of the starts of the fixed points. It is the same for all planes, so that
+        the labels can converge.
     """
 
-    evaluations = 0  # of the kernel, in units of the number of rows
+    evaluations = 0  # number of kernel evaluations, divided by the number of rows
 
     def __init__(
         self,
@@ -74,7 +75,7 @@ class OwnBasisWorkingSet(WorkingSet):
         self.weights = weights
         self.seed = seed
         self.labels = None
-        self.counts: Weights = None  # weights of mean 1
+        self.counts: Weights = None  # weights, scaled to mean 1
         if weights is not None:
             self.counts = weights * (samples.n_samples / weights.sum())
         self.mean = self._estimate(self.counts)
@@ -88,7 +89,7 @@ class OwnBasisWorkingSet(WorkingSet):
         return estimate
 
     def _restart(self) -> None:
-        """Drop all planes; only the mean has a basis."""
+        """Drop all planes, and all basis vectors except those of the mean."""
         self.generators = []
         self.s = np.empty(0)
         self.t = np.empty(0)
@@ -96,10 +97,10 @@ class OwnBasisWorkingSet(WorkingSet):
         self._set_basis(self.mean.basis)
 
     def _set_basis(self, basis: np.ndarray) -> None:
-        """Take kernel values against a basis as features."""
+        """Use the kernel values against a basis as features."""
         kernel = self.kernel
         self.basis = basis
-        # The mean of the rows is that of their estimate.
+        # The mean of the features follows from the estimate of Ψ_0 without a pass.
         mean = kernel(basis, self.mean.basis) @ self.mean.beta
         self.training_set = TrainingSet(
             engine=self.engine,
@@ -115,7 +116,7 @@ class OwnBasisWorkingSet(WorkingSet):
         self.centred = self.coefs @ kernel(basis, basis)
 
     def relabel(self, labels: Labels) -> None:
-        """Start with the plane of all rows under the labels."""
+        """Restart with the plane of all rows under new labels."""
         self.labels = labels
         self.y = labels.block(None, 0, self.samples.n_samples)
         self._restart()
@@ -124,7 +125,7 @@ class OwnBasisWorkingSet(WorkingSet):
     def find_most_violated(
         self, labels: Labels, hyperplane: Any, rho: float
     ) -> NewPlane:
-        """Find the rows of the most violated constraint in one sweep."""
+        """Find the rows of the most violated constraint, in one sweep."""
         violated = self.training_set.most_violated(labels, hyperplane, rho)
         return NewPlane(violated.active, violated.statistics)
 
@@ -140,8 +141,8 @@ class OwnBasisWorkingSet(WorkingSet):
             factors = (*factors, self.counts)
         plane = self._estimate(RowCoefficients(factors))
         mean = self.mean
-        # The plane has coefficients on its own vectors, which come last, and on those
-        # of the mean, which come first.
+        # The plane has coefficients on its own basis vectors, which come last, and on
+        # the basis vectors of the mean, which come first.
         n_planes, n_vectors = self.coefs.shape
         coefs = np.zeros((n_planes + 1, n_vectors + len(plane.beta)))
         coefs[:-1, :n_vectors] = self.coefs
@@ -150,7 +151,7 @@ class OwnBasisWorkingSet(WorkingSet):
         self.coefs = coefs
         self.s = np.append(self.s, s)
         self.t = np.append(self.t, t)
-        # New labels drop all planes, so that none is built again from its rows.
+        # No generator is needed, because new labels drop all planes.
         self.generators.append(None)
         basis = np.vstack([self.basis, plane.basis])
         self._set_basis(basis)
@@ -158,7 +159,7 @@ class OwnBasisWorkingSet(WorkingSet):
     def _totals(self, active: np.ndarray) -> tuple[float, float]:
         """Return the weight of the active rows, and their weight signed by labels.
 
-        Nothing of the size of all rows is formed.
+        Rows are added in groups, so that no float array of all rows is created.
         """
         weight = 0.0
         signed = 0.0
@@ -175,21 +176,21 @@ class OwnBasisWorkingSet(WorkingSet):
 def fit_on_own_basis(
     session: FitSession, config: SearchConfig, kernel: Kernel
 ) -> FitResult:
-    """Fit all rows by Alg. 3; of some starts the one with the largest |w| wins.
+    """Fit all rows by Alg. 3, from several starts; the largest |w| is selected.
 
     Parameters
     ----------
     session : FitSession
         The fit.
     config : SearchConfig
-        Its settings.
+        Settings of the search.
     kernel : Kernel
         A Gaussian kernel.
 
     Returns
     -------
     FitResult
-        Cluster 0 is where f is below 0.
+        The result, where rows with f below 0 are in cluster 0.
     """
     bare_model = Model(Hyperplane(np.empty(0), 0.0), scaling=session.scaling)
     samples = bare_model.scaled(session.samples)
@@ -207,7 +208,7 @@ def fit_on_own_basis(
         end = _end_of(working_set, start, objective, config, tagged)
         if state is None or _rank(end) > _rank(state):
             state = end
-    assert state is not None  # there is a start
+    assert state is not None  # n_init is at least 1
     solution = state.solution
     training_set = state.training_set
     statistics = training_set.most_violated(
@@ -236,9 +237,9 @@ def fit_on_own_basis(
 
 
 def _rank(end: CCCPResult) -> tuple[float, float]:
-    """Return what compares ends of starts.
+    """Return the sort key of the result of a start: its C, then its score.
 
-    Ends with equal scores up to rounding are equally good; the first one counts on
+    Scores are rounded, so that of equally good results the first one is selected on
     every processor.
     """
     return end.solution.C, round(end.solution.score, 9)
@@ -251,13 +252,13 @@ def _end_of(
     config: SearchConfig,
     record: Record,
 ) -> CCCPResult:
-    """Run a start along the path; it ends at the first C if that does not separate."""
+    """Run a start along the path, and accept any solution if the first C fails."""
     path = config.path
     end = continuation(working_set, start, objective, path, config.limits, record)
     if end is None:
         bare = replace(objective, total_variance=0.0)
         end = continuation(working_set, start, bare, path[:1], config.limits, record)
-    assert end is not None  # nothing is degenerate under the bare objective
+    assert end is not None  # with total_variance=0 no solution is degenerate
     return end
 
 
@@ -267,7 +268,7 @@ def _starts(
     config: SearchConfig,
     random_state: np.random.RandomState,
 ) -> Iterator[Labels]:
-    """Yield labels by k-means, or coin flips; mixed starts begin with k-means."""
+    """Yield starting labels by k-means or at random; "mixed" begins with k-means."""
     from sklearn.cluster import KMeans
 
     sample = with_short_indices(session.sample)

@@ -1,8 +1,8 @@
-"""The programs over cutting planes: a few dozen variables for any number of rows.
+"""The programs over cutting planes, which have a few dozen variables for any data size.
 
-With one kernel it is a quadratic program (QP), Wu & Zhang, eq. (22) and (37) in centred
-features. G is the Gram matrix of the planes; s and t are the means of their rows and of
-their signed rows. The dual is
+With one kernel the problem is a quadratic program (QP), Wu & Zhang, eq. (22) and (37)
+in centred features. G is the Gram matrix of the planes; s and t are the means of their
+rows and of their signed rows. The dual is
 
     adaptive   min  1/2 λ'Gλ                      s.t.  s'λ - balance·u >= 1
     fixed      min  1/2 λ'Gλ - s'λ + balance·u
@@ -12,17 +12,17 @@ and rho, xi and beta are the multipliers of its rows. `mmcnb.kernels.plane_qp` s
 it. The paper's closed formula for rho divides zero by zero at every ordinary optimum,
 so it is not used.
 
-With several kernels it is a second-order cone program (SOCP): Zhao, Kwok and Zhang
-learn labels, margin and a combination of kernels together. G_k is the Gram matrix of
-the planes under kernel k. The dual is
+With several kernels it is a second-order cone program (SOCP), because Zhao, Kwok and
+Zhang learn labels, margin and a combination of kernels together. G_k is the Gram matrix
+of the planes under kernel k. The dual is
 
     fixed      max  s'λ - balance·u - 1/2 |q|
     adaptive   min  1/2 |q|                       s.t.  s'λ - balance·u >= 1
     both       s.t.  q_k >= λ'G_k λ, 1'λ <= C, |t'λ| <= u, λ >= 0
 
-The weights of the kernels are q/|q|. For given weights the problem is the QP of one
-kernel, Σ weight_k G_k. Its solver is more accurate than that of the SOCP, so all other
-values come from the QP.
+The weights of the kernels are q/|q|. For given weights the problem is the QP of the
+single kernel Σ weight_k G_k. The QP solver is more accurate than the SOCP solver, so
+all values except the weights come from the QP.
 """
 
 from collections.abc import Sequence
@@ -36,9 +36,10 @@ from mmcnb.errors import InputError
 from mmcnb.kernels import unchecked as kernels
 
 Threshold = Literal["adaptive", "fixed"]
-# Of the SOCP, tried in turn until the solver reaches one.
+# Tolerances of the SOCP solver, tried in turn until it reaches one.
 TOLERANCES = (1e-10, 1e-8, 1e-6)
-SMALLEST_EIGENVALUE = 1e-15  # of a Gram matrix, as a share of the mean diagonal of all
+# Smaller eigenvalues of a Gram matrix, relative to the mean diagonal, count as 0.
+SMALLEST_EIGENVALUE = 1e-15
 NO_SOLUTION = (
     "the quadratic program of the planes has no solution; lower balance or raise C."
 )
@@ -93,9 +94,9 @@ def solve_planes(
     s, t : ndarray of shape (planes,)
         Mean of each plane's rows, and of its signed rows.
     C : float
-        Bound of the multipliers.
+        Upper bound on the sum of the multipliers.
     balance : float
-        Bound l/n of the mean decision value, in units of rho.
+        Bound l/n on the absolute value of the mean decision value, in units of rho.
     threshold : {"adaptive", "fixed"}
         Whether rho is a variable (SKMMC) or 1 (SKMMCv2).
 
@@ -148,30 +149,30 @@ def solve_kernel_planes(
     Parameters
     ----------
     grams : sequence of ndarray of shape (planes, planes)
-        For each kernel the inner products of the centred cutting planes.
+        Inner products of the centred cutting planes, for each kernel.
     s, t : ndarray of shape (planes,)
         Mean of each plane's rows, and of its signed rows.
     C : float
-        Bound of the multipliers.
+        Upper bound on the sum of the multipliers.
     balance : float
-        Bound l/n of the mean decision value, in units of rho.
+        Bound l/n on the absolute value of the mean decision value, in units of rho.
     threshold : {"fixed", "adaptive"}
         Whether rho is 1, as in the paper, or a variable.
 
     Returns
     -------
     PlaneSolution
-        With ``kernel_weights``, the papers' beta: non-negative, of Euclidean norm 1;
-        equal where all normal vectors are 0. The normal vector under kernel k is v_k =
-        weight_k Σ λ_p P_pk, and ``norm2`` is Σ |v_k|²/weight_k.
+        The solution, whose ``kernel_weights`` are the paper's beta: non-negative, with
+        Euclidean norm 1, and all equal if all normal vectors are 0. The normal vector
+        under kernel k is v_k = weight_k Σ λ_p P_pk, and ``norm2`` is Σ |v_k|²/weight_k.
 
     Raises
     ------
     InputError
-        If the cutting planes are zero under every kernel, which leaves the weights
+        If the cutting planes are zero under every kernel, so that the weights are
         undefined.
     PlaneQPError
-        If the SOCP is infeasible, or the solver reaches no tolerance.
+        If the SOCP is infeasible, or the solver does not reach the loosest tolerance.
 
     References
     ----------
@@ -203,7 +204,7 @@ def solve_kernel_planes(
 
 
 class _ConeProblem(NamedTuple):
-    """Minimise cost'x where right - rows x lies in the product of the cones."""
+    """The problem to minimise cost'x such that right - rows x lies in the cones."""
 
     cost: np.ndarray
     rows: np.ndarray
@@ -219,14 +220,14 @@ def _cone_problem(
     balance: float,
     threshold: Threshold,
 ) -> _ConeProblem:
-    """Write the SOCP in x = (λ, u if there is a balance, q, |q|), up to scale."""
+    """Set up the SOCP in x = (λ, u if there is a balance, q, |q|), up to scaling."""
     import clarabel
 
     scale = float(np.mean([np.diag(gram) for gram in grams]))
     if not scale > 0:
         raise InputError(
-            "the planes are zero under every kernel, so no kernel has a weight; "
-            "give others."
+            "the planes are zero under every kernel, so the kernel weights are "
+            "undefined; give other kernels."
         )
     planes = s.shape[0]
     first_q = planes + (balance > 0)
@@ -239,8 +240,8 @@ def _cone_problem(
     linear_term[:planes] = s
     linear_term[planes:first_q] = -balance
 
-    # λ in units of its size without the bound, so that the solver works on numbers near
-    # 1.
+    # Scale λ by its expected size without the bound, so that the solver works with
+    # numbers near 1.
     unit = 1.0 if threshold == "adaptive" else min(C, 1 / scale)
     # 1'λ <= C and λ >= 0.
     rows = [identity[:planes].sum(axis=0), *-identity[:planes]]
@@ -276,7 +277,7 @@ def _cone_problem(
 
 
 def _factor(gram: np.ndarray) -> np.ndarray:
-    """Return F with F'F the Gram matrix, without its null space."""
+    """Return F such that F'F is the Gram matrix, without its null space."""
     values, vectors = np.linalg.eigh((gram + gram.T) / 2)
     positive = values > SMALLEST_EIGENVALUE
     return np.sqrt(values[positive])[:, None] * vectors[:, positive].T
@@ -293,7 +294,7 @@ def _solve(problem: _ConeProblem) -> np.ndarray:
     for tolerance in TOLERANCES:
         settings = clarabel.DefaultSettings()
         settings.verbose = False
-        settings.max_threads = 1  # the same bits on any computer
+        settings.max_threads = 1  # for the same bits on any number of cores
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
         solver = clarabel.DefaultSolver(
             no_quadratic_term,
@@ -304,8 +305,8 @@ def _solve(problem: _ConeProblem) -> np.ndarray:
             settings,
         )
         solution = solver.solve()
-        # Only the weights of the kernels come from the SOCP, so the loosest tolerance
-        # may be missed a little.
+        # Only the kernel weights come from the SOCP, so a solution that almost reaches
+        # the loosest tolerance is good enough.
         if solution.status == done or (
             solution.status == nearly and tolerance == TOLERANCES[-1]
         ):

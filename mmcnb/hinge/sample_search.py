@@ -1,9 +1,9 @@
 """The search for a start and a bandwidth, on a sample that fits in memory.
 
-Restarts do not read the store. At one bandwidth the best score wins. Across bandwidths
-the leave-one-out score of each partition is compared with a cut. Below the cut the
-largest |w|² relative to the total variance wins. Where no partition is below the cut,
-the lowest leave-one-out score wins.
+Starts do not read the store. At each bandwidth, the start with the best score is
+selected. Among the bandwidths, partitions with a leave-one-out score of at most
+`CLEAN_SCORE` are compared by |w|² relative to the total variance; the largest is
+selected. If no partition has such a score, the lowest leave-one-out score is selected.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,26 +35,28 @@ from mmcnb.samples import BLOCK_ROWS, Samples
 from mmcnb.samples.derived import Scaling, cache_features
 from mmcnb.samples.matrix import Matrix, Weights
 
-TIE = 1e-6  # starts whose scores differ by less are equal, and the earlier wins
-LOOSE_ETA = 0.1  # random labels need no accurate solution
-COLD_STARTS = 2  # of mixed starts, before the warm ones
-WARM_STARTS = 2  # of mixed starts, partitions by least squares
-WARM_LEAD = 0.025  # of the score, by which a partition by least squares has to lead
-LATE_STARTS = 2  # the cleanest partitions by least squares
-# Of the score at the last C, by which a late start has to lead. On rings and moons in
-# columns of noise the right labels have 2.5 to 9 times the score of the others. A table
-# on which other clusters than its classes have 3 times the score is lost.
+# Relative difference below which two scores are equal; the earlier start is then kept.
+TIE = 1e-6
+LOOSE_ETA = 0.1  # tolerance for random labels, which need no accurate solution
+COLD_STARTS = 2  # mixed starts before the warm ones
+WARM_STARTS = 2  # mixed starts that are partitions by least squares
+WARM_LEAD = 0.025  # relative lead in the score with which a warm start is selected
+LATE_STARTS = 2  # number of partitions with the lowest leave-one-out scores to try
+# Relative lead in the score at the last C with which a late start is selected. On rings
+# and moons in columns of noise, the right labels have 2.5 to 9 times the score of
+# others. The price is a table on which wrong clusters have 3 times the score.
 LATE_LEAD = 1.0
-WARM_C = 2.0  # where a start by least squares enters the path; coin flips need C near 1
+WARM_C = 2.0  # C at which warm starts enter the path; random labels need C near 1
 CLEAN_SCORE = 0.06  # leave-one-out score up to which a partition counts as real
-# Share of the labels that may change in the last round after the sample, by default:
-# `python -m benchmarks engine`.
+# Default share of the labels that may change in the last round on more rows than the
+# sample: `python -m benchmarks engine`.
 STILL_SHARE = 5e-4
-# A start is a rival of the best from this share of its score. On rings and moons in
-# columns of noise the right labels have at least 2.5 times the score of wrong ones.
+# A start is a rival of the best start if it has at least this share of its score. On
+# rings and moons in columns of noise, the right labels have at least 2.5 times the
+# score of wrong ones.
 RIVAL_SCORE = 0.7
-SAME_PARTITION = 0.8  # mean Jaccard index, below which labels differ
-FINAL_ROUNDS = 5  # on all rows after a larger sample, whose labels change little
+SAME_PARTITION = 0.8  # labels differ if their mean Jaccard index is below this value
+FINAL_ROUNDS = 5  # rounds on all rows after a larger sample, as few labels change
 
 
 @dataclass(frozen=True)
@@ -64,13 +66,13 @@ class KernelFeatures:
     Parameters
     ----------
     kernel : Kernel, MultipleKernels or None
-        The kernel, or several; None where rows are their own features.
+        The kernel or kernels; None if the rows are their own features.
     z : ndarray or csr_array of shape (m, r)
-        The sample in coordinates in which the kernel is an inner product.
+        The sample in coordinates in which the kernel is the inner product.
     weights : ndarray of shape (m,) or None
         Sample weights.
     new_working_set : callable
-        Makes the working set of a start.
+        Function that returns a new working set for a start.
     """
 
     kernel: Kernel | MultipleKernels | None
@@ -87,11 +89,11 @@ def landmark_features(
     weights: Weights,
     whole: bool = False,
 ) -> KernelFeatures:
-    """Map the sample to landmarks, with its kernel columns cached in memory.
+    """Map the sample to kernel values against landmarks, and cache them in memory.
 
-    ``whole`` says that all distinct rows are landmarks: then the method is exact, and
-    so is the arithmetic. Rows are then few, and not worth the seconds that the compiled
-    rounds take to compile.
+    ``whole`` says that all distinct rows are landmarks. The method is then exact, so
+    the values are float64. As there are then few rows, the compiled loop would not save
+    the seconds that its compilation takes.
     """
     dtype: type[np.floating] = np.float32
     tolerance = 1e-6
@@ -116,7 +118,7 @@ def landmark_features(
 def exact_features(
     kernel: Kernel, engine: Engine, sample: Samples, basis: np.ndarray, weights: Weights
 ) -> KernelFeatures:
-    """Map the sample to all its rows: the full kernel matrix in float64."""
+    """Use all rows of the sample as the basis: the full kernel matrix in float64."""
     features = cache_features(
         KernelSamples(sample, kernel.against(basis), np.float64), "memory"
     )
@@ -133,7 +135,7 @@ def exact_features(
 def linear_features(
     engine: Engine, sample: Samples, weights: Weights
 ) -> KernelFeatures:
-    """Take the rows as their own features."""
+    """Use the rows themselves as features."""
     training_set = TrainingSet(engine, sample, None, weights, hold_labels=True)
     z = training_set.matrix()
     return KernelFeatures(None, z, weights, lambda: WorkingSet(training_set))
@@ -145,7 +147,7 @@ def draw_rows(
     size: int,
     random_state: np.random.RandomState,
 ) -> tuple[Matrix, Weights]:
-    """Draw at most so many rows with their weights at random, in their order."""
+    """Draw at most ``size`` rows with their weights at random, in their order."""
     if rows.shape[0] <= size:
         return rows, weights
     drawn = np.sort(random_state.permutation(rows.shape[0])[:size])
@@ -157,24 +159,24 @@ def draw_rows(
 
 @dataclass(frozen=True)
 class SearchConfig:
-    """Settings that all fits on the sample share.
+    """Settings of the search on the sample, shared by all starts and bandwidths.
 
     Parameters
     ----------
     path : tuple of float
-        Rising values of C; a single value is the form of the papers.
+        Increasing values of C; a single value is the form of the papers.
     limits : CCCPLimits
-        When rounds stop and which labels they accept.
+        When rounds stop, and which labels they accept.
     seed : int
-        Seed of the starts: the same at every bandwidth.
+        Seed of the starts, the same for every bandwidth.
     sample_size : int
-        Rows of the sample.
+        Number of rows in the sample.
     threshold : {"adaptive", "fixed"}, default="adaptive"
         Form of the threshold.
     balance : float, default=0.0
-        l/n.
+        Bound l/n on the absolute value of the mean decision value, in units of rho.
     init : {"mixed", "random", "k-means"}, default="mixed"
-        Kind of starts.
+        How the starts are chosen.
     n_init : int, default=6
         Number of starts.
     separable : bool, default=True
@@ -183,9 +185,10 @@ class SearchConfig:
         Share of the labels that may change in the last round on more rows than the
         sample.
     n_searches : int, default=0
-        Further local searches by least squares. The cleanest partitions enter the path
-        at its last C. Several kernels need it: at C = 2 a smooth kernel wins, and
-        rounds leave the right labels of clusters along curves.
+        Number of additional local searches by least squares. The partitions with the
+        lowest leave-one-out scores enter the path at its last C. This is needed for
+        several kernels: at C = 2 a smooth kernel gets all the weight, and rounds move
+        away from the right labels of curved clusters.
     """
 
     path: tuple[float, ...]
@@ -201,7 +204,7 @@ class SearchConfig:
     n_searches: int = 0
 
     def objective(self, candidate: KernelFeatures) -> Objective:
-        """Return what is minimised under a kernel."""
+        """Return the objective to minimise under a kernel."""
         total_variance = 0.0
         if self.separable:
             z = candidate.z
@@ -209,10 +212,10 @@ class SearchConfig:
         return Objective(self.threshold, self.balance, total_variance)
 
     def falling(self, objective: Objective) -> list[tuple[float, Objective]]:
-        """Return C from the last to the first, each with its objective.
+        """Return the values of C from the last to the first, each with its objective.
 
-        The first C comes again at the end, with an objective for which nothing is
-        degenerate: any labels have a solution there.
+        The first C is repeated at the end, with an objective for which no solution is
+        degenerate, so that any labels have a solution there.
         """
         forms = [(C, objective) for C in reversed(self.path)]
         forms.append((self.path[0], replace(objective, total_variance=0.0)))
@@ -226,10 +229,7 @@ class SearchConfig:
         objective: Objective,
         record: Record,
     ) -> CCCPResult | None:
-        """Run rounds from labels of the sample that least squares found.
-
-        They need no C near 1.
-        """
+        """Run rounds from labels that least squares found, without a C near 1."""
         path = [C for C in self.path if C >= WARM_C] or self.path[-1:]
         return continuation(
             working_set,
@@ -251,9 +251,9 @@ def search_config(
     eta: float = 0.01,
     **fields: Any,
 ) -> SearchConfig:
-    """Translate parameters of an estimator into settings of the search on a sample.
+    """Convert parameters of an estimator to settings of the search on a sample.
 
-    ``fields`` are those of `SearchConfig` that estimators have under the same name.
+    ``fields`` are passed to `SearchConfig` unchanged.
     """
     least_rows = min(2.0, n_rows / 4)
     least = max(min_share / 2, least_rows / n_rows)
@@ -264,7 +264,7 @@ def search_config(
 
 @dataclass(frozen=True)
 class RestartResult:
-    """The best start at one bandwidth.
+    """The result of a start, or of the best start at one bandwidth.
 
     Parameters
     ----------
@@ -273,19 +273,19 @@ class RestartResult:
     config : SearchConfig
         Settings of the search.
     objective : Objective
-        What was minimised.
+        The objective that was minimised.
     working_set : WorkingSet
         The working set at the end.
     state : CCCPResult
         Labels and hyperplane.
     start : int
-        Number of the start that won.
+        Number of the start.
     scores : tuple of float
-        Score of the objective at C = 2, where the path has it, and at the end.
+        Scores of the solutions at C = 2, if the path contains it, and at the end.
     leave_one_out : float, default=0.0
-        Leave-one-out score; 0 where only one bandwidth was tried.
+        Leave-one-out score; 0 if only one bandwidth was tried.
     rivals : int, default=0
-        Starts with nearly the same score and other labels.
+        Number of other starts with nearly the same score but other labels.
     """
 
     candidate: KernelFeatures
@@ -316,19 +316,20 @@ class RestartResult:
 
     @property
     def score(self) -> float:
-        """The criterion of a start: the geometric mean of its scores.
+        """The criterion by which starts are compared: the geometric mean of the scores.
 
-        At a large C a few outliers can separate two unrelated halves by a wide margin.
-        At a small C more rows lie in the margin, and such a partition scores far less.
+        At a large C, a wide margin may separate two unrelated halves that only a few
+        outliers determine. At a small C more rows lie in the margin, and the score of
+        such a partition is much lower.
         """
         positive = np.maximum(self.scores, np.finfo(float).tiny)
         return float(np.exp(np.mean(np.log(positive))))
 
     def is_better_than(self, other: "RestartResult | None", margin: float) -> bool:
-        """Return whether the score is better than that of another start by a margin.
+        """Return whether the score is better than another start's by a margin.
 
-        A start that ended at a lower C loses: its labels could not be separated at the
-        next.
+        A start that ended at a lower C is worse, because its labels could not be
+        separated at the next C.
         """
         if other is None:
             return True
@@ -339,7 +340,7 @@ class RestartResult:
         return self.score > other.score * (1 + margin)
 
     def is_far_ahead_of(self, other: "RestartResult | None") -> bool:
-        """Return whether a start that entered at the last C is clearly better there."""
+        """Return whether a start that entered at the last C is clearly better."""
         if other is None:
             return True
         if self.state.solution.C != other.state.solution.C:
@@ -347,9 +348,9 @@ class RestartResult:
         return self.scores[-1] > other.scores[-1] * (1 + LATE_LEAD)
 
     def is_rival_of(self, best: "RestartResult") -> bool:
-        """Return whether the labels differ although the score is nearly as good.
+        """Return whether the score is nearly as good as the best but the labels differ.
 
-        A start that ended at a lower C is no rival.
+        A start that ended at a lower C is not a rival.
         """
         if self.state.solution.C != best.state.solution.C:
             return False
@@ -364,7 +365,7 @@ class RestartResult:
             return []
         starts = "start has" if self.rivals == 1 else "starts have"
         return [
-            f"{self.rivals} {starts} other labels and nearly the same objective, so "
+            f"{self.rivals} {starts} other labels but nearly the same objective, so "
             "another seed may give other labels; raise n_init."
         ]
 
@@ -372,11 +373,11 @@ class RestartResult:
     def relative_norm2(self) -> float:
         """|w|² in units of the total variance of the features."""
         norm2 = self.state.solution.quadratic.norm2
-        # The total variance of rows that are all alike is 0.
+        # The total variance is 0 if all rows are equal.
         return norm2 / max(self.objective.total_variance, 1e-100)
 
     def model(self, scaling: Scaling | None) -> Model:
-        """Return the model of the hyperplane, for rows that are not scaled yet."""
+        """Return the model of the hyperplane, for unscaled rows."""
         training_set = self.training_set
         return Model(
             rule=self.state.boundary,
@@ -388,7 +389,7 @@ class RestartResult:
         )
 
     def random_solution(self, labels: Labels | None = None) -> SubproblemResult:
-        """Solve the subproblem of random labels at the last C, the baseline."""
+        """Solve the subproblem for random labels at the last C, as a baseline."""
         working_set = self.candidate.new_working_set()
         if labels is None:
             random_state = np.random.RandomState(self.config.seed)
@@ -422,7 +423,8 @@ class RestartResult:
         training_set = working_set.training_set
         limits = self.config.limits
         max_rounds = limits.max_rounds
-        # After a larger sample labels change little; a lower tol asks for more rounds.
+        # After a larger sample only few labels change. A user who sets a lower tol asks
+        # for more rounds.
         if larger_sample(training_set.n_samples) and self.config.tol >= STILL_SHARE:
             max_rounds = min(FINAL_ROUNDS, max_rounds)
         still = self.config.tol * training_set.total_weight
@@ -435,7 +437,7 @@ class RestartResult:
             )
             if state is not None:
                 break
-        assert state is not None  # the last objective separates any labels
+        assert state is not None  # under the last objective any labels are accepted
         return state
 
 
@@ -445,19 +447,20 @@ def search_sample(
     config: SearchConfig,
     record: Record,
 ) -> list[RestartResult]:
-    """Try every bandwidth; the best result comes first.
+    """Try every bandwidth, and return the best result first.
 
-    Partitions by least squares are found once, under the middle bandwidth, and serve as
-    starts at all of them.
+    Partitions by least squares are computed once, under the middle bandwidth, and are
+    starts at all bandwidths.
 
     Parameters
     ----------
     engine : Engine
-        Its threads share the bandwidths where the sample is a single block.
+        If the sample is a single block, bandwidths are tried in parallel in its
+        threads.
     candidates : sequence of callable
-        Each makes the sample under one kernel.
+        Functions that return the sample under one kernel.
     config : SearchConfig
-        What to try.
+        Settings of the search.
     record : callable
         Called with one dict per sweep, in the order of the candidates; ``clock`` is the
         time of the sweep.
@@ -465,16 +468,17 @@ def search_sample(
     Returns
     -------
     list of RestartResult
-        One for each bandwidth at which some start was separable. Partitions below the
-        cut come first, by their relative |w|²; then the others, by their leave-one-out
-        score and, where that is equal, by |w|². If no start was separable, a single one
+        One result for each bandwidth at which some start was separable. Partitions with
+        a leave-one-out score of at most `CLEAN_SCORE` come first, in the order of their
+        relative |w|²; then the others, in the order of their leave-one-out score and,
+        for equal scores, of |w|². If no start was separable, the list has one result
         whose margin may be 0.
     """
     restarts = _search_bandwidths(engine, candidates, config, record)
     if restarts:
         return restarts
-    # Not even the first C separates the rows: the report says that no clusters were
-    # found.
+    # Not even the first C separates the rows. Accept a solution without a margin; the
+    # report will say that no clusters were found.
     accepting = replace(config, separable=False)
     return _search_bandwidths(engine, candidates[:1], accepting, record)
 
@@ -504,7 +508,8 @@ def _search_bandwidths(
         return search_bandwidth(sample, config, record, partitions)
 
     numbers = range(len(candidates))
-    order = sorted(numbers, key=lambda number: number != middle)  # the longest first
+    # The middle bandwidth takes longest, so it is started first.
+    order = sorted(numbers, key=lambda number: number != middle)
     prepared = run_starts(engine, prepare, order, in_threads=in_threads)
     partitions = prepared[0][1]
     samples = [prepared[order.index(number)][0] for number in numbers]
@@ -528,7 +533,7 @@ def _search_bandwidths(
 def cleanest(
     partitions: Sequence[GivenLabels], sample: KernelFeatures
 ) -> list[GivenLabels]:
-    """Return the two partitions of the lowest leave-one-out scores."""
+    """Return the two partitions with the lowest leave-one-out scores."""
     scores = leave_one_out_scores(
         np.array([labels.y for labels in partitions]),
         [sample.z],
@@ -539,8 +544,8 @@ def cleanest(
 
 
 def _rank(restart: RestartResult) -> tuple[float, float]:
-    # Bandwidths that give the same partition have equal scores up to rounding, which
-    # must not choose among them.
+    # Bandwidths with the same partition have equal scores up to rounding. Round the
+    # scores, so that the order does not depend on rounding errors.
     score = round(restart.leave_one_out, 9)
     if score <= CLEAN_SCORE:
         score = 0.0
@@ -551,10 +556,11 @@ def _rank(restart: RestartResult) -> tuple[float, float]:
 
 
 class Pieces(NamedTuple):
-    """A path cut in three.
+    """A path of C, cut into three parts.
 
-    At the first C many starts meet; a score is taken at the end of those up to 2, and
-    at the end of the others.
+    ``first`` has the first C, after which many starts have the same labels. ``early``
+    has the values up to 2, and ``rest`` the others; a score is computed at the end of
+    each of these two parts.
     """
 
     first: tuple[float, ...]
@@ -563,7 +569,7 @@ class Pieces(NamedTuple):
 
     @property
     def warm(self) -> "Pieces":
-        """The path of a partition by least squares, which the first C would lose."""
+        """The path of warm starts; rounds at the first C would lose their labels."""
         if self.early:
             return Pieces((), self.early[-1:], self.rest)
         return Pieces((), (), self.rest[-1:])
@@ -593,9 +599,10 @@ def search_bandwidth(
 ) -> RestartResult | None:
     """Run the starts under one kernel, and refine the best one.
 
-    All run at the first C, and the distinct ones along the whole path. Two given
-    partitions enter the path at C = 2, and win where they are clearly ahead. If there
-    are more, the cleanest of all enter it at its last C, and win if they are far ahead.
+    All starts run at the first C, and those that end with distinct labels along the
+    whole path. The first two ``partitions`` enter the path at C = 2, and are selected
+    if they lead clearly. If there are more partitions, those with the lowest
+    leave-one-out scores enter at the last C, and are selected if they lead by far.
     """
     late: list[GivenLabels] = []
     if len(partitions) > WARM_STARTS:
@@ -646,9 +653,10 @@ def _run_start(
     reached: set[tuple[int, bytes]],
     record: Record,
 ) -> RestartResult | None:
-    """Run one start, unless it meets an earlier one at the end of a piece of the path.
+    """Run one start; return None if it reaches the same labels as an earlier start.
 
-    ``reached`` has the labels at these ends, up to their sign.
+    ``reached`` has the labels, up to their sign, that starts had at the end of each
+    part of the path.
     """
     working_set = candidate.new_working_set()
     labels: Labels = start.labels
@@ -688,14 +696,15 @@ def _run_start(
 
 
 def count_rivals(best: RestartResult, restarts: Sequence[RestartResult]) -> int:
-    """Count the starts that are nearly as good as the best and have other labels."""
+    """Count the starts that are nearly as good as the best but have other labels."""
     return sum(restart.is_rival_of(best) for restart in restarts)
 
 
 def mean_jaccard(labels: np.ndarray, others: np.ndarray, weights: Weights) -> float:
-    """Return the Jaccard index of each cluster with its best match, on average.
+    """Return the mean, over the clusters, of the Jaccard index with the best match.
 
-    Unlike the share of equal labels, it is small for unrelated partitions of any sizes.
+    Unlike the share of equal labels, it is small for unrelated partitions whatever
+    their cluster sizes.
 
     Parameters
     ----------
@@ -707,7 +716,7 @@ def mean_jaccard(labels: np.ndarray, others: np.ndarray, weights: Weights) -> fl
     Returns
     -------
     float
-        1 if the partitions are equal.
+        Mean Jaccard index, between 0 and 1; 1 if the partitions are equal.
 
     Examples
     --------
@@ -748,7 +757,7 @@ def _settled(restart: RestartResult, record: Record) -> RestartResult:
 def solve_random(
     working_set: WorkingSet, labels: Labels, objective: Objective, C: float
 ) -> SubproblemResult:
-    """Solve the subproblem of random labels at one C, with few planes."""
+    """Solve the subproblem for random labels at one C, with few planes."""
     working_set.max_planes = min(working_set.max_planes, working_set.random_planes)
     return working_set.cutting_plane(
         labels, objective, C, LOOSE_ETA, ignore, SweepBudget()

@@ -1,4 +1,4 @@
-"""The starts of the search on a sample: partitions by least squares, and labels."""
+"""Starting labels of the search on a sample: random, by least squares, and others."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -18,18 +18,20 @@ from mmcnb.least_squares.partition import (
 from mmcnb.samples.matrix import Matrix, Weights, with_short_indices
 
 INITS = ("mixed", "random", "k-means")
-# Components for least squares of sparse or many columns, and for k-means of any.
+# Number of principal components for k-means, and for least squares if the columns are
+# sparse or many.
 LEADING = 50
-SEARCHED_ROWS = 1000  # of the local search, whose matrix has so many rows and columns
-SEARCH_RIDGE = 1e-3  # per row, of the local search
-HALVES = np.full(2, 0.5)  # proportions of a coin flip
+SEARCHED_ROWS = 1000  # rows in a local search; its matrix has the square of this size
+SEARCH_RIDGE = 1e-3  # ridge per row in the local search
+HALVES = np.full(2, 0.5)  # cluster proportions of random labels
 
 
 class Start(NamedTuple):
     """Labels -1 or +1 to start from.
 
-    They are warm if they are a partition that was found before: then the path skips the
-    first C, where all starts meet. Late ones enter it at its last C.
+    A start is warm if its labels are a partition that was found before. It then skips
+    the first C of the path, at which labels of different starts become equal. A late
+    start enters the path at the last C.
     """
 
     labels: GivenLabels
@@ -50,9 +52,9 @@ def starting_labels(
     Parameters
     ----------
     init : {"mixed", "random", "k-means"}
-        "mixed" is a coin flip, the signs of the first kernel principal component, the
-        given partitions, the signs of two further components, k-means, and then coin
-        flips.
+        "mixed" yields, in this order, random labels, the signs of the first kernel
+        principal component, the given partitions, the signs of two more components,
+        k-means, and further random labels.
     n_init : int
         Number of starts.
     z : ndarray or csr_array of shape (n, r)
@@ -62,7 +64,7 @@ def starting_labels(
     weights : ndarray of shape (n,) or None, default=None
         Sample weights.
     partitions : sequence of GivenLabels, default=()
-        Partitions found before, such as those of `least_squares_labels`.
+        Partitions found before, for example by `least_squares_labels`.
 
     Yields
     ------
@@ -76,7 +78,7 @@ def starting_labels(
     >>> len(list(starting_labels("mixed", 2, z, np.random.RandomState(0))))
     2
     """
-    # The number of a component, labels, or the name of what to draw.
+    # Each kind is the number of a component, labels, or the name of a random start.
     kinds: list[int | GivenLabels | str]
     kinds = ["k-means" if init == "k-means" else "coin"] * n_init
     if init == "mixed":
@@ -102,9 +104,7 @@ def least_squares_labels(
     least: float = 0.05,
     n_searches: int = 0,
 ) -> list[GivenLabels]:
-    """Partition a sample by a regularisation path, and by local search.
-
-    All are least squares.
+    """Partition a sample by least squares: by a regularisation path and local searches.
 
     Parameters
     ----------
@@ -115,14 +115,15 @@ def least_squares_labels(
     weights : ndarray of shape (n,) or None, default=None
         Sample weights.
     least : float, default=0.05
-        Least share of a cluster.
+        Smallest allowed share of a cluster.
     n_searches : int, default=0
-        Number of further local searches, each of rows drawn anew.
+        Number of additional local searches, each on newly drawn rows.
 
     Returns
     -------
     list of GivenLabels
-        Labels -1 or +1: the end of the path, then those of each local search.
+        Labels -1 or +1: the end of the regularisation path, then the result of each
+        local search.
 
     Examples
     --------
@@ -133,7 +134,7 @@ def least_squares_labels(
     >>> [abs(labels.y[:5].sum()) for labels in pair]
     [np.int64(5), np.int64(5)]
     """
-    # The leading components where columns are sparse or many.
+    # If columns are sparse or many, use the leading principal components.
     coordinates = z
     if not isinstance(z, np.ndarray) or z.shape[1] > nystroem.MANY_COLUMNS:
         coordinates = nystroem.principal_directions(z, LEADING, weights)
@@ -142,7 +143,7 @@ def least_squares_labels(
     all_equal = (features.z == features.z[0]).all()  # under the kernel
     if all_equal:
         return [_signed(flip, random_state), _signed(flip, random_state)]
-    # Ridges assume kernel values of at most 1.
+    # The ridges are chosen for kernel values of at most 1.
     total_variance = max(1.0, features.variances.sum())
     scaled = replace(
         features,
@@ -164,9 +165,9 @@ def _local_search_labels(
     least: float,
     random_state: np.random.RandomState,
 ) -> np.ndarray:
-    """Cluster some rows by local search, and label all by the nearer mean.
+    """Cluster some rows by local search, and assign all rows to the nearer mean.
 
-    The paper calls the local search shaking.
+    The paper calls the local search "shaking".
     """
     n_rows = features.z.shape[0]
     weights = features.weights
@@ -191,7 +192,7 @@ def _local_search_labels(
 
 
 def _signed(labels: np.ndarray, random_state: np.random.RandomState) -> GivenLabels:
-    """Return labels 0 and 1 as -1 and +1; flip coins if only one of them occurs."""
+    """Convert labels 0 and 1 to -1 and +1; draw random ones if only one occurs."""
     labels = np.asarray(labels, np.int8)
     if labels.min() == labels.max():
         return coin_flip(labels.shape[0], random_state)

@@ -1,4 +1,4 @@
-"""The training set of the solver: weighted features, and the geometry of planes."""
+"""The training set of the solver: weighted features, and sums over them by passes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,30 +20,30 @@ from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, Samples
 from mmcnb.samples.matrix import Block, Matrix, Weights, as_matrix
 
-BINS = 4096  # of a histogram; five passes find a quantile to the last bit
-NO_VALUE = [[0.0], [np.inf], [-np.inf]]  # in a bin: weight, least and largest
+BINS = 4096  # bins of a histogram; five passes then find a quantile to the last bit
+NO_VALUE = [[0.0], [np.inf], [-np.inf]]  # an empty bin: weight, smallest and largest
 
 
 @dataclass(frozen=True)
 class ConstraintStatistics:
-    """Statistics of a hyperplane and the labels from one sweep.
+    """Statistics of a hyperplane under given labels, from one sweep.
 
-    They are means over the weight of all rows.
+    Except for ``changed``, they are weighted means over all rows.
 
     Parameters
     ----------
     active : float
         Share of the rows in the most violated constraint (s).
     signed : float
-        The same, signed by the labels (t).
+        Mean of the labels of these rows, with 0 for all other rows (t).
     violation : float
-        Mean of c (rho - y f): the true slack.
+        Mean of c (rho - y f), the true slack.
     positive : float
-        Share of the rows with f >= 0; 0 with more than two clusters.
+        Share of the rows with f >= 0; 0 if there are more than two clusters.
     changed : float
         Weight of the rows whose label the hyperplane would change.
     hinge : float
-        Mean of max(0, rho - |f|): the slack under the hyperplane's own labels.
+        Mean of max(0, rho - |f|), the slack under the labels that the hyperplane gives.
     """
 
     active: float
@@ -55,7 +55,7 @@ class ConstraintStatistics:
 
 
 class Generator(NamedTuple):
-    """A hyperplane and its rho, which generate a cutting plane under any labels."""
+    """A hyperplane and its rho, which determine a cutting plane for any labels."""
 
     hyperplane: Any
     rho: float
@@ -67,11 +67,11 @@ class MostViolated(NamedTuple):
     Parameters
     ----------
     centred : ndarray of shape (p,)
-        Mean of y F over its rows, in centred features.
+        Mean of y F over the rows of the constraint, in centred features.
     statistics : ConstraintStatistics
-        The statistics of the sweep.
+        Statistics of the sweep.
     active : ndarray of shape (n,), int8
-        1 for each of its rows; empty if labels are not stored.
+        1 for rows of the constraint and 0 for others; empty if labels are not stored.
     """
 
     centred: np.ndarray
@@ -80,7 +80,7 @@ class MostViolated(NamedTuple):
 
 
 class PlaneSums(NamedTuple):
-    """The planes of some generators: s, t and the means of y F in centred features."""
+    """The planes of several generators: s, t, and means of y F in centred features."""
 
     s: np.ndarray
     t: np.ndarray
@@ -89,9 +89,9 @@ class PlaneSums(NamedTuple):
 
 @dataclass(frozen=True)
 class MostViolatedPass(SumPass):
-    """The most violated constraint of a hyperplane.
+    """Pass that computes the constraint that a hyperplane violates most.
 
-    It has the rows with y f(x) <= rho; the pass sums their y F(x).
+    The constraint consists of the rows with y f(x) <= rho; the pass sums their y F(x).
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class MostViolatedPass(SumPass):
     labels : Labels
         The labels y.
     hyperplane : Hyperplane
-        f(x) = F(x)·w + b.
+        The hyperplane f(x) = F(x)·w + b.
     rho : float
         Threshold of the margin.
     keep_rows : bool, default=False
@@ -113,7 +113,7 @@ class MostViolatedPass(SumPass):
     keep_rows: bool = False
 
     def block(self, rows: Block, start: int, stop: int) -> Sums:
-        """Totals of one block."""
+        """Return the totals of one block."""
         hyperplane = self.hyperplane
         arguments = (
             self.labels.block(rows, start, stop),
@@ -132,22 +132,22 @@ class MostViolatedPass(SumPass):
 
 @dataclass(frozen=True)
 class LabelStep:
-    """New labels, and how they were found.
+    """New labels, and the boundary from which they follow.
 
     Parameters
     ----------
     labels : Labels
         The labels.
     boundary : Hyperplane or Scores
-        What gives them: the hyperplane, shifted by the threshold.
+        The hyperplane or scores, shifted by the threshold.
     threshold : float or ndarray of shape (k,)
-        Shift of the decision values that brings the sizes within their bounds; 0 where
-        none is needed.
+        Shift of the decision values that brings the cluster sizes within their bounds;
+        0 if no shift is needed.
     changed : float
-        Weight of the rows that change their label.
+        Weight of the rows whose label changes.
     counted : bool
-        Whether that weight is exact. After a shift found in a stream it is the weight
-        without the shift.
+        Whether ``changed`` is exact. If labels are not stored and were shifted, it is
+        the weight that would change without the shift.
     """
 
     labels: Labels
@@ -159,31 +159,31 @@ class LabelStep:
 
 @dataclass(eq=False)
 class TrainingSet:
-    """Rows as features with their weights, and an engine that sweeps them.
+    """Rows as features with their weights, and an engine that makes passes over them.
 
     Parameters
     ----------
     engine : Engine
         Runs the passes.
     features : Samples
-        One row of features per sample: kernel values against a basis, or the rows
-        themselves.
+        Features of the rows: kernel values against a basis, or the rows themselves.
     normalization : ndarray of shape (p, r), tuple of such, or None
-        M with M M' the inverse of the kernel matrix of the basis, so that F M has the
-        inner products of the landmark space (Nyström). A tuple holds the blocks of M,
-        for features side by side. None where features are already orthonormal
-        coordinates.
+        M such that M M' is the inverse of the kernel matrix of the basis; F M then has
+        the inner products of the landmark space (Nyström). A tuple has the diagonal
+        blocks of M, for the features of several kernels. None if the features are
+        already orthonormal coordinates.
     weights : ndarray of shape (n,) or None, default=None
         Sample weights.
     hold_labels : bool, default=False
-        Store labels, one byte per row, instead of deriving them in each sweep; it saves
-        work on a sample.
+        Whether to store labels, one byte per row, instead of computing them in each
+        sweep. This saves time for rows in memory.
     basis : ndarray of shape (p, d) or None, default=None
-        The basis vectors; None where rows are their own features.
+        The basis vectors; None if the rows are their own features.
     row_sum : (ndarray of shape (p,), float) or None, default=None
-        The totals of `RowSumPass`, where an earlier pass has computed them.
+        The totals of `RowSumPass`, if an earlier pass has computed them.
     sketch : TrainingSet or None, default=None
-        A uniform sample of the rows for quantiles; None takes them on all rows.
+        A uniform sample of the rows on which quantiles are computed; None uses all
+        rows.
     """
 
     engine: Engine
@@ -212,7 +212,7 @@ class TrainingSet:
         self.mean: np.ndarray = total / weight
 
     def _sweep(self, pass_: Pass[Total]) -> Total:
-        # Work on a sample is too short for a progress bar.
+        # A sweep over a sample is too short for a progress bar.
         description = "" if self.hold_labels else "sweep"
         return self.engine.run(pass_, self.features, description)
 
@@ -221,7 +221,7 @@ class TrainingSet:
         return as_matrix(self.features.block(0, self.n_samples)).astype(np.float64)
 
     def represent(self, row_sums: np.ndarray) -> np.ndarray:
-        """Return coefficients of vectors, given inner products with the basis."""
+        """Return the coefficients of vectors from inner products with the basis."""
         if not self.inverses:
             return row_sums
         parts = [
@@ -238,7 +238,7 @@ class TrainingSet:
         row_sum: tuple[np.ndarray, float] | None = None,
         sketch: Self | None = None,
     ) -> Self:
-        """Return the same problem on other rows in the same features."""
+        """Return the same problem for other rows in the same features."""
         return replace(
             self,
             features=features,
@@ -249,17 +249,17 @@ class TrainingSet:
         )
 
     def all_rows(self) -> Generator:
-        """Return what generates the plane of all rows: no hyperplane, and infinity."""
+        """Return the generator of the plane of all rows: f = 0, and infinite rho."""
         return Generator(Hyperplane(np.zeros(self.mean.shape[0]), 0.0), np.inf)
 
     def hyperplane(self, coef: np.ndarray, beta: float) -> Any:
-        """Return the hyperplane of some coefficients with mean decision value beta."""
+        """Return the hyperplane with some coefficients and mean decision value beta."""
         return Hyperplane(coef, beta - float(self.mean @ coef))
 
     def most_violated(
         self, labels: Labels, hyperplane: Any, rho: float
     ) -> MostViolated:
-        """Find the most violated constraint of a hyperplane in one sweep."""
+        """Find the constraint that a hyperplane violates most, in one sweep."""
         sweep = MostViolatedPass(
             self.weights, labels, hyperplane, rho, self.hold_labels
         )
@@ -279,7 +279,7 @@ class TrainingSet:
         return MostViolated(centred, statistics, np.concatenate([no_rows, *active]))
 
     def plane_sums(self, labels: Labels, generators: Sequence[Generator]) -> PlaneSums:
-        """Sum the planes that some hyperplanes generate under the labels."""
+        """Compute the planes of several generators under the labels, in one sweep."""
         hyperplanes = [generator.hyperplane for generator in generators]
         coefs = np.column_stack([hyperplane.coef for hyperplane in hyperplanes])
         sweep = PlaneSumsPass(
@@ -300,7 +300,7 @@ class TrainingSet:
         return np.concatenate(self._sweep(DecisionPass(rule)))
 
     def labels_of(self, hyperplane: Any) -> Labels:
-        """Return the labels that a hyperplane gives."""
+        """Return the labels of all rows by a hyperplane."""
         if self.hold_labels:
             labels = self._sweep(DecisionPass(RuleLabels(hyperplane)))
             return GivenLabels(np.concatenate(labels))
@@ -313,7 +313,7 @@ class TrainingSet:
         statistics: ConstraintStatistics,
         least: float,
     ) -> LabelStep:
-        """Label rows by a hyperplane, shifted to keep the least share of a cluster.
+        """Label rows by a hyperplane, shifted if a cluster would be too small.
 
         Parameters
         ----------
@@ -322,14 +322,14 @@ class TrainingSet:
         hyperplane : Hyperplane
             The hyperplane.
         statistics : ConstraintStatistics
-            Its statistics under these labels.
+            Statistics of the hyperplane under these labels.
         least : float
-            Least share of the smaller cluster.
+            Smallest allowed share of the smaller cluster.
 
         Returns
         -------
         LabelStep
-            The new labels, their threshold and how many changed.
+            The new labels, the threshold, and the weight of the changed labels.
         """
         q = 0.0
         positive = statistics.positive
@@ -342,11 +342,11 @@ class TrainingSet:
         return LabelStep(labels, boundary, q, statistics.changed, counted=q == 0.0)
 
     def quantile(self, hyperplane: Hyperplane, share: float) -> float:
-        """Find a threshold with about a given share of the weight below it.
+        """Find a threshold with approximately a given share of the weight below it.
 
-        A histogram is refined step by step, so nothing of size n is stored. Ties are
-        not split: of the thresholds on their two sides, the one that leaves the smaller
-        cluster larger is taken.
+        A histogram is refined in several passes, so no array of size n is stored. Equal
+        values are not split: of the thresholds on either side of them, the one with the
+        larger smaller cluster is used.
         """
         if self.sketch is not None:
             return self.sketch.quantile(hyperplane, share)
@@ -377,7 +377,7 @@ class TrainingSet:
         gap = above - under
         if not np.isfinite(gap):
             return q
-        # The middle of the gap, where rounding cannot move a row to the other side.
+        # Return the middle of the gap, so that rounding errors move no row across it.
         return under + gap / 2
 
     def _histogram(self, hyperplane: Hyperplane, edges: np.ndarray) -> np.ndarray:
@@ -386,7 +386,7 @@ class TrainingSet:
 
 @dataclass(frozen=True)
 class PlaneSumsPass(SumPass):
-    """Cutting planes rebuilt under new labels: s, t and sums of y F."""
+    """Pass that rebuilds cutting planes under new labels: s, t and sums of y F."""
 
     labels: Labels
     coefs: np.ndarray
@@ -394,7 +394,7 @@ class PlaneSumsPass(SumPass):
     rhos: np.ndarray
 
     def block(self, rows: Block, start: int, stop: int) -> Sums:
-        """Totals of one block."""
+        """Return the totals of one block."""
         arguments = (
             self.labels.block(rows, start, stop),
             self.weights_of(start, stop),
@@ -409,16 +409,16 @@ class PlaneSumsPass(SumPass):
 
 @dataclass(frozen=True)
 class HistogramPass(WeightedPass):
-    """Decision values in bins: weight, least and largest value of each.
+    """Pass that computes the weight, smallest and largest decision value of each bin.
 
-    The first bin lies below all edges.
+    The first bin has the values below all edges.
     """
 
     hyperplane: Hyperplane
     edges: np.ndarray
 
     def block(self, rows: Block, start: int, stop: int) -> np.ndarray:
-        """Sort the rows of one block into the bins."""
+        """Return the histogram of one block."""
         f = self.hyperplane.decide(rows)
         bins = np.searchsorted(self.edges, f, side="right")
         n_bins = self.edges.shape[0] + 1
@@ -431,7 +431,7 @@ class HistogramPass(WeightedPass):
         return histogram
 
     def combine(self, total: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Join two histograms."""
+        """Combine two histograms."""
         weight = total[0] + other[0]
         least = np.minimum(total[1], other[1])
         largest = np.maximum(total[2], other[2])

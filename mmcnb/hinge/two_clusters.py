@@ -1,4 +1,4 @@
-"""Two clusters in the hinge form: the best start on the sample, refined on all rows."""
+"""Two clusters by the hinge loss: search on the sample, then refine on all rows."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -25,12 +25,14 @@ from mmcnb.hinge.training_set import ConstraintStatistics
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.matrix import Weights, stack
 
-# Share of the rows; the report says so where the smaller cluster holds less.
+# The report has a warning if the smaller cluster has less than this share of the rows.
 SMALL_SHARE = 0.3
-AGREEMENT = 0.9  # of the labels at two bandwidths; below it the criteria disagree
+# Two bandwidths count as different if less than this share of their labels agree.
+AGREEMENT = 0.9
 
 
-# Returns where a refinement on all rows ended, and the model in whose features it ran.
+# A function that refines a start on all rows. It returns the result of the rounds, and
+# the model whose features they used.
 Refine = Callable[[FitSession, RestartResult], tuple[CCCPResult, Model]]
 
 
@@ -42,8 +44,8 @@ def refine_on_all_rows(
 ) -> tuple[CCCPResult, Model]:
     """Refine the labels and cutting planes of the sample on all rows.
 
-    With many rows a larger sample comes in between. A few are held in memory, where
-    rounds are compiled.
+    With many rows, a larger sample is used in between. With few rows and a compiled
+    loop, all rows are held in memory.
     """
     model = restart.model(session.scaling)
     features = session.cached(model.features(session.samples))
@@ -65,7 +67,7 @@ def refine_on_all_rows(
         if size == n:
             training_set = over(features, session.weights, row_sum=row_sum)
             return replace(restart.state, training_set=training_set), model
-        # If reads are limited, the larger sample gives the quantiles.
+        # If only a few sweeps are allowed, quantiles are computed on the larger sample.
         if max_sweeps <= FEW_SWEEPS:
             sketch = restart.training_set
     training_set = over(features, session.weights, row_sum=row_sum, sketch=sketch)
@@ -78,7 +80,7 @@ def refine_on_all_rows(
 
 
 class LargerSample(NamedTuple):
-    """Features of some rows in memory, their weights, and the sum of all rows."""
+    """Features of some rows in memory, their weights, and the sums over all rows."""
 
     features: Samples
     weights: Weights
@@ -88,7 +90,7 @@ class LargerSample(NamedTuple):
 def draw_larger_sample(
     session: FitSession, features: Samples, size: int, seed: int
 ) -> LargerSample:
-    """Draw a larger sample, and sum all rows in the same pass."""
+    """Draw a larger sample, and compute the sums over all rows in the same pass."""
     rows = sample_rows(
         session.samples.n_samples, size, session.weights, np.random.RandomState(seed)
     )
@@ -101,7 +103,7 @@ def draw_larger_sample(
 def refined(
     session: FitSession, restart: RestartResult, refine: Refine = refine_on_all_rows
 ) -> tuple[CCCPResult, Model]:
-    """Refine a start on all rows, if there are more than the sample."""
+    """Refine a start on all rows, if there are more rows than in the sample."""
     if not session.has_more_rows:
         return restart.state, restart.model(session.scaling)
     state, model = refine(session, restart)
@@ -119,31 +121,31 @@ def fit_two_clusters(
     refine: Refine = refine_on_all_rows,
     **attributes: object,
 ) -> FitResult:
-    """Search starts on the sample, and refine the best one on all rows.
+    """Run starts on the sample, and refine the best one on all rows.
 
     Parameters
     ----------
     session : FitSession
         The fit.
     candidates : sequence of callable
-        Each makes the sample under one kernel.
+        Functions that return the sample under one kernel.
     config : SearchConfig
         Settings of the search.
     refine : callable, default=refine_on_all_rows
-        The refinement if there are more rows than the sample.
+        Function that refines the best start if there are more rows than in the sample.
     **attributes
-        Fitted attributes that take the place of gamma.
+        Fitted attributes to set instead of gamma.
 
     Returns
     -------
     FitResult
-        Cluster 0 is where f is below 0.
+        The result, where rows with f below 0 are in cluster 0.
     """
     restarts = search_sample(session.engine, candidates, config, session.record)
     restart = restarts[0]
     state, model = refined(session, restart, refine)
     statistics = state.solution.statistics
-    if state.threshold != 0.0:  # the statistics are those of another threshold
+    if state.threshold != 0.0:  # the statistics were computed before the shift
         training_set = restart.training_set.over(
             model.features(session.samples), session.weights
         )
@@ -170,7 +172,8 @@ def fit_two_clusters(
         result = replace(result, features=state.training_set.features)
     unclean = _unclean(restart.leave_one_out)
     rivals = []
-    # One kernel has a leave-one-out score, which tells whether a partition is clean.
+    # With one kernel, the leave-one-out score already shows whether a partition is
+    # reliable.
     if isinstance(restart.candidate.kernel, MultipleKernels):
         rivals = restart.warnings_of_rivals()
     return replace(
@@ -189,7 +192,7 @@ def fit_two_clusters(
 def _bandwidth_entries(
     restarts: list[RestartResult],
 ) -> list[dict[str, float | None]]:
-    """Return the entries of the bandwidths in a report."""
+    """Return the entries of the report about the bandwidths."""
     return [
         {
             "gamma": restart.gamma,
@@ -212,9 +215,9 @@ def result_of(
     attributes: Mapping[str, object],
     report: dict[str, object],
 ) -> FitResult:
-    """Return the result of a model, by the statistics of its boundary.
+    """Return the fit result of a model, from the statistics of its boundary.
 
-    A small cluster has a quiet warning.
+    A warning about a small cluster is only written to the report.
     """
     solution = state.solution
     share = statistics.positive
@@ -225,7 +228,7 @@ def result_of(
     small = []
     least = min(share, 1 - share)
     if least < SMALL_SHARE:
-        small.append(f"the smaller cluster holds only {least:.1%} of the rows.")
+        small.append(f"the smaller cluster has only {least:.1%} of the rows.")
     return FitResult(
         model=model,
         features=model.features(session.samples),
@@ -244,16 +247,16 @@ def result_of(
 
 
 def changed_labels(session: FitSession, state: CCCPResult) -> float | None:
-    """Return how many labels the last round changed, or their weight.
+    """Return the number (or weight) of labels that the last round changed.
 
-    None if they were not counted.
+    Returns None if they were not counted.
     """
     if state.changed is None:
         return None
     total: float = session.samples.n_samples
     if session.weights is not None:
         total = float(session.weights.sum())
-    # Weights of several kernels are relative.
+    # With several kernels, the weights of the training set are relative.
     share = state.changed / state.training_set.total_weight
     return whole_numbers([round(share * total, 6)])[0]
 
@@ -261,7 +264,10 @@ def changed_labels(session: FitSession, state: CCCPResult) -> float | None:
 def separation(
     solution: SubproblemResult, random: SubproblemResult
 ) -> tuple[dict[str, object], list[str]]:
-    """Compare a solution with that of random labels; return report and warnings."""
+    """Compare a solution with a solution for random labels.
+
+    Returns entries of the report, and warnings.
+    """
     is_better = bool(solution.score > random.score)
     report: dict[str, object] = {
         "clusters_found": is_better,
@@ -273,14 +279,14 @@ def separation(
     warnings = []
     if not is_better:
         warnings.append(
-            "no clusters found: |w| is no larger than random labels give; "
+            "no clusters found: |w| is not larger than for random labels; "
             "try another gamma."
         )
     return report, warnings
 
 
 def _unclean(score: float) -> list[str]:
-    """Return a warning if the leave-one-out score of a partition is above the cut."""
+    """Return a warning if the leave-one-out score is above `CLEAN_SCORE`."""
     if score <= CLEAN_SCORE:
         return []
     return [
@@ -303,8 +309,8 @@ def _disagreements(restarts: list[RestartResult]) -> list[str]:
         agreement = max(agreement, 1 - agreement)
         if agreement < AGREEMENT:
             warnings.append(
-                f"the judges of the width disagree: {criterion} prefers "
-                f"gamma={other.gamma:.4g}, whose labels agree on {agreement:.0%} of "
-                "the sample."
+                "the criteria select different values of gamma: "
+                f"{criterion} prefers gamma={other.gamma:.4g}, whose labels agree with "
+                f"the labels of this fit on {agreement:.0%} of the sample."
             )
     return warnings

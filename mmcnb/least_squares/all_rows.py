@@ -1,9 +1,9 @@
-"""Least squares clustering of all rows: label steps that keep k (p + 1) numbers a pass.
+"""Least squares clustering of all rows, by passes that return k (p + 1) numbers each.
 
-Landmark features are brought to coordinates z(x) = κ(x) M - c in which the ridge is the
-identity, so that R = ZZ'/n and J = Σ n_h |C_h|² / n for the means C_h of the clusters.
-A step labels each row by its largest score and sums the features of each cluster; the
-means, and with them the next scores, follow from the sums.
+Landmark features κ(x) are mapped to coordinates z(x) = κ(x) M - c in which the ridge
+matrix is the identity, so that R = ZZ'/n and J = Σ n_h |C_h|² / n for the means C_h of
+the clusters. A step labels each row by its largest score and sums the features of each
+cluster. The means, and from them the next scores, follow from these sums.
 """
 
 from dataclasses import dataclass, replace
@@ -32,26 +32,29 @@ from mmcnb.samples import Samples
 from mmcnb.samples.derived import Scaling
 from mmcnb.samples.matrix import Weights
 
-# Matrices of the size of the sample squared: distances and kernel, or kernel and
-# smoother.
+# Matrices with the square of the sample size held at a time: distances and kernel, or
+# kernel and smoother.
 MATRICES = 2
-MOST_STEPS = 30  # of labels on a larger sample
+MOST_STEPS = 30  # maximum number of label steps on a larger sample
 SMALLER_SAMPLE = "a smaller sample_size needs less"
 
 
 def rows_of_sample(n_clusters: int) -> int:
-    """Return the rows of the sample on which clusters are found."""
-    # Measured by `python -m benchmarks rls`.
+    """Return the default number of rows in the sample."""
+    # Chosen by `python -m benchmarks rls`.
     return max(SAMPLE_ROWS, 100 * n_clusters)
 
 
 def matrix_bytes(rows: int) -> float:
-    """Return the bytes that clustering a sample needs beside its columns."""
+    """Return the bytes that clustering a sample needs in addition to its features."""
     return MATRICES * 8.0 * rows**2
 
 
 def relative_weights(weights: Weights) -> Weights:
-    """Scale weights to mean 1, so that they count as rows do; None if all are equal."""
+    """Scale weights to mean 1, so that their sum is the number of rows.
+
+    Returns None if all weights are equal.
+    """
     if weights is None or weights.min() == weights.max():
         return None
     return weights * (weights.shape[0] / weights.sum())
@@ -73,10 +76,10 @@ class LandmarkSample:
     values : ndarray of shape (m, p), float64
         Kernel values of the rows against the landmarks.
     normalization : ndarray of shape (p, r)
-        M with MM' the inverse of the kernel matrix of the landmarks.
+        M such that MM' is the inverse of the kernel matrix of the landmarks.
     features : PrincipalFeatures
-        The rows of ``values @ normalization`` along their principal axes, with their
-        weights.
+        The rows of ``values @ normalization`` in the coordinates of their principal
+        axes, with the sample weights.
     """
 
     kernel: Kernel
@@ -86,14 +89,17 @@ class LandmarkSample:
     features: PrincipalFeatures
 
     def ridge_map(self, alpha: float) -> RidgeMap:
-        """Return the coordinates in which a ridge, given per row, is the identity."""
+        """Return the map to coordinates in which the ridge matrix is the identity.
+
+        ``alpha`` is the ridge per row.
+        """
         axes = self.features.axes / np.sqrt(self.features.variances + alpha)
         return RidgeMap(
             np.ascontiguousarray(self.normalization @ axes), self.features.mean @ axes
         )
 
     def model(self, scaling: Scaling | None, alpha: float) -> Model:
-        """Return the model of these landmarks, still without a rule."""
+        """Return the model of these landmarks, with an empty rule."""
         empty = Scores(np.empty((0, 0)), np.empty(0))
         return Model(
             empty, self.kernel, self.basis, scaling, ridge=self.ridge_map(alpha)
@@ -105,14 +111,15 @@ class LandmarkSample:
 
 @dataclass(frozen=True)
 class LabelSumsPass(ClustersPass):
-    """Sum features by cluster, sizes, and the weight of the rows whose label changes.
+    """Pass that sums the features, sizes and changed labels of the clusters.
 
     Parameters
     ----------
     weights, rule, kept
-        As of `ClustersPass`.
+        As in `ClustersPass`.
     before : Scores or None, default=None
-        The rule of the pass before.
+        The rule of the previous pass, with whose labels to compare. With None, all
+        labels count as changed.
     """
 
     rule: Scores
@@ -133,27 +140,27 @@ class LabelSumsPass(ClustersPass):
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """All rows labelled by least squares.
+    """The state after a label step: the rule, and sums over the clusters.
 
     Parameters
     ----------
     rule : Scores or None
-        Labels the rows; clusters are in the order of their first rows. None before the
-        first step.
+        Rule that labels the rows, with clusters in the order of their first rows. None
+        before the first step.
     bounds : pair of ndarray of shape (k,)
-        Least and most rows of the sample in each cluster.
+        Smallest and largest number of rows of the sample in each cluster.
     means, sizes : ndarray of shape (k, r) and (k,)
         Mean z and weight of each cluster.
     multipliers : ndarray of shape (k,)
-        Those of the size constraints, which the rule contains.
+        Multipliers of the size constraints. The rule includes them.
     settled : bool, default=False
-        Whether hardly any label changed in the last pass.
+        Whether at most 1 % of the labels changed in the last step.
     kept : list or None, default=None
-        What the last pass has kept of the labels; None where it kept none, or its
-        clusters were in another order.
+        The labels that the last pass kept, or their digests. None if it kept none, or
+        if its clusters were in another order.
     changed : float or None, default=None
-        Weight of the rows whose label the last pass changed; None where it compared
-        none.
+        Weight of the rows whose label the last pass changed; None if it did not compare
+        labels.
     """
 
     rule: Any
@@ -167,19 +174,19 @@ class LabelledRows:
 
     @property
     def n_changed(self) -> float | None:
-        """How many labels the last pass changed, or their weight; None if unknown."""
+        """Number (or weight) of labels that the last pass changed; None if unknown."""
         if self.changed is None:
             return None
         return whole_numbers([round(self.changed, 6)])[0]
 
     @property
     def mean_objective(self) -> float:
-        """J, by means and sizes."""
+        """The objective J, computed from means and sizes."""
         return float(self.sizes @ (self.means**2).sum(axis=1) / self.sizes.sum())
 
     @property
     def one_against_all_objective(self) -> float:
-        """Q, by means and sizes: Pahikkala et al., eq. (10), with a centred kernel."""
+        """The objective Q of Pahikkala et al., eq. (10), with a centred kernel."""
         k = self.sizes.shape[0]
         n = self.sizes.sum()
         sums = self.means * self.sizes[:, None]
@@ -189,16 +196,16 @@ class LabelledRows:
 
 
 class Stage(NamedTuple):
-    """Rows that label steps go over.
+    """A set of rows on which steps run, such as a larger sample or all rows.
 
     Parameters
     ----------
     name : str
-        What the history calls them.
+        Name of the stage in the history.
     rows : Samples
-        The rows, in features.
+        The rows, as features.
     weights : ndarray of shape (n,) or None
-        Their weights.
+        Weights of the rows.
     """
 
     name: str
@@ -208,7 +215,7 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelSteps:
-    """Steps that label rows by the means so far, and renew the means by the rows.
+    """Steps that label rows by the current means, and update the means from the rows.
 
     Parameters
     ----------
@@ -229,11 +236,11 @@ class LabelSteps:
 
     @cached_property
     def mapped(self) -> RidgeMap:
-        """Coordinates in which the ridge is the identity."""
+        """Map to coordinates in which the ridge matrix is the identity."""
         return self.sample.ridge_map(self.config.alpha)
 
     def start(self, labels: np.ndarray) -> LabelledRows:
-        """Return the clusters of the sample."""
+        """Return the state for given labels of the sample, before the first step."""
         k = self.config.n_clusters
         weights = self.sample.features.weights
         sums, sizes = kernels.cluster_row_sums(self.sample.values, labels, k, weights)
@@ -253,29 +260,31 @@ class LabelSteps:
         kept: KeptLabels | None = None,
         once: bool = False,
     ) -> LabelledRows:
-        """Label some rows, and renew the means by them.
+        """Label some rows, and update the means from them.
 
-        Clusters are numbered by their first rows at each step: where scores are equal
-        but for rounding, a later change of their order could change labels.
+        Clusters are numbered by their first rows after each step and not only at the
+        end: scores may be equal up to rounding, and a later change of the order would
+        then change labels.
 
         Parameters
         ----------
         before : LabelledRows
-            The step before.
+            State after the previous step.
         stage : Stage
             The rows.
         number : int
-            How many steps have labelled these rows.
+            Number of earlier steps on these rows.
         kept : KeptLabels or None, default=None
             Where the labels are kept.
         once : bool, default=False
-            Whether this is the only step on these rows. Then its clusters take their
-            likely order, and its labels are not compared with those of the step before.
+            Whether this is the only step on these rows. In this case the clusters are
+            put in their likely order first, and the labels are not compared with the
+            labels of the previous step.
 
         Returns
         -------
         LabelledRows
-            The rows.
+            State after this step.
         """
         low, high = before.bounds
         rule, multipliers = self._next_rule(before)
@@ -290,7 +299,7 @@ class LabelSteps:
         sums, sizes, changed, first, labels = self.engine.run(
             sweep, stage.rows, stage.name
         )
-        # The share is measured by `python -m benchmarks rls`, section "large".
+        # The share of 1 % was chosen by `python -m benchmarks rls`, section "large".
         settled = compared is not None and changed <= 0.01 * float(sizes.sum())
         order = np.argsort(first, kind="stable")
         labelled = LabelledRows(
@@ -314,9 +323,9 @@ class LabelSteps:
         return labelled
 
     def _next_rule(self, before: LabelledRows) -> tuple[Scores, np.ndarray]:
-        """Return the rule of some means, and the multipliers that it contains."""
+        """Return the rule for the current means, and the multipliers in it."""
         low, high = before.bounds
-        # Sums in place of means need sizes that are equal: otherwise larger clusters
+        # Scores z·S_h are used only for equal sizes, because otherwise larger clusters
         # would attract the rows in between.
         by_sum = not self.config.sizes_are_free and np.ptp(low) == 0
         shares = before.sizes / before.sizes.sum() if by_sum else None
@@ -336,13 +345,13 @@ class LabelSteps:
         kept: KeptLabels | None = None,
         larger: Stage | None = None,
     ) -> LabelledRows:
-        """Label all rows and renew the model pass by pass.
+        """Label all rows, and update the model in each pass.
 
-        The first means are those of the labels of the sample. The last pass renews
-        nothing, so that the rule and its sums belong together. Labels are kept of
-        passes whose clusters are likely to be in order. Where a larger sample is given,
-        steps on it come first; once its labels have settled, one pass over all rows is
-        enough.
+        The first means are computed from the labels of the sample. The rule of the last
+        pass is not updated, so that it agrees with the labels and sums of this pass.
+        Labels are kept only in passes whose clusters are likely to be in their final
+        order. If a larger sample is given, steps on it come first; when its labels have
+        converged, one pass over all rows is enough.
         """
         labelled = self.start(labels)
         if larger is not None:

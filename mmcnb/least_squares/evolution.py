@@ -1,4 +1,4 @@
-"""Evolution of label vectors under the squared loss, and its fitness: Gieseke et al."""
+"""Evolution strategy for label vectors under the squared loss (Gieseke et al.)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,22 +14,22 @@ from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.objective import smoother
 from mmcnb.samples.matrix import Weights, row_shares
 
-# Smaller differences are rounding, which is not the same on every processor.
+# Smaller differences are rounding errors, which differ between processors.
 SAME_FITNESS = 1e-9
 
 
 @dataclass(frozen=True)
 class Evolved:
-    """Where an evolution ended.
+    """The result of an evolution.
 
     Parameters
     ----------
     y : ndarray of shape (n,), int8
-        Labels -1 and +1 of the best individual; the first row's is +1.
+        Labels -1 and +1 of the best individual; the label of the first row is +1.
     fitness : float
-        Its F.
+        F of the best individual; smaller is better.
     best : ndarray of shape (generations,), float64
-        The lowest F after each generation; it never rises.
+        The lowest F after each generation, which never increases.
     start : int, default=0
         Number of the start.
     """
@@ -43,7 +43,7 @@ class Evolved:
 def balanced_labels(
     n_samples: int, limit: int, random_state: np.random.RandomState
 ) -> np.ndarray:
-    """Flip a coin for each row, then turn random rows until abs(sum) <= limit.
+    """Draw random labels, then flip random rows until abs(sum) <= limit.
 
     Examples
     --------
@@ -71,21 +71,22 @@ def evolve(
     patience: int | None = None,
     random_state: np.random.RandomState,
 ) -> Evolved:
-    """Find two clusters by a (mu + nu) evolution from a random population.
+    """Find two clusters by a (mu + nu) evolution strategy from a random population.
 
     Parameters
     ----------
     fitness : MatrixFitness or FeatureFitness
-        The fitness of labels: EvoMMC or FastEvoMMC.
+        The fitness of labels, for EvoMMC or FastEvoMMC.
     balance : float, default=0.1
-        l/n: the bound on abs(sum(y))/n.
+        Bound l/n on abs(sum(y))/n.
     n_parents, n_offspring : int, default=10
-        mu and nu; the paper's FastEvoMMC has 1 and 1.
+        Number of parents (mu) and of children per generation (nu); both are 1 in the
+        paper's FastEvoMMC.
     max_generations : int, default=100_000
-        Most generations.
+        Maximum number of generations.
     patience : int or None, default=None
-        Generations without a surviving child after which the evolution stops; None is
-        as many as make ten children a row.
+        The evolution stops after this many generations in which no child survives. None
+        sets it so that these generations have ten children per row.
     random_state : RandomState
         Source of randomness.
 
@@ -104,7 +105,7 @@ def evolve(
     [1, 1, 1, 1, 1, -1, -1, -1, -1, -1]
     """
     n = fitness.M.shape[0]
-    limit = max(int(balance * n + 1e-9), n % 2)  # .29 of 100 rows are 29
+    limit = max(int(balance * n + 1e-9), n % 2)  # 1e-9, so that 0.29 * 100 gives 29
     if patience is None:
         patience = -(-10 * n // n_offspring)
     population = np.array(
@@ -132,25 +133,25 @@ def run_evolutions(
     record: Record,
     **settings: Any,
 ) -> list[Evolved]:
-    """Evolve labels from several seeds; the lowest F comes first.
+    """Run evolutions from several seeds, and return the lowest F first.
 
     Parameters
     ----------
     engine : Engine
-        Its threads share the evolutions.
+        The evolutions run in the threads of this engine.
     fitness : MatrixFitness or FeatureFitness
         The fitness of labels.
     seeds : sequence of int
-        One seed an evolution.
+        One seed per evolution.
     record : callable
-        Takes a row for each of the generations 1, 2, 4, ... and the last.
+        Called with a row for each of the generations 1, 2, 4, ... and the last one.
     **settings
         Parameters of `evolve`.
 
     Returns
     -------
     list of Evolved
-        One an evolution.
+        One result per evolution.
     """
 
     def run_start(start: tuple[int, int], record: Record) -> Evolved:
@@ -174,34 +175,34 @@ def run_evolutions(
 
 
 class MatrixFitness:
-    """The fitness of a kernel matrix, with all rows as the basis: EvoMMC.
+    """The fitness of labels by the kernel matrix of all rows, for EvoMMC.
 
     Parameters
     ----------
     K : ndarray of shape (m, m), float64
-        Kernel matrix, symmetric; it is overwritten.
+        Symmetric kernel matrix; it is overwritten.
     alpha : float
-        Ridge a row, λ/m.
+        Ridge per row, λ/m.
     weights : ndarray of shape (m,) or None, default=None
         Sample weights, positive.
     centre : bool, default=True
-        Whether the kernel is centred.
+        Whether to centre the kernel.
 
     Attributes
     ----------
     M : ndarray of shape (m, m), float64
-        The matrix, symmetric.
+        Symmetric matrix with F(y) = 1 - y'My/m.
     shares : ndarray of shape (m,)
-        Share of each row in the weight.
+        Share of each row in the total weight.
     ridge : float
-        λ.
+        The ridge λ.
     means : ndarray of shape (m,) or None
-        Mean kernel value of each row with all rows, where the kernel was centred.
+        Mean kernel value of each row with all rows; None if the kernel was not centred.
 
     Raises
     ------
     InputError
-        Where alpha is not positive, or so small that K + λI is not positive definite.
+        If alpha is not positive, or so small that K + λI is not positive definite.
 
     Examples
     --------
@@ -235,15 +236,15 @@ class MatrixFitness:
             self.M *= roots[:, None]
 
     def value(self, y: np.ndarray) -> float:
-        """Compute F of labels -1 and +1 from scratch."""
+        """Return F of labels -1 and +1."""
         return float(1 - y @ (self.M @ y) / y.shape[0])
 
     def decide(self, y: np.ndarray) -> np.ndarray:
-        """Return f of the rows themselves."""
+        """Return the decision values f of the rows of the sample."""
         return self.M @ y / (self.shares * y.shape[0])
 
     def hyperplane(self, y: np.ndarray) -> Hyperplane:
-        """Return f on kernel values against all rows."""
+        """Return f as a function of kernel values against all rows."""
         duals = (self.shares * y.shape[0] * y - self.M @ y) / self.ridge
         if self.means is None:
             return Hyperplane(duals, 0.0)
@@ -252,31 +253,32 @@ class MatrixFitness:
 
 
 class FeatureFitness:
-    """The fitness in landmark features: FastEvoMMC.
+    """The fitness of labels by landmark features, for FastEvoMMC.
 
     Parameters
     ----------
     features : ndarray of shape (m, p)
         Kernel values against the landmarks.
     normalization : ndarray of shape (p, q)
-        W with WW' the inverse of the kernel matrix of the landmarks.
+        W such that WW' is the inverse of the kernel matrix of the landmarks.
     alpha : float
-        Ridge a row, λ/m.
+        Ridge per row, λ/m.
     weights : ndarray of shape (m,) or None, default=None
         Sample weights, positive.
     centre : bool, default=True
-        Whether the kernel is centred.
+        Whether to centre the kernel.
 
     Attributes
     ----------
     M : ndarray of shape (m, r), float64
-        Z with the matrix ZZ'.
+        Matrix with F(y) = 1 - |y'M|²/m. It is ``features @ axes - centre``, where each
+        row is multiplied by its relative weight.
     shares : ndarray of shape (m,)
-        Share of each row in the weight.
+        Share of each row in the total weight.
     axes : ndarray of shape (p, r)
-        Z = (features @ axes - centre), times the weights.
+        Matrix that maps features to the coordinates of M.
     centre : ndarray of shape (r,)
-        Mean of the rows, 0 where the kernel was not centred.
+        Mean of the rows in these coordinates; 0 if the kernel was not centred.
 
     Examples
     --------
@@ -308,7 +310,7 @@ class FeatureFitness:
         variances, axes = np.linalg.eigh(covariance)
         largest = max(variances[-1], np.finfo(float).tiny)
         is_large = variances > SMALLEST_VARIANCE * largest
-        # The ridge is diagonal along the axes.
+        # In the coordinates of the principal axes, the ridge matrix is diagonal.
         scales = np.sqrt(m * (variances[is_large] + alpha))
         axes = axes[:, is_large] / scales
         relative_weights = shares * m
@@ -318,16 +320,16 @@ class FeatureFitness:
         self.centre = mean @ axes
 
     def value(self, y: np.ndarray) -> float:
-        """Compute F of labels -1 and +1 from scratch."""
+        """Return F of labels -1 and +1."""
         product = y @ self.M
         return float(1 - product @ product / y.shape[0])
 
     def decide(self, y: np.ndarray) -> np.ndarray:
-        """Return f of the rows themselves."""
+        """Return the decision values f of the rows of the sample."""
         return self.M @ (y @ self.M) / (self.shares * y.shape[0])
 
     def hyperplane(self, y: np.ndarray) -> Hyperplane:
-        """Return f on kernel values against the landmarks."""
+        """Return f as a function of kernel values against the landmarks."""
         product = y @ self.M
         return Hyperplane(self.axes @ product, -float(self.centre @ product))
 

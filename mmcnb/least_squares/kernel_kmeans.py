@@ -1,8 +1,9 @@
-"""Kernel k-means: Lloyd's passes in landmark coordinates.
+"""Kernel k-means: the passes of Lloyd's algorithm in landmark coordinates.
 
-In the coordinates z(x) = κ(x) M - c of landmark features k-means is exact, as each z is
-an explicit vector, and a nearest mean is a largest score: z·m_h - |m_h|²/2. A pass
-keeps k (p + 1) numbers, nothing of size n.
+In the coordinates z(x) = κ(x) M - c of landmark features, each row is an explicit
+vector, so ordinary k-means runs on them. The nearest mean m_h is the one with the
+largest score z·m_h - |m_h|²/2. A pass returns k (p + 1) numbers, and no array of size
+n.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,12 +19,13 @@ from mmcnb.least_squares.all_rows import LabelSumsPass
 
 @dataclass(frozen=True)
 class MeanSumsPass(LabelSumsPass):
-    """Label rows by the nearest mean, and sum their features by cluster, and Σ|z|².
+    """Pass that labels rows by the nearest mean, and sums the features per cluster.
 
     Parameters
     ----------
     total_variance_of : RidgeMap or None, default=None
-        Gives z; None leaves Σ|z|² out, as it is the same in every pass.
+        Map to z, to sum |z|² as well. None leaves this sum out, because it is the same
+        in every pass.
     """
 
     total_variance_of: RidgeMap | None = None
@@ -43,22 +45,23 @@ class MeanSumsPass(LabelSumsPass):
 
 @dataclass(frozen=True)
 class Means:
-    """Means, and the clusters of rows nearest to those before them.
+    """The state of k-means after a pass.
 
     Parameters
     ----------
     rule : Scores
-        Labels the rows.
+        Rule that labelled the rows in this pass, by the previous means.
     means : ndarray of shape (k, r)
-        Mean z of each cluster under the rule.
+        Updated means: mean z of each cluster of this pass.
     sizes : ndarray of shape (k,)
-        Weight of each.
+        Weight of each cluster.
     inertia : float
-        Σ|z - m|² over the rows, m the mean of their cluster.
+        Σ|z - m|² over the rows, where m is the updated mean of the row's cluster.
     n_iter : int
-        Passes.
+        Number of passes so far.
     converged : bool
-        Whether the means stand still, or the inertia nearly so.
+        Whether the means did not change, or the inertia decreased by less than the
+        tolerance.
     """
 
     rule: Scores
@@ -77,36 +80,36 @@ def lloyd(
     max_iter: int,
     tol: float,
 ) -> Iterator[Means]:
-    """Run passes of k-means, after each of which the means are renewed.
+    """Run passes of k-means, and yield the state after each pass.
 
-    Clusters are numbered by their first rows. One that loses all its rows keeps its
-    mean.
+    Clusters are numbered by their first rows. A cluster that loses all its rows keeps
+    its mean.
 
     Parameters
     ----------
     run : callable
         Runs a pass over the rows and returns its total.
     mapped : RidgeMap
-        From features to z.
+        Map from features to z.
     means : ndarray of shape (k, r)
         The means to start from.
     weights : ndarray of shape (n,) or None
         Sample weights.
     max_iter : int
-        Most passes.
+        Maximum number of passes.
     tol : float
-        The last pass is the one in which the inertia falls by no more than this share;
-        at 0 only means that stand still end the passes.
+        The passes end when the inertia decreases by less than this share. With 0 they
+        end when the means no longer change.
 
     Yields
     ------
     Means
-        After each pass; the last one belongs to the labels of its rule.
+        State after each pass.
     """
     total_variance = 0.0
     before = np.inf
     for number in range(max_iter):
-        # Σ|z|² is the same in every pass.
+        # Σ|z|² does not change, so it is computed only in the first pass.
         total_variance_of = mapped if number == 0 else None
         sweep = MeanSumsPass(
             weights, mapped.scores(means), total_variance_of=total_variance_of
@@ -137,20 +140,20 @@ def lloyd(
 
 @dataclass(frozen=True)
 class Distances:
-    """Distances to means in feature space.
+    """Distances of rows to the means in feature space.
 
     Parameters
     ----------
     rule : Scores
-        Of the means: z·m - |m|²/2.
+        The scores z·m - |m|²/2 of the means m.
     mapped : RidgeMap
-        From features to z.
+        Map from features to z.
     """
 
     rule: Scores
     mapped: RidgeMap
 
     def decide(self, rows: Block) -> np.ndarray:
-        """Return distances of a block of features, of shape (rows, k)."""
+        """Return the distances of a block of features, of shape (rows, k)."""
         norms = (self.mapped.decide(rows) ** 2).sum(axis=1)
         return np.sqrt(np.maximum(0.0, norms[:, None] - 2 * self.rule.decide(rows)))

@@ -1,10 +1,10 @@
 """Regularised least squares clustering in memory: smoother, objectives, sizes.
 
-R = K (K + λI)^-1 = ZZ' and S_h = Σ_{i in h} z_i unite the family (e_h is the indicator
-of cluster h, n the number of rows): Q = kn - 4 Σ|S_h|² + (4 - k)|Σ_h S_h|² of Pahikkala
-et al. for any sizes, F = 1 - y'Ry/n of Gieseke et al. for two clusters, and J =
-Σ|S_h|²/n_h, which lies in [0, k - 1] where the kernel is centred and compares
-partitions of different sizes.
+All objectives are functions of the smoother R = K (K + λI)^-1 = ZZ' and of the sums S_h
+= Σ_{i in h} z_i over the clusters h. With n rows and k clusters, they are Q = kn - 4
+Σ|S_h|² + (4 - k)|Σ_h S_h|² (Pahikkala et al.), F = 1 - y'Ry/n for two clusters (Gieseke
+et al.), and J = Σ|S_h|²/n_h. If the kernel is centred, J lies in [0, k - 1] and can be
+used to compare partitions with different cluster sizes.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples.arrays import plain_values
 
 ClusterSizes = Literal["auto", "equal"] | Sequence[float] | np.ndarray | None
-Bounds = tuple[np.ndarray, np.ndarray]  # least and most rows of each cluster
+Bounds = tuple[np.ndarray, np.ndarray]  # smallest and largest size of each cluster
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Partition:
     objective : float
         J of the partition.
     start : int
-        Number of the start that led to it.
+        Number of the start from which it was found.
     """
 
     labels: np.ndarray
@@ -51,11 +51,11 @@ def smoother(
     K : ndarray of shape (m, m)
         Kernel matrix, symmetric.
     ridge : float
-        λ: alpha times m.
+        The ridge λ, which is alpha times m.
     centre : bool, default=True
-        Whether K is replaced by HKH; the papers do not.
+        Whether to centre the kernel, that is to replace K by HKH; the papers do not.
     overwrite : bool, default=False
-        Whether the result may take the place of K, which saves a copy.
+        Whether K may be overwritten, which saves a copy.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def smoother(
     Raises
     ------
     InputError
-        Where λ is not positive, or K + λI is not positive definite.
+        If λ is not positive, or K + λI is not positive definite.
 
     Examples
     --------
@@ -90,10 +90,10 @@ def smoother(
         A, failed = dpotri(A, lower=True, overwrite_c=True)
     if failed or not np.isfinite(A.diagonal()).all():
         raise InputError(
-            "The kernel matrix is not positive definite: scale columns, or take a "
-            "larger alpha."
+            "The kernel matrix is not positive definite: scale the columns, or take "
+            "a larger alpha."
         )
-    R = A.T  # C-ordered: its upper triangle holds the inverse
+    R = A.T  # now C-ordered; its upper triangle has the inverse
     R *= -ridge
     R.flat[:: R.shape[0] + 1] += 1.0
     for i in range(1, R.shape[0]):
@@ -102,7 +102,7 @@ def smoother(
 
 
 def mean_objective(R: np.ndarray, labels: np.ndarray, n_clusters: int) -> float:
-    """Return J = Σ|S_h|²/n_h; clusters without rows add nothing.
+    """Return J = Σ|S_h|²/n_h; empty clusters contribute 0.
 
     Examples
     --------
@@ -120,7 +120,9 @@ def mean_objective(R: np.ndarray, labels: np.ndarray, n_clusters: int) -> float:
 
 
 def target_shares(cluster_sizes: ClusterSizes, n_clusters: int) -> np.ndarray:
-    """Return target proportions of clusters; None, "auto" and "equal" are equal ones.
+    """Return the target proportions of the clusters.
+
+    They are equal for None, "auto" and "equal".
 
     Examples
     --------
@@ -138,7 +140,7 @@ def target_shares(cluster_sizes: ClusterSizes, n_clusters: int) -> np.ndarray:
     shares = plain_values(cluster_sizes, "cluster_sizes").astype(np.float64)
     if shares.shape != (n_clusters,):
         raise InputError(
-            f"cluster_sizes must hold one share for each of the {n_clusters} clusters, "
+            f"cluster_sizes must have one share for each of the {n_clusters} clusters, "
             f"not {shares.size}."
         )
     if not (shares > 0).all():
@@ -155,7 +157,7 @@ def target_shares(cluster_sizes: ClusterSizes, n_clusters: int) -> np.ndarray:
 
 
 def size_bounds(total: float, shares: np.ndarray, tolerance: float) -> Bounds:
-    """Return the least and most rows, or weight, of each cluster: whole numbers.
+    """Return the smallest and largest size of each cluster, as whole numbers.
 
     Examples
     --------
@@ -164,7 +166,7 @@ def size_bounds(total: float, shares: np.ndarray, tolerance: float) -> Bounds:
     >>> [bound.tolist() for bound in size_bounds(100, np.array([0.5, 0.5]), 0.1)]
     [[45, 45], [55, 55]]
     """
-    slack = 1e-9 * total  # 55.000000000000007 rows are 55
+    slack = 1e-9 * total  # rounding errors: 55.000000000000007 rows are 55
     least = np.floor(total * shares * (1 - tolerance) + slack)
     most = np.ceil(total * shares * (1 + tolerance) - slack)
     low = np.maximum(1, least).astype(np.int64)
@@ -178,7 +180,7 @@ def size_bounds(total: float, shares: np.ndarray, tolerance: float) -> Bounds:
 
 
 def floor_bounds(total: float, n_clusters: int, min_share: float) -> Bounds:
-    """Return bounds of sizes with no cluster below ``min_share / k`` of the rows.
+    """Return size bounds such that each cluster has at least ``min_share / k`` of rows.
 
     Examples
     --------

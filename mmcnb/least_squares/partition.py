@@ -1,11 +1,12 @@
-"""A sample clustered by regularised least squares, by local search and ridge paths.
+"""Cluster a sample by regularised least squares: local search and regularisation paths.
 
-The partition of largest J is the best. The local search from several starts is that of
-Pahikkala et al., who call their Alg. 3 shaking. Paths lead through features that are
-centred and rotated to their principal axes, of variances e_j, where the ridge is
-diagonal: z'_j = z_j / sqrt(n (e_j + lt)) for the ridge λ = lt n, and R = Z'Z''. At an
-infinite ridge the labels climb Σ|S_h|² over plain features, one smooth hill reached
-from a coin flip; as the ridge falls they follow it.
+The partition with the largest J is the best. The local search from several starts is
+that of Pahikkala et al., who call their Alg. 3 "shaking". Regularisation paths use
+features that are centred and rotated to their principal axes with variances e_j, where
+the ridge matrix is diagonal: z'_j = z_j / sqrt(n (e_j + lt)) for the ridge λ = lt n,
+and R = Z'Z''. With an infinite ridge the objective is Σ|S_h|² over plain features,
+whose optimum is reached from random labels. The labels then follow the optimum as the
+ridge decreases.
 """
 
 import warnings
@@ -28,19 +29,22 @@ from mmcnb.least_squares.objective import (
     mean_objective,
 )
 
-DEFAULT_ALPHA = 1e-3  # ridge a row, measured by `python -m benchmarks selection`
-# Starts that try every proportion; each costs as much as five others.
+DEFAULT_ALPHA = 1e-3  # ridge per row, chosen by `python -m benchmarks selection`
+# Number of starts that try every proportion; each takes as long as five other starts.
 SCANNING_STARTS = 2
-# a row, in refinement and in steepest descent; `python -m benchmarks rls` counts them
+# Maximum number of moves per row in refinement and in steepest descent;
+# `python -m benchmarks rls` counts them.
 MOST_MOVES = 20
-TIE = 1e-6  # of J: smaller differences are rounding
-# Measured by `python -m benchmarks rls`, section "defaults", as are the proportions.
+TIE = 1e-6  # smaller differences in J are rounding errors
+# The path and the proportions below were chosen by `python -m benchmarks rls`, section
+# "defaults".
 PATH_STARTS = 4
 REGULARIZATION_PATH = (np.inf, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 1e-3)  # λ/n
-REFINED = 2  # partitions that the hinge form refines: `python -m benchmarks peers`
-LEADING = 50  # principal axes that k-means sees
+REFINED = 2  # partitions that hinge methods refine: `python -m benchmarks peers`
+LEADING = 50  # number of principal axes on which k-means runs
+# Compiled routines, with their seconds of compilation.
 PARTITION_ROUTINES = {"size_multipliers": 5.0, "steepest_moves": 3.5}
-PROPORTIONS = (0.5, 0.6, 0.7, 0.8, 0.9)  # of the larger of two clusters
+PROPORTIONS = (0.5, 0.6, 0.7, 0.8, 0.9)  # tried shares of the larger of two clusters
 Refine = Callable[[Partition, Record], np.ndarray | None]
 
 
@@ -51,24 +55,24 @@ class PartitionConfig:
     Parameters
     ----------
     n_clusters : int
-        k.
+        Number of clusters, k.
     alpha : float, default=1e-3
-        Ridge a row.
+        Ridge per row.
     search : {"shaking", "steepest", "stochastic"}, default="shaking"
-        Pahikkala et al., Algorithm 3, 2 or 1.
+        Local search: Algorithm 3, 2 or 1 of Pahikkala et al., in this order.
     schedule : {"mixed", "paper"}, default="mixed"
-        "mixed" varies amplitude and decay from start to start, keeps sizes within their
-        constraints and ends with steepest descent. "paper" is as published, without
-        size constraints: its first round moves all rows into one of two clusters, so
-        that every start ends alike.
+        How "shaking" runs. "mixed" varies amplitude and decay from start to start,
+        keeps sizes within their constraints, and ends with steepest descent. "paper" is
+        the algorithm as published, without size constraints. With two clusters, its
+        first round moves all rows into one cluster, so that all starts end equally.
     n_init : int, default=8
-        Starts of the local search.
+        Number of starts of the local search.
     cluster_sizes : {"auto", "equal"}, None or sequence of k proportions, default="auto"
-        Size constraints. None is a minimum size only; "auto" is that for k = 2, and
-        equal sizes for k > 2. With k = 2 and a minimum size only, the local search
-        tries every target proportion of a list, and the best J wins.
+        Size constraints. None sets only a minimum size; "auto" is None for k = 2, and
+        "equal" for k > 2. With k = 2 and only a minimum size, the local search tries
+        several target proportions, and the best J is selected.
     size_tolerance : float, default=0.1
-        How far constrained sizes may lie from their proportions, relatively.
+        Relative deviation from the constrained sizes that is allowed.
     min_share : float or None, default=None
         Minimum size if there is no other constraint, as a fraction of n/k; None is 0.5.
     """
@@ -84,26 +88,26 @@ class PartitionConfig:
 
     @property
     def sizes_are_free(self) -> bool:
-        """Whether there is a minimum size only."""
+        """Whether the only size constraint is a minimum size."""
         auto = isinstance(self.cluster_sizes, str) and self.cluster_sizes == "auto"
         return self.cluster_sizes is None or (auto and self.n_clusters == 2)
 
     def search_alpha(self, rows: int) -> float:
-        """Return the ridge a row while the sample is clustered.
+        """Return the ridge per row in the search on the sample.
 
-        With two clusters a large sample needs a smaller ridge than the model. At the
-        model's, partitions that have nothing to do with the classes fit as well as
-        theirs: for example digits by their position.
+        With two clusters, a large sample needs a smaller ridge than the model. With the
+        ridge of the model, irrelevant partitions fit as well as the classes do, for
+        example digits by their position in the image.
         """
         if self.n_clusters > 2 or not self.is_mixed:
             return self.alpha
-        # Up to 400 rows the ridge is the model's: `python -m benchmarks rls`.
+        # Up to 400 rows the ridge is that of the model: `python -m benchmarks rls`.
         return self.alpha * min(1.0, max(0.1, 400 / rows))
 
     def smoother(self, K: np.ndarray) -> np.ndarray:
-        """Return the smoother of a kernel matrix at the ridge of the search.
+        """Return the smoother of a kernel matrix for the ridge of the search.
 
-        It may take the place of the matrix.
+        The kernel matrix may be overwritten.
         """
         m = K.shape[0]
         ridge = self.search_alpha(m) * m
@@ -111,37 +115,40 @@ class PartitionConfig:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether schedules are mixed and paths followed, unlike what is published."""
+        """Whether mixed schedules and paths are used; the papers do not use them."""
         return self.search == "shaking" and self.schedule == "mixed"
 
     def bounds(self, total: float) -> Bounds:
-        """Return the least and most rows of each cluster."""
+        """Return the smallest and largest size of each cluster."""
         if self.sizes_are_free:
             return self.floor(total)
         return objective.size_bounds(total, self.shares, self.size_tolerance)
 
     def floor(self, total: float) -> Bounds:
-        """Return size constraints with a minimum only."""
-        # The default is measured by `python -m benchmarks rls`.
+        """Return size constraints that only set a minimum size."""
+        # The default was chosen by `python -m benchmarks rls`.
         least = 0.5 if self.min_share is None else self.min_share
         return objective.floor_bounds(total, self.n_clusters, least)
 
     def bounds_by_size(self, sizes: np.ndarray) -> Bounds:
-        """Return the bounds of clusters; the largest one has the largest proportion."""
+        """Return the bounds of clusters; the largest cluster has the largest bounds."""
         rank = np.argsort(np.argsort(sizes, kind="stable"), kind="stable")
         low, high = self.bounds(sizes.sum())
         return np.sort(low)[rank], np.sort(high)[rank]
 
     @property
     def shares(self) -> np.ndarray:
-        """Target proportions, rising: in local search small clusters claim first."""
+        """Target proportions in increasing order.
+
+        In local search, the first clusters claim rows first; these are the small ones.
+        """
         return np.sort(objective.target_shares(self.cluster_sizes, self.n_clusters))
 
 
 def random_labels(
     n_samples: int, shares: np.ndarray, random_state: np.random.RandomState
 ) -> np.ndarray:
-    """Draw random labels in the given proportions, no cluster empty.
+    """Draw random labels in given proportions, such that no cluster is empty.
 
     Examples
     --------
@@ -166,7 +173,7 @@ def partition_starts(
     random_state: np.random.RandomState,
     points: np.ndarray | None = None,
 ) -> Iterator[np.ndarray]:
-    """Yield starting labels: of k-means of points, if given, and random by turns.
+    """Yield starting labels: alternately by k-means of points, if given, and random.
 
     Examples
     --------
@@ -179,14 +186,14 @@ def partition_starts(
     """
     for number in range(n_init):
         seed = random_state.randint(2**31 - 1)
-        # Points without columns are rows that are all equal.
+        # If all rows are equal, their principal features have no columns.
         if points is not None and points.shape[1] > 0 and number % 2 == 0:
             from sklearn.cluster import KMeans
             from sklearn.exceptions import ConvergenceWarning
 
-            # Few rows: more threads would wait for one another longer than they work.
+            # There are few rows, so several threads would mostly wait for each other.
             with single_threaded(), warnings.catch_warnings():
-                # There may be fewer different rows than clusters.
+                # scikit-learn warns if there are fewer different rows than clusters.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 kmeans = KMeans(shares.shape[0], n_init=1, random_state=seed)
                 labels = kmeans.fit_predict(points)
@@ -196,7 +203,7 @@ def partition_starts(
 
 
 class Schedule(NamedTuple):
-    """How a start is shaken: Pahikkala et al., eq. (11)."""
+    """Amplitude, decay and number of rounds of shaking: Pahikkala et al., eq. (11)."""
 
     amplitude: float
     decay: float
@@ -204,9 +211,10 @@ class Schedule(NamedTuple):
 
 
 def schedule_of(schedule: Literal["mixed", "paper"], number: int) -> Schedule:
-    """Return the schedule of a start.
+    """Return the schedule of a start, given its number.
 
-    Twelve in a row, of both kinds of `partition_starts`, differ.
+    Combined with the two kinds of `partition_starts`, any twelve consecutive starts are
+    different.
 
     Examples
     --------
@@ -218,7 +226,7 @@ def schedule_of(schedule: Literal["mixed", "paper"], number: int) -> Schedule:
     """
     if schedule == "paper":
         return Schedule(1.0, 0.5, rounds=21)  # s = 20
-    # Measured by `python -m benchmarks rls`.
+    # Chosen by `python -m benchmarks rls`.
     amplitude = (1.0, 0.5, 0.25)[number % 3]
     if number // 2 % 2 == 0:
         return Schedule(amplitude, 0.5, rounds=21)
@@ -226,7 +234,9 @@ def schedule_of(schedule: Literal["mixed", "paper"], number: int) -> Schedule:
 
 
 def best_partition(partitions: Iterable[Partition]) -> Partition:
-    """Return the partition of largest J; of equal ones, but for rounding, the first.
+    """Return the partition with the largest J; the first one if they are equal.
+
+    Objectives are compared up to rounding errors.
 
     Examples
     --------
@@ -241,7 +251,10 @@ def best_partition(partitions: Iterable[Partition]) -> Partition:
 
 
 class Start(NamedTuple):
-    """A start of the local search: its number, its labels, and the order of visits."""
+    """A start of the local search: its number, its labels, and the order of visits.
+
+    Rows are visited in this order by stochastic descent.
+    """
 
     number: int
     labels: np.ndarray
@@ -266,15 +279,16 @@ def local_search(
     random_state : RandomState
         Source of randomness.
     points : ndarray of shape (m, d) or None, default=None
-        Rows for k-means, where every second start is one.
+        Rows on which every second start runs k-means; None uses random starts only.
     engine : Engine or None, default=None
-        Its threads share the starts; None takes one after the other.
+        The starts run in the threads of this engine; with None they run one after the
+        other.
 
     Returns
     -------
     list of Partition
-        One a start, the best at each start over the target proportions; the first has
-        the largest J.
+        One partition per start, the best one over the target proportions. They are
+        sorted by decreasing J.
     """
     m = R.shape[0]
     k = config.n_clusters
@@ -303,7 +317,7 @@ def local_search(
 
     each = engine.each if engine else map
     partitions = list(each(attempt, starts[:SCANNING_STARTS]))
-    # The other starts keep to the proportion that the first ones found best.
+    # The other starts use only the proportion that was best in the first ones.
     if scan:
         larger = max(np.bincount(best_partition(partitions).labels)) / m
         targets = [min(targets, key=lambda target: abs(target[0] - larger))]
@@ -332,7 +346,7 @@ def _ends(
     if config.search == "steepest":
         return [descend(start.labels, by_mean=False)]
     if config.search == "stochastic":
-        # The sweeps end long before 1,000.
+        # 1,000 is a limit that sweeps do not reach in practice.
         labels, _ = kernels.stochastic_moves(
             R, start.labels, low, high, start.order, 1000
         )
@@ -356,15 +370,16 @@ def partition_sample(
     refine: Refine | None = None,
     record: Record = ignore,
 ) -> list[Partition]:
-    """Cluster a sample; the best partition comes first.
+    """Cluster a sample, and return the best partition first.
 
     Parameters
     ----------
     engine : Engine
-        Its threads share the starts.
+        The starts run in the threads of this engine.
     R : ndarray of shape (m, m) or None
-        Smoother of the sample at the ridge ``config.search_alpha(m) * m``; None follows
-        regularisation paths alone, as the local search knows no weights.
+        Smoother of the sample for the ridge ``config.search_alpha(m) * m``. With None,
+        only regularisation paths are used, because the local search does not support
+        weights.
     features : PrincipalFeatures
         The sample in landmark features, with its weights.
     config : PartitionConfig
@@ -372,17 +387,18 @@ def partition_sample(
     random_state : RandomState
         Source of randomness.
     refine : callable or None, default=None
-        ``refine(partition, record)`` gives other labels, or None. It is tried on the
-        best two partitions. Its labels count where J rises, by more than 0.01 for what
-        local search found.
+        ``refine(partition, record)`` returns other labels, or None. It is called for
+        the two best partitions. Its labels are accepted if they increase J; if local
+        search found the partition, the increase must be more than 0.01.
     record : callable, default=ignore
-        Takes what ``refine`` records.
+        Called with the rows that ``refine`` records.
 
     Returns
     -------
     list of Partition
-        By J under the smoother, or in landmark features without one. Paths are numbered
-        after the starts of the local search.
+        Partitions in the order of decreasing J, which is computed by the smoother or,
+        without one, in landmark features. Paths are numbered after the starts of the
+        local search.
     """
     m = features.z.shape[0]
     k = config.n_clusters
@@ -393,7 +409,7 @@ def partition_sample(
     path = [ridge for ridge in REGULARIZATION_PATH if ridge > alpha] + [alpha]
 
     def scored(labels: np.ndarray, start: int) -> Partition:
-        """Return a partition after steepest descent, if there is a matrix for it."""
+        """Return a partition with its J, after steepest descent if there is an R."""
         if R is None:
             return Partition(labels, features.objective(labels, k, alpha), start)
         low, high = config.bounds_by_size(np.bincount(labels, minlength=k))
@@ -420,7 +436,7 @@ def partition_sample(
             if labels is None:
                 continue
             refined = scored(labels, partition.start)
-            # A smaller gain of J does not replace labels of the local search.
+            # Labels of the local search are replaced only if J increases by this much.
             least_gain = 0.0 if partition.start >= first_path else 0.01
             if refined.objective > partition.objective + least_gain:
                 partitions.append(refined)
@@ -428,13 +444,13 @@ def partition_sample(
 
 
 def _rank(partition: Partition) -> float:
-    """Rank partitions so that the largest J comes first, of equal ones the earlier."""
+    """Return the sort key of a partition; the largest J comes first."""
     return -partition.objective
 
 
 def partition_seconds(rows: int, n_clusters: int) -> float:
-    """Return the seconds that the search on a sample takes one core."""
-    # From fits to 1,500 x 30 and 20,000 x 50 rows.
+    """Estimate the seconds that the search on a sample takes on one core."""
+    # Measured in fits of 1,500 x 30 and 20,000 x 50 rows.
     return 0.5 * (rows / 2000) ** 2 * (1 + 0.1 * (n_clusters - 2))
 
 
@@ -448,9 +464,10 @@ def size_constrained_step(
     bounds: Bounds,
     start: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Label rows by argmax over h of z'·S'_h - b_h, with b for the size constraints.
+    """Label rows by the cluster h with the largest z'·S'_h - b_h.
 
-    The search for the multipliers b, which are returned too, begins at ``start``.
+    The multipliers b enforce the size constraints. The search for them begins at
+    ``start``, and they are returned with the labels.
 
     Examples
     --------
@@ -475,18 +492,18 @@ def regularization_path(
     bounds: Bounds,
     path: Sequence[float] = REGULARIZATION_PATH,
 ) -> np.ndarray:
-    """Follow labels from a large ridge to a small one.
+    """Follow the labels along decreasing ridges.
 
     Parameters
     ----------
     features : PrincipalFeatures
         The rows.
     labels : ndarray of shape (m,), int
-        Where to start: a coin flip will do.
+        Labels to start from; random labels are good enough.
     bounds : pair of ndarray of shape (k,)
-        Least and most rows (or weight) of each cluster.
+        Smallest and largest size (or weight) of each cluster.
     path : sequence of float, default=REGULARIZATION_PATH
-        Falling ridges per row, λ/n, from infinity.
+        Decreasing ridges per row, λ/n, beginning with infinity.
 
     Returns
     -------
@@ -505,7 +522,7 @@ def regularization_path(
     """
     for alpha in path:
         multipliers = np.zeros(bounds[0].shape[0])
-        # Most labels settle in five steps.
+        # Usually labels no longer change after five steps.
         for _ in range(12):
             before = labels
             labels, multipliers = size_constrained_step(

@@ -1,4 +1,4 @@
-"""Clusters of a sample by least squares, and the labels of all rows."""
+"""Cluster a sample by least squares, and label all rows."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ from mmcnb.least_squares.partition import PartitionConfig, Refine
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.matrix import Weights, check_clusters, check_places
 
-LANDMARKS = 300  # basis vectors by default, measured by `python -m benchmarks rls`
+LANDMARKS = 300  # default number of landmarks, chosen by `python -m benchmarks rls`
 
 
 def landmark_sample(
@@ -36,13 +36,12 @@ def landmark_sample(
     random_state: np.random.RandomState,
     basis: np.ndarray | None = None,
 ) -> LandmarkSample:
-    """Choose landmarks of a sample, or take those given, and map it.
+    """Map a sample to landmark features; choose the landmarks if none are given.
 
     Raises
     ------
     InputError
-        If fewer of its rows differ, or fewer landmarks are wanted, than there are
-        clusters.
+        If there are fewer distinct rows or landmarks than clusters.
     """
     if basis is not None:
         n_landmarks = len(basis)
@@ -81,14 +80,15 @@ class SearchSettings:
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
-        Constant of the polynomial kernel.
+        Constant term of the polynomial kernel.
     n_landmarks : int, default=300
-        Basis vectors.
+        Number of basis vectors.
     landmarks : ndarray of shape (p, d) or None, default=None
-        Basis vectors in the units of the rows, in place of ``n_landmarks`` from the
-        sample.
+        Basis vectors to use instead of ``n_landmarks`` rows of the sample, in the same
+        units as the rows.
     sample_size : int or None, default=None
-        Rows that are searched; None is the default for the number of clusters.
+        Number of rows that are searched; None is the default for the number of
+        clusters.
     """
 
     partition: PartitionConfig
@@ -101,7 +101,7 @@ class SearchSettings:
     sample_size: int | None = None
 
     def searched_rows(self, n_samples: int) -> int:
-        """Return how many rows of the sample are searched."""
+        """Return the number of rows that are searched."""
         default = all_rows.rows_of_sample(self.partition.n_clusters)
         return min(self.sample_size or default, n_samples)
 
@@ -109,7 +109,7 @@ class SearchSettings:
 def search_needs(
     rows: RowShape, settings: SearchSettings, max_passes: int = 3
 ) -> FitNeeds:
-    """Return bytes and work of a fit that draws only the rows that it searches."""
+    """Return the memory and work of a fit whose sample has only the searched rows."""
     landmarks = settings.landmarks
     searched = settings.searched_rows(rows.n_samples)
     n_landmarks = min(searched, settings.n_landmarks)
@@ -127,7 +127,7 @@ def search_needs(
         routines=needs.routines | partition.PARTITION_ROUTINES,
         work_bytes=needs.work_bytes + all_rows.matrix_bytes(searched),
         sweeps=max_passes,
-        likely_sweeps=max_passes - 1,  # the last pass labels, too
+        likely_sweeps=max_passes - 1,  # the last pass also yields the labels
     )
 
 
@@ -145,27 +145,27 @@ def search(
     Parameters
     ----------
     engine : Engine
-        Its threads share the starts.
+        The starts run in the threads of this engine.
     rows : ndarray or csr_array of shape (m, d)
         The sample.
     weights : ndarray of shape (m,) or None
-        Weights of its rows.
+        Sample weights.
     settings : SearchSettings
-        How the sample is clustered; landmarks are in the units of its rows.
+        How the sample is clustered. Landmarks are scaled like the sample.
     random_state : RandomState
         Source of randomness.
     record : callable
-        Takes what ``refine`` records.
+        Called with the rows that ``refine`` records.
     refine : callable or None, default=None
-        Takes the sample in landmark features, and gives the ``refine`` of
+        Function of the sample in landmark features that returns the ``refine`` of
         `partition_sample`.
 
     Returns
     -------
     sample : LandmarkSample
-        The sample in its features.
+        The sample in landmark features.
     partitions : list of Partition
-        Its partitions, the best first.
+        Partitions of the sample, the best one first.
 
     Raises
     ------
@@ -209,22 +209,22 @@ def search(
 def fit_least_squares(
     session: FitSession, settings: SearchSettings, max_passes: int = 3
 ) -> FitResult:
-    """Cluster a sample, label all rows, and renew the model pass by pass.
+    """Cluster a sample, then label all rows and update the model in several passes.
 
     Parameters
     ----------
     session : FitSession
-        The fit. If its sample has more rows than are clustered, label steps on it come
-        first.
+        The fit. If its sample has more rows than are searched, label steps run on the
+        whole sample before the passes over all rows.
     settings : SearchSettings
         How the sample is clustered.
     max_passes : int, default=3
-        Passes over all rows.
+        Maximum number of passes over all rows.
 
     Returns
     -------
     FitResult
-        The fit by least squares.
+        The result.
     """
     config = settings.partition
     n = session.samples.n_samples
@@ -271,7 +271,7 @@ def _result(
     config: PartitionConfig,
     best: Partition,
 ) -> FitResult:
-    """Return the fit with what it reports."""
+    """Return the result of a fit, with its report."""
     gamma = sample.kernel.gamma
     return FitResult(
         replace(model, rule=labelled.rule),
@@ -297,7 +297,7 @@ def _result(
 def _with_scaled_landmarks(
     settings: SearchSettings, searched: FitSession
 ) -> SearchSettings:
-    """Bring landmarks that were given to the units of the sample."""
+    """Scale the user's landmarks like the sample."""
     if settings.landmarks is None:
         return settings
     landmarks = nystroem.scaled_landmarks(
@@ -307,7 +307,7 @@ def _with_scaled_landmarks(
 
 
 def _larger_stage(session: FitSession, model: Model) -> Stage:
-    """Return the whole sample, which is scaled already, as rows of label steps."""
+    """Return a stage with all rows of the sample, which are already scaled."""
     unscaled = replace(model, scaling=None)
     features = unscaled.features(open_samples(session.sample))
     return Stage("larger sample", features, session.sample_weights)
@@ -321,4 +321,4 @@ def _warnings(sizes: np.ndarray, config: PartitionConfig) -> list[str]:
     remedy = "give fewer clusters, or other cluster_sizes"
     if config.sizes_are_free:
         remedy = "lower min_share"
-    return [f"{empty} of the {config.n_clusters} clusters contain no row; {remedy}."]
+    return [f"{empty} of the {config.n_clusters} clusters contain no rows; {remedy}."]

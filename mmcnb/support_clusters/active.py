@@ -1,4 +1,4 @@
-"""The active rows of a support cluster machine, in a few bytes a row."""
+"""The active rows of a support cluster machine, stored in a few bytes per row."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,19 @@ from mmcnb.samples.matrix import Block, CSRBlock, as_csr_block, as_matrix
 
 
 class Part(NamedTuple):
-    """Rows to train on: numbers, the rows, their side (-1 or +1), their weights."""
+    """A part of the training set of an SVM.
+
+    Attributes
+    ----------
+    numbers : ndarray of shape (m,), int64
+        Row numbers.
+    rows : ndarray or csr_array of shape (m, d)
+        The rows.
+    y : ndarray of shape (m,), int8
+        Side of each row, -1 or +1.
+    weights : ndarray of shape (m,)
+        Weight of each row.
+    """
 
     numbers: np.ndarray
     rows: Any
@@ -30,15 +42,16 @@ class ActiveSet:
     Parameters
     ----------
     samples : Samples
-        Rows that include all active ones; only the active rows once these are few.
+        All n rows of the fit, including dropped rows. When few rows are active, only
+        these.
     numbers : ndarray of shape (n,), int64, or None
-        Their numbers among all rows of the fit; None if these are all.
+        Numbers of these rows among all rows of the fit; None if they are all rows.
     y : ndarray of shape (n,), int8
-        +1, -1, or 0 for rows that were dropped.
+        Side of each row, -1 or +1, and 0 for rows that were dropped.
     codes : ndarray of shape (n,), of integers
-        Class of each row.
+        Number of the class of each row.
     class_weights : ndarray of shape (n_classes,)
-        Weight of the rows of each class.
+        Weight of a row of each class.
     """
 
     samples: Samples
@@ -52,7 +65,7 @@ class ActiveSet:
         return np.asarray(self.class_weights[self.codes[rows]])
 
     def part(self, engine: Engine, rows: np.ndarray, weights: np.ndarray) -> Part:
-        """Return a part of the training set: some active rows, given in any order."""
+        """Return some active rows, in any order, as a part of the training set."""
         order = np.argsort(rows)
         rising = rows[order]
         gathered, _ = draw_sample(engine, self.samples, rising)
@@ -64,7 +77,7 @@ class ActiveSet:
         )
 
     def cached(self, engine: Engine, most_rows: int) -> "ActiveSet":
-        """Return the active rows alone, cached in memory, if there are few."""
+        """Cache the active rows in memory, if there are at most ``most_rows``."""
         if np.count_nonzero(self.y) > most_rows:
             return self
         rows = np.flatnonzero(self.y)
@@ -80,7 +93,7 @@ class ActiveSet:
 
 @dataclass(frozen=True)
 class MaskedPass(CollectingPass):
-    """The values of a rule for the rows of a mask; features of others are left out.
+    """Pass that computes the values of a rule, and features, only for rows of a mask.
 
     Parameters
     ----------
@@ -89,11 +102,11 @@ class MaskedPass(CollectingPass):
     features : FeatureMap
         Maps rows to the features of the rule.
     feature_dtype : numpy type
-        Their precision.
+        Data type of the features.
     rule : Decides
-        Gives the values.
+        Rule that computes the values.
     dtype : numpy type
-        Type of the values.
+        Data type of the values.
     """
 
     mask: np.ndarray
@@ -103,7 +116,7 @@ class MaskedPass(CollectingPass):
     dtype: Any
 
     def block(self, rows: Block, start: int, stop: int) -> list[np.ndarray]:
-        """Return the values of one block, 0 for rows that are not of the mask."""
+        """Return the values of one block, with 0 for rows outside the mask."""
         values = np.zeros(stop - start, self.dtype)
         chosen = np.flatnonzero(self.mask[start:stop])
         if chosen.size == 0:
@@ -121,20 +134,20 @@ class MaskedPass(CollectingPass):
 def decide_masked(
     engine: Engine, rule: Decides, rows: Samples, mask: np.ndarray, dtype: Any
 ) -> np.ndarray:
-    """Return the value of a rule for each row of a mask, and 0 for others.
+    """Return the value of a rule for each row of a mask, and 0 for all other rows.
 
     Parameters
     ----------
     engine : Engine
         Runs the pass.
     rule : Decides
-        Gives the values.
+        Rule that computes the values.
     rows : KernelSamples
-        All rows in the features of the rule.
+        All rows, mapped to the features of the rule.
     mask : ndarray of shape (n,), bool
-        The rows whose values are wanted.
+        The rows for which values are computed.
     dtype : numpy type
-        Type of the values.
+        Data type of the values.
 
     Returns
     -------
@@ -153,18 +166,18 @@ def decide_masked(
 
 
 def rows_by_group(mask: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the numbers of the rows of a mask, those of one group at a time.
+    """Yield the row numbers of a mask, one group of rows at a time.
 
-    The numbers of all rows would take eight bytes each.
+    The numbers of all rows at once would take eight bytes per row.
     """
     for start in range(0, mask.size, GROUP_ROWS):
         yield start + np.flatnonzero(mask[start : start + GROUP_ROWS])
 
 
 def take_by_group(values: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Return the value of each of many small numbers.
+    """Return ``values[numbers]``, one group at a time to save memory.
 
-    NumPy makes indices of eight bytes of all numbers that it is given at once.
+    NumPy converts indices to eight bytes each, for the whole array at once.
 
     Examples
     --------
@@ -181,7 +194,7 @@ def take_by_group(values: np.ndarray, numbers: np.ndarray) -> np.ndarray:
 
 
 def nth_rows(mask: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-    """Return the rows of a mask that have some rising ranks among them.
+    """Return the rows with given ranks, in increasing order, among those of a mask.
 
     Examples
     --------
@@ -200,9 +213,9 @@ def nth_rows(mask: np.ndarray, ranks: np.ndarray) -> np.ndarray:
 
 
 def drawn_rows(mask: np.ndarray, n_drawn: int, random_state: Any) -> np.ndarray:
-    """Draw some rows of a mask without replacement, in rising order."""
+    """Draw rows of a mask without replacement; return them in increasing order."""
     n_rows = np.count_nonzero(mask)
-    # The order of `permutation`, in half of its bytes.
+    # The same order as `permutation` gives, with half of its memory.
     dtype = np.int32 if n_rows <= np.iinfo(np.int32).max else np.int64
     order = np.arange(n_rows, dtype=dtype)
     random_state.shuffle(order)
@@ -210,14 +223,14 @@ def drawn_rows(mask: np.ndarray, n_drawn: int, random_state: Any) -> np.ndarray:
 
 
 class Members(NamedTuple):
-    """A row drawn from each cluster, and the weights of the clusters.
+    """One row drawn from each cluster, and the weights of the clusters.
 
     Attributes
     ----------
     rows : ndarray of shape (k,), int64
-        Row numbers.
+        Numbers of the drawn rows.
     sizes : ndarray of shape (k,)
-        Sums of weights.
+        Total weight of each cluster.
     """
 
     rows: np.ndarray
@@ -231,28 +244,29 @@ def drawn_members(
     n_clusters: int,
     random_state: Any,
 ) -> Members:
-    """Draw a member of each cluster with a probability proportional to its weight.
+    """Draw a member of each cluster with probability proportional to its weight.
 
-    So a sum over the representatives, each with the weight of its cluster, has the sum
-    over all rows as its expected value.
+    A sum over the drawn rows, each with the weight of its cluster, is then an unbiased
+    estimate of the weighted sum over all rows.
 
     Parameters
     ----------
     active : ActiveSet
-        Has the weights.
+        The active rows, with their weights.
     mask : ndarray of shape (n,), bool
         The rows of the clusters.
     labels : ndarray of shape (n,), of integers
-        Cluster of each of these rows.
+        Cluster of each row of the mask.
     n_clusters : int
         Number of clusters, some of which may be empty.
     random_state : RandomState
-        Draws one number a row.
+        Source of randomness; one number is drawn per row.
 
     Returns
     -------
     Members
-        Those of the clusters that are not empty, in their order.
+        Rows and weights of the clusters that are not empty, in the order of their
+        numbers.
     """
     best = np.full(n_clusters, np.inf)
     members = np.full(n_clusters, -1)
@@ -261,7 +275,8 @@ def drawn_members(
         weights = active.weights_of(rows)
         clusters = labels[rows]
         np.add.at(sizes, clusters, weights)
-        # A row arrives first in its cluster with a chance proportional to its weight.
+        # Exponential arrival times with rates equal to the weights: the first row to
+        # arrive in its cluster is each row with probability proportional to its weight.
         arrivals = random_state.exponential(size=rows.size) / weights
         order = np.lexsort((arrivals, clusters))
         first = order[np.flatnonzero(np.diff(clusters[order], prepend=-1))]

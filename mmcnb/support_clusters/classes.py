@@ -1,4 +1,4 @@
-"""The class of each row, from an array or a store, and the weights of classes."""
+"""Read the class of each row from an array or a store; weights of the classes."""
 
 import numbers
 import os
@@ -17,16 +17,16 @@ from mmcnb.stores.labels import open_class_labels, read_array
 
 
 class Side(NamedTuple):
-    """The rows of a class against the others: the smaller side is the positive one.
+    """One class against all others; the smaller side is the positive one.
 
     Attributes
     ----------
     number : int
-        Number of the class whose decision value is wanted.
+        Number of the class for which the SVM computes decision values.
     sign : int
-        +1 where the class itself is the positive side, -1 where the others are.
+        +1 if the class is the positive side, -1 if all other classes are.
     name : object
-        The class that the history names.
+        Name of the class in the history.
     """
 
     number: int
@@ -35,7 +35,7 @@ class Side(NamedTuple):
 
 
 def sides_of(names: list[Any], counts: np.ndarray) -> list[Side]:
-    """Return the sides of each SVM: one for two classes, otherwise one a class."""
+    """Return the sides of each SVM: one SVM for two classes, else one per class."""
     numbers = range(len(names))
     if len(names) == 2:
         numbers = range(1, 2)
@@ -50,7 +50,7 @@ def sides_of(names: list[Any], counts: np.ndarray) -> list[Side]:
 
 
 class Classes(NamedTuple):
-    """The classes of rows.
+    """The classes of the rows.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Classes(NamedTuple):
     codes : ndarray of shape (n_samples,), uint8, uint16 or int32
         Number of the class of each row.
     counts : ndarray of shape (n_classes,), int64
-        Rows of each class.
+        Number of rows in each class.
     """
 
     names: np.ndarray
@@ -68,7 +68,10 @@ class Classes(NamedTuple):
 
 
 def number_classes(labels: np.ndarray) -> Classes:
-    """Number the classes of rows, some rows at a time, in a byte or two a row."""
+    """Number the classes, in groups of rows to save memory.
+
+    The numbers take one byte per row for up to 256 classes, and two for up to 65,536.
+    """
     starts = range(0, labels.size, GROUP_ROWS)
     groups = [np.unique(labels[start : start + GROUP_ROWS]) for start in starts]
     names = np.unique(np.concatenate(groups))
@@ -91,31 +94,32 @@ def read_classes(y: Any, X: Any, samples: Samples) -> Classes:
     Parameters
     ----------
     y : array, Zarr array, path of one, Dask array or None
-        The classes; None takes those beside the rows of a store.
+        The classes. None reads the labels that a store has with its rows.
     X : object
-        The rows, as they were given.
+        The rows as the user passed them.
     samples : Samples
-        The rows, opened.
+        The same rows, opened.
 
     Returns
     -------
     Classes
-        Their names, numbers and counts.
+        Names, numbers and counts of the classes.
 
     Raises
     ------
     InputError
-        If there is none, not one a row, or a class is a measured quantity.
+        If there are no classes, if there is not one per row, or if they are continuous
+        values.
     """
     labels = open_class_labels(X) if y is None else _read_labels(y)
     if labels is None:
-        # The second clause is what scikit-learn's checks ask for.
+        # scikit-learn's common checks look for the words of the second clause.
         raise InputError(
-            f"{samples.name} has no labels beside its rows, and the fit requires y "
+            f"{samples.name} has no labels with its rows, and the fit requires y "
             "to be passed, but the target y is None; give the class of each row."
         )
-    fault = "y is no list of classes"
-    remedy = "give y as one class a row"
+    fault = "y is not a list of classes"
+    remedy = "give y as one class per row"
     with worded(fault, remedy, ValueError, TypeError), np.errstate(invalid="ignore"):
         labels = np.asarray(column_or_1d(labels, warn=True))
         if labels.shape[0] != samples.n_samples:
@@ -126,7 +130,7 @@ def read_classes(y: Any, X: Any, samples: Samples) -> Classes:
         if labels.dtype.kind in "fO":
             assert_all_finite(labels, input_name="y")
         classes = number_classes(labels)
-        # More than one row a class, as scikit-learn warns of too many classes.
+        # Repeat the names, because scikit-learn warns if most classes have one row.
         check_classification_targets(np.repeat(classes.names, 3))
     return classes
 
@@ -137,18 +141,20 @@ def _read_labels(y: Any) -> np.ndarray:
     array = open_node(y)
     if not isinstance(array, zarr.Array) or array.ndim != 1:
         raise InputError(
-            f"{describe(array)} is no array of one label a row; give the path of one."
+            f"{describe(array)} is not an array with one label per row; give the path "
+            "of one."
         )
     return read_array(array)
 
 
 def check_counts(classes: Classes, n_clusters: int | None, both: bool) -> None:
-    """Check that there are classes, and rows enough to cluster.
+    """Check that there are at least two classes, and enough rows to cluster.
 
     Raises
     ------
     InputError
-        If there is one class, or one that is clustered has fewer rows than clusters.
+        If there is only one class, or if a side that is clustered has fewer rows than
+        ``n_clusters``.
     """
     counts = classes.counts
     if counts.size < 2:
@@ -156,7 +162,8 @@ def check_counts(classes: Classes, n_clusters: int | None, both: bool) -> None:
         raise InputError(
             f"all rows are of the class {only!r}; give rows of at least 2 classes."
         )
-    minority = np.minimum(counts, counts.sum() - counts)  # of each class and the rest
+    # Number of rows on the smaller side, for each class against all others.
+    minority = np.minimum(counts, counts.sum() - counts)
     clustered = minority if both else counts.sum() - minority
     fewest = clustered.min()
     if n_clusters is not None and n_clusters > fewest:
@@ -172,8 +179,8 @@ def check_class_weight(class_weight: Any, classes: np.ndarray) -> None:
     Raises
     ------
     InputError
-        If they are neither None, "balanced", nor a positive number for some of the
-        classes.
+        If ``class_weight`` is not None, "balanced", or a dict from classes to positive
+        numbers.
     """
     if class_weight is None:
         return
@@ -190,7 +197,7 @@ def check_class_weight(class_weight: Any, classes: np.ndarray) -> None:
         if name not in known:
             raise InputError(
                 f"class_weight names the class {name!r}, which y does not have; "
-                f"it has {known}."
+                f"give classes among {known}."
             )
         is_number = isinstance(weight, numbers.Real) and not isinstance(weight, bool)
         if not is_number or not 0 < float(weight) < np.inf:
@@ -204,9 +211,9 @@ def weights_of_classes(
     classes: Classes,
     is_positive: np.ndarray,
 ) -> np.ndarray:
-    """Return the weight of a row of each class in the SVM of some against the rest.
+    """Return the weight of a row of each class in an SVM of one side against the other.
 
-    "balanced" gives both sides the same weight in all, n/2.
+    "balanced" gives both sides the same total weight n/2.
     """
     if class_weight == "balanced":
         n_positive = classes.counts[is_positive].sum()

@@ -1,4 +1,4 @@
-"""Rows as expansions over support vectors, of which there may be very many."""
+"""Kernel expansions of rows over support vectors, of which there may be very many."""
 
 from dataclasses import replace
 from typing import Any
@@ -11,15 +11,15 @@ from mmcnb.features.rules import Hyperplane, Scores
 from mmcnb.samples import Samples, slice_rows
 from mmcnb.samples.matrix import n_rows_of
 
-# Basis vectors and rows whose kernel values are in memory at once, 8 MiB.
+# Numbers of basis vectors and of rows whose kernel values are held at a time, 8 MiB.
 TILE = 1024
 TILE_ROWS = 1024
 
 
 class ExpansionMap:
-    """Expansions of rows x over a basis, sum_j K(x, b_j) c_j.
+    """Map of rows x to expansions over a basis, sum_j K(x, b_j) c_j.
 
-    Only a tile of kernel values is in memory.
+    Only one tile of kernel values is held in memory at a time.
 
     Parameters
     ----------
@@ -69,21 +69,21 @@ class ExpansionMap:
 
 
 def expanded(model: Model, samples: Samples) -> tuple[Samples, Hyperplane | Scores]:
-    """Return rows as expansions over the basis of a model, and the rule on these.
+    """Return rows as expansions over the basis of a model, and the rule for these.
 
     Parameters
     ----------
     model : Model
-        Its basis may be of any size.
+        A model with a basis of any size.
     samples : Samples
         The rows.
 
     Returns
     -------
     rows : Samples
-        One column for each decision function.
+        The expansions, with one column per decision function.
     rule : Hyperplane or Scores
-        The rule of the model on these columns.
+        The rule of the model, as a function of these columns.
     """
     assert isinstance(model.kernel, Kernel)
     assert model.basis is not None

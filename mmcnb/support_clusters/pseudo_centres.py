@@ -17,19 +17,20 @@ from mmcnb.samples import open_samples
 
 @dataclass(frozen=True)
 class PseudoCentrePass(WeightedPass):
-    """The row nearest to the mean of each cluster (eq. 10 of Yuan et al.).
+    """Pass that finds the row nearest to the mean of each cluster (Yuan et al., (10)).
 
     Parameters
     ----------
     weights : ndarray of shape (n,) or None
-        Sample weights; rows of weight 0 are no candidates.
+        Sample weights; rows of weight 0 cannot be selected.
     rule : Scores
-        Labels the rows.
+        Rule that labels the rows.
     coef : ndarray of shape (k, p)
-        What the features of a row of a cluster are multiplied with.
+        For each cluster, the vector whose inner product with the features is largest
+        for the nearest row.
     mapped : RidgeMap or None, default=None
-        Gives z, of which |z|²/2 is taken off; None where K(x, x) is the same for all
-        rows.
+        Map to z, to subtract |z|²/2 from the inner product; None if K(x, x) is the same
+        for all rows.
     """
 
     rule: Scores
@@ -37,9 +38,9 @@ class PseudoCentrePass(WeightedPass):
     mapped: RidgeMap | None = None
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
-        """Return the largest value of each cluster and its row.
+        """Return the largest value in each cluster, and its row.
 
-        Of equal values the first row counts; -1 where no row has a weight.
+        Of equal values the first row is returned; -1 if no row has a positive weight.
         """
         labels = self.rule.label(rows)
         values = np.einsum("ij,ij->i", rows, self.coef[labels])
@@ -59,7 +60,7 @@ class PseudoCentrePass(WeightedPass):
         return [best, row]
 
     def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
-        """Return the rows of both; of equal ones the first."""
+        """Return the better row of each cluster; of equal ones the first."""
         best, row = total
         other_best, other_row = other
         is_larger = other_best > best
@@ -72,30 +73,31 @@ class PseudoCentrePass(WeightedPass):
 def pseudo_centres(model: Any, X: Any, weights: Any = None) -> np.ndarray:
     """Return the pseudo-centre of each cluster of a fit, in two passes over its rows.
 
-    The first pass sums the features of each cluster, the second compares its rows with
-    their mean. With the Gaussian kernel the nearest row is that of the largest Σ_j
-    K(x_i, x_j), as K(x, x) is 1 for all rows; with other kernels the distances to the
-    mean are compared.
+    The first pass sums the features of each cluster, and the second compares its rows
+    with their mean. With the Gaussian kernel K(x, x) is 1 for all rows, so the nearest
+    row is the one with the largest Σ_j K(x_i, x_j). With other kernels, distances to
+    the mean are compared.
 
     Parameters
     ----------
     model : KernelKMeans
-        A fitted estimator; its engine and threads run the passes.
+        A fitted estimator. Its engine and its number of threads are used.
     X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
         The rows of the fit.
     weights : ndarray or Zarr array of shape (n_samples,), path or None, default=None
-        The sample weights of the fit; rows of weight 0 are no candidates.
+        The sample weights of the fit; rows of weight 0 cannot be selected.
 
     Returns
     -------
     ndarray of shape (n_clusters,), int64
-        Row numbers, of equal rows the first; -1 for a cluster without weight.
+        Row number of each pseudo-centre, of equal rows the first; -1 for a cluster
+        without weight.
 
     Raises
     ------
     InputError
-        If the rows or the weights cannot be read, or the columns are not those of the
-        fit.
+        If the rows or the weights cannot be read, or if the rows have another number of
+        columns than the rows of the fit.
 
     Examples
     --------
@@ -108,7 +110,7 @@ def pseudo_centres(model: Any, X: Any, weights: Any = None) -> np.ndarray:
     samples = open_samples(X)
     if samples.n_features != model.n_features_in_:
         raise InputError(
-            f"{samples.name} has {samples.n_features} features, and the fit had "
+            f"{samples.name} has {samples.n_features} features, but the fit had "
             f"{model.n_features_in_}; give the rows of the fit."
         )
     fitted = model.model_

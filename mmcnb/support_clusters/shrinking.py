@@ -32,25 +32,39 @@ from mmcnb.support_clusters.active import (
 from mmcnb.support_clusters.expansions import TILE_ROWS, expanded
 from mmcnb.support_clusters.pseudo_centres import pseudo_centres
 
-# Active rows are cached in memory up to the larger of these, within the memory limit.
+# Active rows are cached in memory if they are at most this many, or have at most this
+# many values, within the memory limit.
 CACHED_ROWS = 65_536
 CACHED_VALUES = 2**25
-CACHE_MIB = 200  # of kernel columns in scikit-learn's solver, at most
+CACHE_MIB = 200  # maximum size of the kernel cache of scikit-learn's solver
 LEAST_CACHE_MIB = 8
-# Bytes of a row in a round: class, side, cluster, what is dropped, and masks, or the
-# order in which rows are drawn.
+# Bytes per row in a round: class, side, cluster, whether it is dropped, and masks or
+# the order in which rows are drawn.
 STATE_BYTES = 8
-STALLED = 0.2  # share of the negatives; a round that drops less is the last
-# Clusters, measured by `python -m benchmarks scm`, section "effects".
+# If a round drops less than this share of the negatives, it is the last round.
+STALLED = 0.2
+# Settings of the clustering, chosen by `python -m benchmarks scm`, section "effects".
 LANDMARKS = 50
-# of the sample on which clusters start, and of the rows that form those of drawn
-# members
+# Rows per cluster in the sample on which k-means starts, and in the sample whose
+# clusters are used to draw members.
 ROWS_A_CLUSTER = 2
-PASSES = 1  # in which the means of the clusters move
+PASSES = 1  # passes over all rows that update the means of the clusters
 
 
 class SVM(NamedTuple):
-    """A trained SVM: numbers of its support vectors, the vectors, coefficients."""
+    """A trained SVM.
+
+    Attributes
+    ----------
+    numbers : ndarray of shape (s,), int64
+        Row numbers of the support vectors.
+    vectors : ndarray of shape (s, d), float64
+        The support vectors.
+    coef : ndarray of shape (s,), float64
+        Their dual coefficients.
+    offset : float
+        Offset of the decision function.
+    """
 
     numbers: np.ndarray
     vectors: np.ndarray
@@ -58,7 +72,7 @@ class SVM(NamedTuple):
     offset: float
 
     def turned(self, sign: int) -> "SVM":
-        """Return the SVM, or with -1 that of the other side."""
+        """Return the SVM or, for a sign of -1, the SVM with the sides exchanged."""
         return self._replace(coef=sign * self.coef, offset=sign * self.offset)
 
 
@@ -87,14 +101,14 @@ def train(kernel: Kernel, C: float, parts: list[Part], cache_mib: float) -> SVM:
 
 
 class Caches(NamedTuple):
-    """What the rounds cache in memory.
+    """Sizes of the caches that the rounds may use.
 
     Attributes
     ----------
     rows : int
-        Active rows, at most.
+        Maximum number of active rows that are cached.
     solver_mib : float
-        Kernel columns in scikit-learn's solver, in MiB.
+        Size of the kernel cache of scikit-learn's solver, in MiB.
     """
 
     rows: int
@@ -102,9 +116,9 @@ class Caches(NamedTuple):
 
 
 def caches_within(free_bytes: float, rows: RowShape) -> Caches:
-    """Divide free memory between active rows and the columns of the solver.
+    """Divide free memory between active rows and the kernel cache of the solver.
 
-    Rows take twice their size while they are put together.
+    Rows need twice their size while they are concatenated.
     """
     most_rows = max(CACHED_ROWS, CACHED_VALUES // rows.n_features)
     fitting = int(free_bytes / 2 / (2 * rows.row_bytes))
@@ -114,13 +128,13 @@ def caches_within(free_bytes: float, rows: RowShape) -> Caches:
 
 @dataclass(frozen=True)
 class Sides:
-    """A byte a row: 1 where abs(f) exceeds the threshold, eq. (11), plus 2 if f < 0."""
+    """A code per row: 1 if abs(f) exceeds the threshold, eq. (11), plus 2 if f < 0."""
 
     rule: Hyperplane | Scores
     threshold: float
 
     def decide(self, rows: Any) -> np.ndarray:
-        """Return the bytes of a block."""
+        """Return the codes of a block (int8)."""
         f = self.rule.decide(rows)
         is_far = (np.abs(f) > self.threshold).astype(np.int8)
         is_negative = (f < 0).astype(np.int8)
@@ -129,13 +143,13 @@ class Sides:
 
 @dataclass(frozen=True)
 class ClusterNumbers:
-    """Cluster of each row, in fewer bytes than a rule gives."""
+    """Cluster of each row, in a smaller dtype than a rule returns."""
 
     rule: Rule
     dtype: Any
 
     def decide(self, rows: Any) -> np.ndarray:
-        """Return the clusters of a block, whose scores are in memory tile by tile."""
+        """Return the clusters of a block; scores are held for one tile at a time."""
         labels = np.empty(len(rows), self.dtype)
         for start in range(0, len(rows), TILE_ROWS):
             tile = slice(start, start + TILE_ROWS)
@@ -154,17 +168,17 @@ class Shrinking:
     kernel : Kernel
         The kernel.
     clusterer : callable
-        Gives an unfitted `KernelKMeans` with a number of clusters.
+        Function of a number of clusters that returns an unfitted `KernelKMeans`.
     random_state : RandomState
-        Draws representatives.
+        Source of randomness for drawing representatives.
     record : callable
-        Takes one dict per round.
+        Called with one dict per round.
     both : bool
-        Whether the minority rows are clustered, too.
+        Whether the minority rows are clustered too.
     caches : Caches
-        What is cached in memory.
+        Sizes of the caches.
     n_clusters, level, C, shrink_threshold, stop, max_rounds, representative
-        As of `SupportClusterMachine`.
+        As in `SupportClusterMachine`.
     """
 
     engine: Engine
@@ -184,11 +198,11 @@ class Shrinking:
 
     @property
     def cluster_type(self) -> Any:
-        """Type of the numbers of clusters, of which there is one a row."""
+        """Dtype of cluster numbers, as small as possible because each row has one."""
         return np.uint16 if self.n_clusters <= 2**16 else np.int32
 
     def run(self, active: ActiveSet) -> tuple[SVM, str]:
-        """Return the last SVM, and the reason why it is the last."""
+        """Run the rounds; return the last SVM, and the reason why the rounds ended."""
         dropped = list[Part]()
         svm = None
         for number in range(self.max_rounds):
@@ -247,7 +261,7 @@ class Shrinking:
     def _represent(
         self, active: ActiveSet, side: int, own: bool
     ) -> tuple[Part, np.ndarray | None]:
-        """Represent the rows of a side by a part, or each by itself if ``own``.
+        """Choose representatives of the rows of a side; all rows if ``own``.
 
         Returns
         -------
@@ -271,7 +285,7 @@ class Shrinking:
             chosen, sizes = drawn_members(
                 active, mask, labels, self.n_clusters, self.random_state
             )
-        # Rows of a part are in rising order.
+        # The rows of a part are sorted, so renumber the clusters accordingly.
         ranks = np.argsort(np.argsort(chosen)).astype(labels.dtype)
         part = active.part(self.engine, chosen, sizes)
         return part, take_by_group(ranks, labels)
@@ -292,10 +306,10 @@ class Shrinking:
         return centres[has_rows], numbers[clusterer.labels_]
 
     def _labels(self, active: ActiveSet, mask: np.ndarray) -> np.ndarray:
-        """Return the cluster of each row of a mask; no cluster is empty.
+        """Return the cluster of each row of a mask, without empty clusters.
 
-        Approximate clusters suffice for drawn members: means of a sample, and one pass
-        that labels.
+        Approximate clusters are good enough for drawn members: the means come from a
+        sample, and one pass labels all rows.
         """
         n_drawn = min(int(np.count_nonzero(mask)), ROWS_A_CLUSTER * self.n_clusters)
         drawn = drawn_rows(mask, n_drawn, self.random_state)
@@ -318,7 +332,7 @@ class Shrinking:
         while n_clusters > 1:
             try:
                 with warnings.catch_warnings():
-                    # Clusters without rows do no harm, and few passes are enough here.
+                    # Empty clusters and means that have not converged are fine here.
                     warnings.simplefilter("ignore", ClusterWarning)
                     warnings.simplefilter("ignore", ConvergenceWarning)
                     clusterer = self.clusterer(n_clusters)
@@ -332,7 +346,7 @@ class Shrinking:
     def _drop(
         self, active: ActiveSet, majority: Part, labels: np.ndarray, outside: np.ndarray
     ) -> Part:
-        """Return representatives of the dropped rows, with their weight alone."""
+        """Return representatives of the dropped rows, with the weight of only these."""
         n_clusters = majority.y.size
         if self.representative == "pseudo-centre":
             sizes = np.zeros(n_clusters)
@@ -350,7 +364,7 @@ class Shrinking:
 
 
 def model_of(svms: list[SVM], kernel: Kernel, scaling: Scaling | None) -> Model:
-    """Return the model of one SVM, or scores over the support vectors of several."""
+    """Return the model of one SVM, or a model with the scores of several SVMs."""
     if len(svms) == 1:
         (svm,) = svms
         rule: Hyperplane | Scores = Hyperplane(svm.coef, svm.offset)
@@ -362,6 +376,7 @@ def model_of(svms: list[SVM], kernel: Kernel, scaling: Scaling | None) -> Model:
     coef = np.zeros((numbers.size, len(svms)))
     for c, svm in enumerate(svms):
         places = np.searchsorted(numbers, svm.numbers)
-        np.add.at(coef[:, c], places, svm.coef)  # a row may represent twice
+        # A row can be in several parts of a training set, so add its coefficients.
+        np.add.at(coef[:, c], places, svm.coef)
     rule = Scores(coef, -np.array([svm.offset for svm in svms]))
     return Model(rule, kernel, basis, scaling, "float64")

@@ -64,7 +64,7 @@ def folder_with_more(folder):
             "fit blobs.zarr --model m --labels l.csv --kernel cubic",
             "kernel='cubic' is unknown",
         ),
-        ("fit blobs.zarr --model m --n-clusters 5,3", "is upside down; give (3, 5)"),
+        ("fit blobs.zarr --model m --n-clusters 5,3", "wrong order; give (3, 5)"),
         (
             "fit blobs.zarr --model m --n-clusters 151",
             "n_clusters=151 is more than the 150 rows",
@@ -128,12 +128,12 @@ def folder_with_more(folder):
             "fit blobs.zarr --like none.model --model m",
             "there is no model at none.model",
         ),
-        ("fit blobs.zarr --like customers.csv --model m", "is no model of mmcnb"),
+        ("fit blobs.zarr --like customers.csv --model m", "is not a model of mmcnb"),
         (
             "predict none.model blobs.zarr --labels l.csv",
             "there is no model at none.model",
         ),
-        ("predict customers.csv blobs.zarr --labels l.csv", "is no model of mmcnb"),
+        ("predict customers.csv blobs.zarr --labels l.csv", "is not a model of mmcnb"),
         ("update none.model new.csv", "there is no model at none.model"),
         ("update customers.model none.csv", "none.csv"),
         ("score blobs.zarr none.csv", "none.csv does not exist"),

@@ -111,7 +111,7 @@ def test_a_reader_that_goes_away_is_no_error(messy, printed):
         ("fit messy.csv --table o.csv --labels o.csv", "this output overlaps o.csv"),
         (
             "fit blobs.zarr --table o.csv",
-            "is no table, so that clusters have no columns",
+            "is not a table, so there are no columns",
         ),
     ],
 )
@@ -130,7 +130,7 @@ def test_a_table_that_cannot_be_written_is_refused_before_the_fit(
     monkeypatch.setattr(CPMMC, "fit_model", lambda *_, **__: fits.append("fit"))
     options = "--columns age,spent --method cpmmc --table o.csv"
     assert "o.csv: the column 'tags' is" in refusal_of(f"fit lists.parquet {options}")
-    assert "is no table" in refusal_of("fit blobs.zarr --method cpmmc --table o.csv")
+    assert "is not a table" in refusal_of("fit blobs.zarr --method cpmmc --table o.csv")
     assert not fits
 
 

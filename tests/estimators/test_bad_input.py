@@ -325,9 +325,12 @@ ODD = [
         SparseKernelMMC(basis="paper", kernel="linear"),
         "basis='paper' needs kernel='rbf', not 'linear'",
     ),
-    (SparseKernelMMC(basis="paper", n_landmarks=9), "basis='paper' has no landmarks"),
+    (
+        SparseKernelMMC(basis="paper", n_landmarks=9),
+        "basis='paper' does not use landmarks",
+    ),
     (SparseKernelMMC(landmarks=np.ones(3)), r"landmarks .*shape \(3,\)"),
-    (SparseKernelMMC(landmarks=np.eye(4)), "4 columns where the rows have 3"),
+    (SparseKernelMMC(landmarks=np.eye(4)), "4 columns, but the rows have 3"),
     (
         SparseKernelMMC(landmarks=[[0.0, np.nan, 1.0], [0.0, 0.0, 1.0]]),
         "row 0, column 1",
@@ -381,17 +384,17 @@ def zero(rows, basis):
     return np.zeros((rows.shape[0], basis.shape[0]))
 
 
-NO_NUMBERS = r"columns\[0\] are no column numbers"
-NO_COLUMN = r"columns\[0\] names no column"
+NO_NUMBERS = r"columns\[0\] is not a list of columns"
+NO_COLUMN = r"columns\[0\] selects none of the"
 KERNELS = [
     ([], "kernels is empty"),
-    (None, "kernels=None is no list"),
+    (None, "kernels=None is not a list"),
     ("rbf", "kernels='rbf' is unknown"),
     (["cosine"], r"kernels\[0\]='cosine' is unknown"),
-    (["linear", 3], r"kernels\[1\]=3 is no kernel"),
-    ([np.eye(60)], r"kernels\[0\] is an array, which is no kernel"),
-    (["linear", nan], "kernel nan gave nan"),
-    (["linear", "rbf", "linear"], "kernel linear is kernel linear again"),
+    (["linear", 3], r"kernels\[1\]=3 is not a kernel"),
+    ([np.eye(60)], r"kernels\[0\] is an array, which is not a kernel"),
+    (["linear", nan], "kernel nan returned nan"),
+    (["linear", "rbf", "linear"], "kernel linear equals kernel linear up to"),
     (["linear", zero], "kernel zero is the same for all rows"),
 ]
 COLUMNS = [
@@ -402,12 +405,12 @@ COLUMNS = [
     ([[[0], [1, 2]]], NO_NUMBERS),
 ]
 SEVERAL = [
-    ({"kernels": "auto", "columns": [[0]]}, "columns are given"),
-    ({"n_clusters": 3, "balance": 0.1}, "balance and init are for two clusters"),
+    ({"kernels": "auto", "columns": [[0]]}, "columns cannot be combined"),
+    ({"n_clusters": 3, "balance": 0.1}, "balance and init apply to two clusters only"),
     ({"basis": "exact", "n_landmarks": 9}, "leave n_landmarks at None"),
     (
         {"kernels": [one_time], "checkpoint": "run"},
-        "a checkpoint knows kernels by name alone",
+        "a checkpoint cannot identify kernels",
     ),
     *(({"kernels": kernels}, sentence) for kernels, sentence in KERNELS),
     *(

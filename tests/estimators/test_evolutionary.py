@@ -166,7 +166,7 @@ def test_too_few_generations_are_said():
 
 def test_an_evolution_that_finds_one_cluster_says_so():
     with pytest.warns(
-        ClusterWarning, match=r"one cluster alone on the sample; [^\n]*\.$"
+        ClusterWarning, match=r"puts all rows of the sample into one cluster; [^\n]*\.$"
     ):
         model = EvolutionaryMMC(gamma=1e-100, n_init=1, random_state=0).fit(
             make_blobs(100)

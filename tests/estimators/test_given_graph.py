@@ -165,7 +165,7 @@ def test_dense_distances_and_new_rows_of_other_kinds_are_told_what_is_wanted(
     distances = eval(call, {"sklearn": sklearn, "X": pairwise_distances(X)})
     assert on_graph(3).fit(distances).n_clusters_ == 3
     for rows in (X, pairwise_distances(X)[:, :5]):
-        with pytest.raises(InputError, match="to the 600 rows of the fit") as refusal:
+        with pytest.raises(InputError, match="of the 600 rows of the fit") as refusal:
             fitted.predict(rows)
     call = str(refusal.value).partition("; give ")[2].removesuffix(".")
     new = eval(call, {"sklearn": sklearn, "X": X[:9], "rows_of_the_fit": X})
@@ -189,7 +189,7 @@ def test_it_is_pairwise_for_scikit_learn():
 def test_what_needs_columns_is_refused(graph, parameters):
     with pytest.raises(
         InputError,
-        match=r"metric='precomputed' is at odds with kernel=.*give kernel='graph' and scale=None",
+        match=r"metric='precomputed' cannot be combined with kernel=.*give kernel='graph' and scale=None",
     ):
         on_graph(2, **parameters).fit(graph)
 
@@ -206,12 +206,14 @@ def test_the_remedies_work(rings, graph):
 def test_distances_are_not_explained_nor_updated(rings, graph, fitted):
     with pytest.raises(
         InputError,
-        match="distances have no columns; fit the rows, and explain them with these labels",
+        match="a model of distances has no columns to explain; fit the rows, and explain them",
     ):
         fitted.explain(graph)
     explanation = front_door(3).fit(rings[0]).explain(rings[0], fitted.labels_)
     assert len(explanation.clusters) == 3
-    with pytest.raises(InputError, match="an update needs nodes that are rows"):
+    with pytest.raises(
+        InputError, match="update is not possible with a precomputed metric"
+    ):
         clone(fitted).fit(graph).update(graph)
 
 
@@ -250,7 +252,7 @@ def test_connectivities_that_cannot_be_are_refused_and_nothing_is_written(rings,
     cells = cells_of(rings[0], connectivities=graph.copy())
     with pytest.raises(
         InputError,
-        match=r"^connectivities do not tell the number of clusters; give n_clus",
+        match=r"^the number of clusters cannot be chosen from connectivities; give n_clus",
     ):
         mmcnb.annotate(cells, element="obsp/connectivities")
     cells.obsp["connectivities"].data[7] = -0.5

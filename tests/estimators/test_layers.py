@@ -216,7 +216,7 @@ def test_a_table_has_a_column_for_each_layer(tmp_path, noise):
         (lambda model: model.predict(X, layer="most"), r"layer='most' is out of range"),
         (
             lambda model: model.predict(X, layer="all"),
-            r"layer='all' is for a table; give out, a path that ends with",
+            r"layer='all' needs a table for its columns; give out, a path that ends with",
         ),
         (
             lambda model: model.labels_at(X, 0),
@@ -249,7 +249,7 @@ def test_equal_rows_have_no_tree_and_before_a_fit_there_is_none(ask):
     assert len(model.layers_) == 0
     with pytest.raises(
         InputError,
-        match=r"^this model has no merge tree: its rows are equal; [^\n]*\.$",
+        match=r"^this model has no merge tree because all rows of its fit are equal; [^\n]*\.$",
     ):
         ask(model)
     with pytest.raises(NotFittedError):

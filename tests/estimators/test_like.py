@@ -159,9 +159,13 @@ def test_of_many_sorted_rows_some_are_matched(model):
 def test_what_is_no_model_of_these_columns_is_refused_in_one_sentence(model):
     without_sizes = mmcnb.EvolutionaryMMC(random_state=0).fit(OLD[:60])
     for X, like, words in (
-        (OLD, mmcnb.MaximumMarginClustering(), "is no fitted model with sizes"),
-        (OLD, 3, "is no fitted model with sizes"),
-        (OLD, without_sizes, "is no fitted model with sizes"),
+        (
+            OLD,
+            mmcnb.MaximumMarginClustering(),
+            "is not a fitted model with cluster sizes",
+        ),
+        (OLD, 3, "is not a fitted model with cluster sizes"),
+        (OLD, without_sizes, "is not a fitted model with cluster sizes"),
         (OLD[:, :2], model, "has 2 features, but"),
     ):
         with pytest.raises(mmcnb.InputError, match=rf"^[^\n]*{words}[^\n]*$"):

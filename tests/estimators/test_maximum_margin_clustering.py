@@ -123,7 +123,7 @@ def test_without_structure_the_only_candidate_is_one_cluster(kernel):
     X = np.random.default_rng(0).standard_normal((300, 5))
     with pytest.warns(
         ClusterWarning,
-        match=r"^the clusters may be none: one cluster: no partition stands out [^\n]*\.$",
+        match=r"^the data may have no clusters: one cluster: no partition stands out [^\n]*\.$",
     ):
         model = front_door(kernel=kernel).fit(X)
     assert model.labels_.tolist() == [0] * 300
@@ -144,7 +144,7 @@ def test_without_structure_the_only_candidate_is_one_cluster(kernel):
 @pytest.mark.parametrize("n_clusters", [2, 5, (3, 6)])
 def test_clusters_of_rows_without_structure_are_not_trusted(n_clusters, seed):
     X = np.random.default_rng(seed).standard_normal((300, 4))
-    reason = "^the clusters may be none: the clusters are no clearer than those of rows without structure"
+    reason = "^the data may have no clusters: the clusters are no clearer than those of rows without structure"
     with pytest.warns(ClusterWarning, match=reason):
         model = front_door(n_clusters).fit(X)
     trust = model.report_["trust"]
@@ -493,7 +493,7 @@ def test_sparse_directions_of_which_some_are_empty_are_clustered():
 def test_directions_need_two_columns():
     with pytest.raises(
         InputError,
-        match=r"^metric='cosine' has no use for n_features=1; give metric='eucl",
+        match=r"^metric='cosine' needs at least 2 columns, but n_features=1; give metric='eucl",
     ):
         front_door(metric="cosine").fit(touching()[:, :1])
 
@@ -532,10 +532,13 @@ def test_rows_of_the_caller_are_left_as_they_are(dtype, settings):
     ("parameters", "sentence"),
     [
         ({"n_nodes": 1}, r"n_nodes=1 is out of range"),
-        ({"n_clusters": (5, 3)}, r"n_clusters=\(5, 3\) is upside down; give \(3, 5\)"),
+        (
+            {"n_clusters": (5, 3)},
+            r"n_clusters=\(5, 3\) has its limits in the wrong order; give \(3, 5\)",
+        ),
         (
             {"n_clusters": (2, 3, 4)},
-            r"n_clusters=\(2, 3, 4\) is no range; give the least and",
+            r"n_clusters=\(2, 3, 4\) is not a range; give the smallest and",
         ),
         (
             {"n_clusters": (61, 70)},
@@ -553,7 +556,7 @@ def test_rows_of_the_caller_are_left_as_they_are(dtype, settings):
         ({"min_cluster_size": 0}, r"min_cluster_size=0 is out of range"),
         (
             {"n_clusters": 2, "min_cluster_size": 5},
-            r"min_cluster_size=5 needs a number to find, not n_clusters=2; drop one",
+            r"min_cluster_size=5 applies only if the number of clusters is chosen, but n_clusters=2; drop one",
         ),
         ({"noise": 1.0}, r"noise=1.0 is out of range"),
         ({"noise": "some"}, r"noise='some' is unknown; give a [^\n]*'auto'"),

@@ -95,10 +95,10 @@ ARRAYS = [
         halved,
         "donor_rows is of another shape than the scales",
     ),
-    ("kernel", "donor_rows", spoilt, "donor_rows holds numbers that are not finite"),
-    ("kernel", "coef", halved, r"coef has shape \(3,\), and \(6,\) would fit"),
-    ("kernel", "coef", spoilt, "coef holds numbers that are not finite"),
-    ("kernel", "coef", lambda a: a.astype(">f8"), "coef is of shape .* >f8"),
+    ("kernel", "donor_rows", spoilt, "donor_rows has values that are not finite"),
+    ("kernel", "coef", halved, r"coef has shape \(3,\), but \(6,\) was expected"),
+    ("kernel", "coef", spoilt, "coef has values that are not finite"),
+    ("kernel", "coef", lambda a: a.astype(">f8"), "coef has shape .* >f8"),
     (
         "kernel",
         "basis",
@@ -109,28 +109,28 @@ ARRAYS = [
         "kernel",
         "basis",
         lambda a: a[:4],
-        r"coef has shape \(6,\), and \(4,\) would fit",
+        r"coef has shape \(6,\), but \(4,\) was expected",
     ),
     (
         "kernel",
         "basis",
         lambda a: a.astype(object).astype("S4"),
-        r"basis is of shape .* \|S4",
+        r"basis has shape .* \|S4",
     ),
     ("kernel", "mean", halved, "mean has shape"),
     (
         "kernel",
         "mean",
         changed(0, -1e200),
-        "mean holds numbers .* or whose squares overflow",
+        "mean has values .* or whose squares overflow",
     ),
     ("kernel", "deviation", lambda a: -a, "deviation is negative"),
-    ("linear", "coef", halved, r"coef has shape \(1,\), and \(3,\) would fit"),
+    ("linear", "coef", halved, r"coef has shape \(1,\), but \(3,\) was expected"),
     (
         "least squares",
         "coef",
         lambda a: a[:, :2],
-        r"coef has shape \(6, 2\), and \(6, 3\) would fit",
+        r"coef has shape \(6, 2\), but \(6, 3\) was expected",
     ),
     ("least squares", "ridge_matrix", halved, "ridge_matrix has shape"),
     ("several kernels", "kernel_weights", halved, "kernel_weights has shape"),
@@ -139,13 +139,23 @@ ARRAYS = [
     ("graph", "graph_search", lambda a: a * 10**6, "graph_search does not fit"),
     ("graph", "graph_search", changed(2, 10**9), "coef has shape"),  # of the clusters
     ("graph", "graph_nodes", lambda a: a[:, :1], "graph_centres does not fit"),
-    ("graph", "coef", lambda a: a[1:], "coef numbers no clusters of the nodes"),
-    ("graph", "coef", lambda a: 0 * a, "coef numbers no clusters of the nodes"),
+    (
+        "graph",
+        "coef",
+        lambda a: a[1:],
+        "coef does not number the clusters of the nodes",
+    ),
+    (
+        "graph",
+        "coef",
+        lambda a: 0 * a,
+        "coef does not number the clusters of the nodes",
+    ),
     (
         "graph",
         "offset",
         lambda a: np.r_[a, 0.0],
-        "coef numbers no clusters of the nodes",
+        "coef does not number the clusters of the nodes",
     ),
     ("graph", "graph_labels", lambda a: a + 1, "graph_labels does not fit"),
     ("graph", "graph_offsets", halved, "graph_offsets does not fit"),
@@ -166,7 +176,7 @@ def test_arrays_fit_one_another(files, tmp_path, model, name, change, match):
     arrays[name] = change(arrays[name])
     write_model(tmp_path / "odd", header, arrays)
     with pytest.raises(
-        InputError, match=rf"^[^\n]*odd holds a model that cannot be: {match}[^\n]*\.$"
+        InputError, match=rf"^[^\n]*odd contains an invalid model: {match}[^\n]*\.$"
     ):
         mmcnb.load(tmp_path / "odd")
 
@@ -182,23 +192,23 @@ def test_layers_that_are_none_are_refused(files, tmp_path, layers):
         mmcnb.load(tmp_path / "odd")
 
 
-CANNOT_BE = "holds a model that cannot be"
+CANNOT_BE = "contains an invalid model"
 
 
 @pytest.mark.parametrize(
     ("model", "name", "match"),
     [
         ("kernel", "coef", f"{CANNOT_BE}: coef is missing"),
-        ("kernel", "basis", f"{CANNOT_BE}: kernel and basis go together"),
-        ("kernel", "mean", f"{CANNOT_BE}: mean and deviation go together"),
-        ("least squares", "ridge_matrix", "has no ridge_matrix, which is of no model"),
+        ("kernel", "basis", f"{CANNOT_BE}: kernel or basis is missing"),
+        ("kernel", "mean", f"{CANNOT_BE}: mean or deviation is missing"),
+        ("least squares", "ridge_matrix", "has no ridge_matrix, which is invalid"),
         (
             "several kernels",
             "kernel_weights",
-            r"[^\n]*kernel_weights has shape \(\), and \(5,\) would fit",
+            r"[^\n]*kernel_weights has shape \(\), but \(5,\) was expected",
         ),
-        ("graph", "graph_pieces", f"(is no whole model|{CANNOT_BE})"),
-        ("graph", "graph_offsets", f"(is no whole model|{CANNOT_BE})"),
+        ("graph", "graph_pieces", f"(is not a complete model|{CANNOT_BE})"),
+        ("graph", "graph_offsets", f"(is not a complete model|{CANNOT_BE})"),
     ],
 )
 def test_a_model_without_one_of_its_arrays_is_refused(
@@ -216,7 +226,8 @@ def test_an_array_of_no_model_is_refused(files, tmp_path):
     arrays["../../coef"] = arrays["coef"]
     write_model(tmp_path / "odd", header | {"arrays": sorted(arrays)}, arrays)
     with pytest.raises(
-        InputError, match=r"cannot be: '\.\./\.\./coef' is no array of a model"
+        InputError,
+        match=r"invalid model: '\.\./\.\./coef' is not the name of an array of a model",
     ):
         mmcnb.load(tmp_path / "odd")
 
@@ -232,16 +243,26 @@ HEADERS = [
     ("kernel", ("model", "kernel", "degree"), 10**30, "degree of the kernel is 1000"),
     ("kernel", ("model", "feature_dtype"), "float16", "feature_dtype is 'float16'"),
     ("kernel", ("model", "is_unit"), "yes", "is_unit is 'yes'"),
-    ("kernel", ("n_features_in",), 4, r"mean has shape \(3,\), and \(4,\) would fit"),
-    ("linear", ("n_features_in",), 2, r"coef has shape \(3,\), and \(2,\) would fit"),
-    ("linear", ("n_features_in",), True, "n_features_in=True, which is of no model"),
+    (
+        "kernel",
+        ("n_features_in",),
+        4,
+        r"mean has shape \(3,\), but \(4,\) was expected",
+    ),
+    (
+        "linear",
+        ("n_features_in",),
+        2,
+        r"coef has shape \(3,\), but \(2,\) was expected",
+    ),
+    ("linear", ("n_features_in",), True, "n_features_in=True, which is invalid"),
     (
         "linear",
         ("feature_names_in",),
         ["a", "b"],
         "feature_names has 2 entries for 3 columns",
     ),
-    ("linear", ("history",), {"a": [1], "b": [1, 2]}, "is no whole model"),
+    ("linear", ("history",), {"a": [1], "b": [1, 2]}, "is not a complete model"),
     ("linear", ("report", "warnings"), [1], r"has warnings=\[1\]"),
     (
         "least squares",
@@ -261,7 +282,7 @@ HEADERS = [
         "several kernels",
         ("model", "kernel", "columns"),
         [[10**30]] + [None] * 4,
-        "is no whole model",
+        "is not a complete model",
     ),
     ("linear", ("class",), "a\nb", r"contains a a\\nb, which"),
     ("linear", ("parameters",), {"x" * 10**6: 1}, "gives CPMMC the parameter 'xxx"),
@@ -337,7 +358,8 @@ def test_a_file_that_would_grow_when_it_is_read_is_refused(files, tmp_path):
     tracemalloc.start()
     for name in ("bomb.npz", "claim"):
         with pytest.raises(
-            InputError, match=rf"^[^\n]*{name} is no model of mmcnb, or it is damaged"
+            InputError,
+            match=rf"^[^\n]*{name} is not a model of mmcnb, or it is damaged",
         ):
             mmcnb.load(tmp_path / name)
     peak = tracemalloc.get_traced_memory()[1]
@@ -356,5 +378,5 @@ def test_a_header_nested_beyond_reason_is_one_sentence(files, tmp_path):
     arrays = read_model(files / "linear")[1]
     with (tmp_path / "deep").open("wb") as file:
         np.savez(file, header=np.frombuffer(b"[" * 10**5, np.uint8), **arrays)
-    with pytest.raises(InputError, match=r"^[^\n]*deep is no model of mmcnb"):
+    with pytest.raises(InputError, match=r"^[^\n]*deep is not a model of mmcnb"):
         mmcnb.load(tmp_path / "deep")

@@ -107,7 +107,7 @@ def test_parameters_of_numpy_are_kept_as_plain_ones_and_generators_are_not(
 
 
 def test_a_kernel_that_is_a_function_is_not_saved(tmp_path):
-    sentence = r"^kernel one_time is a function, which a model file cannot hold; .*\.$"
+    sentence = r"^kernel one_time is a function, which a model file cannot store; .*\.$"
     with pytest.raises(InputError, match=sentence):
         saved(
             tmp_path / "model",
@@ -152,7 +152,7 @@ def test_truncated_models_are_refused(tmp_path, length):
     (tmp_path / "short").write_bytes((tmp_path / "model").read_bytes()[:length])
     with pytest.raises(
         InputError,
-        match=r"^[^\n]*short is no model of mmcnb, or it is damaged[^\n]*\.$",
+        match=r"^[^\n]*short is not a model of mmcnb, or it is damaged[^\n]*\.$",
     ):
         mmcnb.load(tmp_path / "short")
 
@@ -174,18 +174,18 @@ def write_header(header):
 FOREIGN = {
     "text": (
         lambda path: path.write_text("no model"),
-        "is no model of mmcnb, or it is damaged",
+        "is not a model of mmcnb, or it is damaged",
     ),
-    "a zip": (write_zip, "is no model of mmcnb, or it is damaged"),
-    "a list": (write_header([1, 2]), "is no model of mmcnb, or it is damaged"),
+    "a zip": (write_zip, "is not a model of mmcnb, or it is damaged"),
+    "a list": (write_header([1, 2]), "is not a model of mmcnb, or it is damaged"),
     "a folder": (lambda path: path.mkdir(), "is a folder"),
     "a header without the rest": (
         write_header({"format": 3}),
-        "is no whole model of mmcnb",
+        "is not a complete model of mmcnb",
     ),
     "a newer format": (
         write_header({"format": 99}),
-        "has model format 99, and this version reads 3",
+        "has model format 99, but this version reads format 3",
     ),
 }
 

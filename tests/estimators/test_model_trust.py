@@ -77,16 +77,16 @@ def test_how_a_fit_was_run_is_not_in_its_file(model_file):
             {"colour": "red"},
             "the parameter 'colour', which no model of this version has",
         ),
-        ({"C": -1.0}, r"holds a parameter that cannot be: C=-1\.0 is out of range"),
+        ({"C": -1.0}, r"has an invalid parameter: C=-1\.0 is out of range"),
         (
             {"kernel": "__import__"},
-            "holds a parameter that cannot be: kernel='__import__' is unknown",
+            "has an invalid parameter: kernel='__import__' is unknown",
         ),
         (
             {"n_init": [1]},
-            r"holds a parameter that cannot be: n_init=\[1\] is out of range",
+            r"has an invalid parameter: n_init=\[1\] is out of range",
         ),
-        ({"random_state": "0"}, "has random_state='0', which is no seed"),
+        ({"random_state": "0"}, "has random_state='0', which is not a seed"),
     ],
 )
 def test_parameters_are_those_of_the_class_and_of_its_values(

@@ -196,15 +196,15 @@ def test_judges_that_disagree_are_heard(monkeypatch):
     def only_the_narrowest_is_clean(labelings, *others):
         return np.r_[0.0, np.ones(len(labelings) - 1)]
 
-    # Internal: rows on which the judges of the width disagree are rare.
+    # Internal: rows on which the criteria select different values are rare.
     monkeypatch.setattr(
         "mmcnb.hinge.sample_search.leave_one_out_scores", only_the_narrowest_is_clean
     )
     with pytest.warns(
         ClusterWarning,
-        match=r"^the judges of the width disagree: \|w\|² prefers [^\n]*\.$",
+        match=r"^the criteria select different values of gamma: \|w\|² prefers [^\n]*\.$",
     ):
         model = SparseKernelMMC(random_state=0).fit(X)
     assert any(
-        sentence.startswith("the judges") for sentence in model.report_["warnings"]
+        sentence.startswith("the criteria") for sentence in model.report_["warnings"]
     )

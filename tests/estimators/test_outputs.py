@@ -72,7 +72,7 @@ def test_without_rows_the_frame_has_the_labels_of_the_fit(X, two, tmp_path):
     two.save(tmp_path / "model")
     with pytest.raises(
         InputError,
-        match=r"^this model holds no labels [^\n]*give to_frame the rows, X\.$",
+        match=r"^this model does not store the labels [^\n]*give to_frame the rows, X\.$",
     ):
         mmcnb.load(tmp_path / "model").to_frame()
 
@@ -438,7 +438,7 @@ def test_annotate_streams_a_backed_object(cells, tmp_path):
     mmcnb.annotate(backed, **method)
     mmcnb.annotate(cells, **method)
     assert backed.obs["mmcnb"].tolist() == cells.obs["mmcnb"].tolist()
-    with pytest.raises(InputError, match="adata is backed and is not copied"):
+    with pytest.raises(InputError, match="adata is backed and cannot be copied"):
         mmcnb.annotate(backed, **method, copy=True)
     backed.file.close()
 
@@ -450,11 +450,11 @@ def test_annotate_streams_a_backed_object(cells, tmp_path):
         ({"element": "var"}, "has no element 'var'"),
         (
             {"estimator": "leiden"},
-            "estimator='leiden' is no clusterer of mmcnb; give one, or None",
+            "estimator='leiden' is not a clusterer of mmcnb; give one, or None",
         ),
         (
             {"estimator": mmcnb.CPMMC(), "probabilities": True},
-            "CPMMC has no probabilities; leave them out",
+            "CPMMC does not compute probabilities; leave probabilities out",
         ),
         ({"resolution": 1.0}, "Invalid parameter 'resolution'"),
         ({"n_clusters": 301}, "n_clusters=301 is more than the 300 rows"),

@@ -96,13 +96,13 @@ def test_directions_are_rows_divided_by_their_lengths():
         (
             np.zeros(400, int),
             {},
-            r"labels has 1 cluster\(s\) in the sample; give labels of two or more",
+            r"labels has 1 cluster\(s\) in the sample; give labels of two or more clusters",
         ),
         (np.full(400, -1), {}, r"labels"),
         (
             np.zeros(399, int),
             {},
-            r"labels has the shape \(399,\) for 400 rows; give one label a row",
+            r"labels has the shape \(399,\) for 400 rows; give one label per row",
         ),
         (np.zeros((400, 1), int), {}, r"labels has the shape \(400, 1\) for 400 rows"),
         (Y, {"metric": "manhattan"}, r"metric='manhattan' is unknown"),

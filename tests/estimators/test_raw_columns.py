@@ -251,12 +251,12 @@ def test_wishes_by_number_and_constant_columns_work_again_after_a_file(tmp_path)
         (
             "units",
             lambda a: a[1:],
-            r"units has shape \(4,\), and \(5,\) would fit the rest",
+            r"units has shape \(4,\), but \(5,\) was expected",
         ),
         (
             "units",
             lambda a: a * np.inf,
-            "units holds numbers that are not finite, or whose squares overflow",
+            "units has values that are not finite, or whose squares overflow",
         ),
     ],
 )

@@ -479,13 +479,13 @@ def test_bad_classes_are_one_sentence(data, tmp_path):
     zarr.create_array(tmp_path / "bare.zarr", data=X)
     for rows, labels, sentence in [
         (X, None, "requires y to be passed"),
-        (tmp_path / "bare.zarr", None, "has no labels beside its rows"),
+        (tmp_path / "bare.zarr", None, "has no labels with its rows"),
         (X, y[:-1], "y has 2999 labels for the 3000 rows"),
         (X, 0 * y, "all rows are of the class 0"),
         (X, np.where(np.arange(3000) == 7, np.nan, y), "Input y contains NaN"),
         (X, X[:, 0], "Unknown label type"),
-        (X, X, "give y as one class a row"),
-        (X, tmp_path / "bare.zarr", "is no array of one label a row"),
+        (X, X, "give y as one class per row"),
+        (X, tmp_path / "bare.zarr", "is not an array with one label per row"),
     ]:
         with pytest.raises(ValueError, match=r"^[^\n]*\.$") as refused:
             make().fit(rows, labels)

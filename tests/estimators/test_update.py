@@ -167,7 +167,7 @@ def test_a_better_partition_in_the_range_replaces_the_earlier_one():
     before = model.report_["sizes"]
     new = random.normal((0, 900, 0), size=(400, 3))
     with pytest.warns(
-        mmcnb.ClusterWarning, match="have other numbers now[^\n]*clearly better"
+        mmcnb.ClusterWarning, match="are now in other clusters[^\n]*clearly better"
     ):
         model.update(new)
     np.testing.assert_array_equal(model.labels_, model.predict(new))
@@ -281,7 +281,7 @@ def test_a_machine_that_is_asked_for_or_that_no_row_is_near_takes_in_no_far_rows
     model = front_door(2, kernel=kernel).fit(X)
     with pytest.raises(
         mmcnb.InputError,
-        match=r"^[^\n]*kernel='rbf' takes in none[^\n]*fit\(X, like=model\)\.$",
+        match=r"^[^\n]*kernel='rbf' cannot take them in[^\n]*fit\(X, like=model\)\.$",
     ):
         model.update(X + 90 * is_far[:, None])
 

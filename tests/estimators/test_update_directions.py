@@ -96,7 +96,7 @@ def test_without_room_for_a_new_cluster_the_update_says_so_and_changes_no_cluste
         with pytest.warns(
             ClusterWarning,
             match=r"^1[12]\d of 320 new rows are far from all clusters, and n_clusters="
-            r"[^\n]* has no room for a new one[^\n]*outlier_score_[^\n]*\.$",
+            r"[^\n]* allows no new cluster[^\n]*outlier_score_[^\n]*\.$",
         ):
             model.update(new)
         assert model.model_ is first_model

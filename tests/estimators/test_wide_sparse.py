@@ -71,7 +71,7 @@ def test_a_model_of_wide_sparse_rows_is_read_back(tmp_path):
     parts["basis_indices"] = parts["basis_indices"] + 10_500
     with (tmp_path / "damaged").open("wb") as file:
         np.savez(file, **parts)
-    with pytest.raises(mmcnb.InputError, match="basis is no sparse matrix"):
+    with pytest.raises(mmcnb.InputError, match="basis is not a valid sparse matrix"):
         mmcnb.load(tmp_path / "damaged")
 
 

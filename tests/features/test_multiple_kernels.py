@@ -99,14 +99,17 @@ def test_values_of_any_form_become_an_array(X, form):
 @pytest.mark.parametrize(
     ("spoil", "sentence"),
     [
-        (lambda K: K.T, r"gave values of shape \(2, 5\), not \(5, 2\)"),
-        (lambda K: None, "gave values of object"),
-        (lambda K: K.astype(str), "gave values of <U"),
+        (
+            lambda K: K.T,
+            r"returned values of shape \(2, 5\), but \(5, 2\) was expected",
+        ),
+        (lambda K: None, "returned values of type object"),
+        (lambda K: K.astype(str), "returned values of type <U"),
         (
             lambda K: np.where(np.arange(10).reshape(5, 2) == 7, np.nan, K),
-            "gave nan .* row 3 .* vector 1",
+            "returned nan .* row 3 .* vector 1",
         ),
-        (lambda K: np.full((5, 2), 1e300), "gave inf in float32"),
+        (lambda K: np.full((5, 2), 1e300), r"returned inf \(float32\)"),
     ],
 )
 def test_values_that_are_none_are_one_sentence(X, spoil, sentence):
@@ -146,7 +149,7 @@ def test_maps_travel_with_one_basis_and_nothing_worked_out(X):
 def test_facts_describe_named_kernels_and_no_functions(X):
     with pytest.raises(
         InputError,
-        match=r"^kernel laplacian is a function, which a model file cannot hold;",
+        match=r"^kernel laplacian is a function, which a model file cannot store;",
     ):
         stack_of([LAPLACIAN]).to_dict()
     stack = stack_of([])

@@ -91,7 +91,7 @@ def test_a_kernel_with_a_negative_eigenvalue_is_named_and_rounding_is_forgiven()
     check_kernels(stack(CallableKernel(rounded, "rounded")), rows(60))
     negative = CallableKernel(lambda rows, basis: -(rows @ basis.T), "mine")
     with pytest.raises(
-        InputError, match=r"^kernel mine has an eigenvalue of -[^\n]*\.$"
+        InputError, match=r"^kernel mine has a negative eigenvalue of -[^\n]*\.$"
     ):
         check_kernels(stack(KERNELS[1], negative), rows(30))
 

@@ -106,8 +106,8 @@ def test_storages_threads_and_checkpoints_give_the_same_bits(tmp_path):
     ("parameters", "sentence"),
     [
         ({"kernel": "linear"}, "basis='paper' needs kernel='rbf', not 'linear'"),
-        ({"n_landmarks": 5}, "basis='paper' has no landmarks"),
-        ({"landmarks": np.zeros((2, 4))}, "basis='paper' has no landmarks"),
+        ({"n_landmarks": 5}, "basis='paper' does not use landmarks"),
+        ({"landmarks": np.zeros((2, 4))}, "basis='paper' does not use landmarks"),
     ],
 )
 def test_what_does_not_fit_is_refused(parameters, sentence):

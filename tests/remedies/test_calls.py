@@ -191,7 +191,7 @@ SITUATIONS = {
         "sklearn.neighbors.kneighbors_graph(B, 25, mode='distance')",
         "mmcnb.MaximumMarginClustering(metric='precomputed', kernel='rbf', "
         "random_state=0).fit(X)",
-        "is at odds with kernel='rbf'",
+        "cannot be combined with kernel='rbf'",
         by_hand(
             "give kernel='graph' and scale=None",
             call="mmcnb.MaximumMarginClustering(metric='precomputed', kernel='graph', "
@@ -201,7 +201,7 @@ SITUATIONS = {
     "cosines of one column": Situation(
         "B[:, :1]",
         "mmcnb.MaximumMarginClustering(metric='cosine', random_state=0).fit(X)",
-        "has no use for n_features=1",
+        "needs at least 2 columns, but n_features=1",
     ),
     # Frames
     "codes in a frame": Situation(
@@ -445,13 +445,13 @@ SITUATIONS = {
     "columns of an array": Situation(
         "B",
         "mmcnb.CPMMC(random_state=0).fit(X, columns=[0])",
-        "columns is of frames and tables",
+        "columns applies to data frames and tables only",
         without_argument("columns"),
     ),
     "kept columns of an array": Situation(
         "B",
         "mmcnb.CPMMC(random_state=0).fit(X, keep=[0])",
-        "keep is of frames and tables",
+        "keep applies to data frames and tables only",
         without_argument("keep"),
     ),
     "an element of an array": Situation(
@@ -530,13 +530,13 @@ SITUATIONS = {
     "a range upside down": Situation(
         "B",
         "mmcnb.MaximumMarginClustering(n_clusters=(5, 3)).fit(X)",
-        "is upside down",
+        "has its limits in the wrong order",
         shown_values,
     ),
     "no range": Situation(
         "B",
         "mmcnb.MaximumMarginClustering(n_clusters=(1, 2, 3)).fit(X)",
-        "is no range",
+        "is not a range",
         by_hand(
             "as (5, 30)",
             call="mmcnb.MaximumMarginClustering(n_clusters=(5, 30)).fit(X)",
@@ -551,7 +551,7 @@ SITUATIONS = {
     "a size beside a number": Situation(
         "B",
         "mmcnb.MaximumMarginClustering(n_clusters=3, min_cluster_size=4).fit(X)",
-        "needs a number to find",
+        "applies only if the number of clusters is chosen",
         without_argument("min_cluster_size"),
     ),
     "a paper's basis": Situation(
@@ -610,7 +610,7 @@ SITUATIONS = {
     "a gamma far too large": Situation(
         "B",
         "mmcnb.SparseKernelMMC(gamma=1e6, random_state=0).fit(X)",
-        "leaves each row alone",
+        "is too large: kernel values between different rows are almost 0",
     ),
     "shares of fewer clusters": Situation(
         "B",
@@ -682,7 +682,7 @@ SITUATIONS = {
         "B + 1000",
         "mmcnb.MaximumMarginClustering(2, kernel='rbf', random_state=0)"
         ".fit(B).update(X)",
-        "rows are far from those of the fit",
+        "rows are far from the rows of the fit",
         by_hand("fit(X, like=model)", call=SEARCH.replace("(X", "(X, like=model")),
     ),
     # Other rows
@@ -713,8 +713,8 @@ SITUATIONS = {
     "an array for a frame": Situation(
         "B",
         "of_texts.predict(X)",
-        "is no table with the columns of the fit",
-        by_hand("give a frame", X="texts"),
+        "is not a table with the columns of the fit",
+        by_hand("give a data frame", X="texts"),
     ),
     "dates for numbers": Situation(
         "texts.assign(a=pd.Timestamp('2020'))",
@@ -743,7 +743,7 @@ SITUATIONS = {
     "a table of an array": Situation(
         "B",
         "model.label_table(X)",
-        "is no table, so that clusters have no columns",
+        "is not a table, so there are no columns",
         by_hand("by predict(X, 'labels.csv')", call="model.predict(X, 'labels.csv')"),
     ),
     "classes of other rows": Situation(

@@ -507,7 +507,7 @@ SITUATIONS = {
     ),
     "a table of a store": Situation(
         "predict blobs.model blobs.zarr --table t.csv",
-        "is no table, so that clusters have no columns",
+        "is not a table, so there are no columns",
         instead_of("--table"),
     ),
     "no output of a fit": Situation(
@@ -552,8 +552,8 @@ SITUATIONS = {
     ),
     "a damaged model": Situation(
         "predict half.model blobs.zarr --labels l.csv",
-        "half.model is no model of mmcnb, or it is damaged",
-        by_hand("fit again to write it anew", "half.model", "blobs.model"),
+        "half.model is not a model of mmcnb, or it is damaged",
+        by_hand("fit and save the model again", "half.model", "blobs.model"),
     ),
     "columns from 0 in LIBSVM text": Situation(
         "convert rows.libsvm rows.zarr --overwrite",
@@ -670,8 +670,8 @@ SITUATIONS = {
     ),
     "no model": Situation(
         "predict rows.csv blobs.zarr --labels l.csv",
-        "rows.csv is no model of mmcnb",
-        by_hand("fit again", "rows.csv", "blobs.model"),
+        "rows.csv is not a model of mmcnb",
+        by_hand("fit and save the model again", "rows.csv", "blobs.model"),
     ),
     "a model that takes no rows": Situation(
         "update hyperplane.model blobs.zarr", "which takes no new rows", refit
@@ -695,8 +695,8 @@ SITUATIONS = {
     ),
     "a store for a table": Situation(
         PREDICT.format("blobs.zarr"),
-        "is no table with the columns of the fit",
-        by_hand("give a frame or the path of one", "blobs.zarr", "customers.csv"),
+        "is not a table with the columns of the fit",
+        by_hand("the path of a table", "blobs.zarr", "customers.csv"),
     ),
     "more columns": Situation(
         "predict blobs.model wide.zarr --labels l.csv",
@@ -756,7 +756,9 @@ SITUATIONS = {
         n_attempts=3,
     ),
     "a range upside down": Situation(
-        "plan blobs.zarr --n-clusters 5,3", "is upside down", given_value
+        "plan blobs.zarr --n-clusters 5,3",
+        "has its limits in the wrong order",
+        given_value,
     ),
     "a parameter out of range": Situation(
         "plan blobs.zarr --method cpmmc --set C=-1",
@@ -806,7 +808,7 @@ SITUATIONS = {
     ),
     "a size beside a number": Situation(
         "plan blobs.zarr --min-cluster-size 5 --n-clusters 3",
-        "min_cluster_size=5 needs a number to find",
+        "min_cluster_size=5 applies only if the number of clusters is chosen",
         leave_out,
         n_attempts=2,
     ),

@@ -211,7 +211,9 @@ def test_a_fit_without_gaps_fills_those_that_a_pass_finds(tmp_path, form):
         rows = dask_array.from_array(with_gaps, chunks=(101, 6))
     model = fitted(X)
     for opened in (rows, mmcnb.open_samples(rows)):
-        with pytest.warns(ClusterWarning, match="gaps are filled from the") as caught:
+        with pytest.warns(
+            ClusterWarning, match="missing values are filled from the"
+        ) as caught:
             labels = model.predict(opened)
         assert len(caught) == 1
         np.testing.assert_array_equal(labels, predicted(model, with_gaps))
@@ -235,7 +237,9 @@ def test_an_update_and_a_fit_like_another_fill_gaps_that_a_pass_finds(
     model = fitted(X)
     if keeps_state:
         model.set_params(checkpoint=tmp_path / "checkpoint")
-    with pytest.warns(ClusterWarning, match="gaps are filled from the nearest"):
+    with pytest.warns(
+        ClusterWarning, match="missing values are filled from the nearest"
+    ):
         model.update(tmp_path / "rows.npy")
     np.testing.assert_array_equal(model.labels_, expected)
     again = fitted(tmp_path / "rows.npy", like=fitted(X[::-1]))
@@ -245,7 +249,7 @@ def test_an_update_and_a_fit_like_another_fill_gaps_that_a_pass_finds(
 def test_a_report_about_rows_with_gaps_warns_of_them_once(tmp_path):
     np.save(tmp_path / "rows.npy", groups()[0])
     model = fitted(groups(share=0.0)[0])
-    with pytest.warns(ClusterWarning, match="gaps are filled") as caught:
+    with pytest.warns(ClusterWarning, match="missing values are filled") as caught:
         model.write_report(tmp_path / "rows.npy", tmp_path / "page.html")
     assert len(caught) == 1
     assert (tmp_path / "page.html").exists()

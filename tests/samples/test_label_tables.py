@@ -309,9 +309,7 @@ def test_a_folder_has_a_file_for_each_cluster(tmp_path):
     frame.to_csv(tmp_path / "d.csv", index=False)
     rows = mmcnb.read_table(tmp_path / "d.csv", drop="code", missing="drop")
     model = fitted(rows)
-    with pytest.warns(
-        ClusterWarning, match=r"^1 rows of .* in no folder of a cluster;"
-    ):
+    with pytest.warns(ClusterWarning, match=r"^1 rows of .* missing from the folders;"):
         model.label_table(rows, f"{tmp_path}/parts/")
     assert names_in(tmp_path / "parts") == ["cluster=0", "cluster=1", "cluster=2"]
     table = pd.read_parquet(tmp_path / "parts")
@@ -352,7 +350,7 @@ def test_columns_with_these_names_stay(tmp_path):
     rows = mmcnb.read_table(tmp_path / "d.csv", columns=["heat", "wind"])
     model = fitted(rows)
     with pytest.warns(
-        ClusterWarning, match=r"has a column 'cluster' already, so that .*'cluster_1'"
+        ClusterWarning, match=r"already has a column 'cluster'; the new .*'cluster_1'"
     ):
         model.label_table(rows, tmp_path / "o.csv")
     table = pd.read_csv(tmp_path / "o.csv", dtype={"code": str})
@@ -421,7 +419,7 @@ def test_rows_of_no_table_are_refused_with_a_remedy(tmp_path):
     X = days()[["heat", "wind"]].to_numpy()
     model = fitted(X)
     with pytest.raises(
-        InputError, match=r"^X is no table, .*predict\(X, 'labels\.csv'\)"
+        InputError, match=r"^X is not a table, .*predict\(X, 'labels\.csv'\)"
     ):
         model.label_table(X, tmp_path / "o.csv")
     frame = days()[["heat", "wind"]]

@@ -633,6 +633,6 @@ def test_a_hostile_encoding_in_a_model_file_is_refused(tmp_path, model, kind):
     text = text.replace(whole, json.dumps(HOSTILE[kind](json.loads(whole))))
     write_archive(tmp_path / "model", json.loads(text), arrays)
     with one_sentence(
-        r"model holds a model that cannot be: (encoding|coef|mean) .*; fit again\.$"
+        r"model contains an invalid model: (encoding|coef|mean) .*; fit again\.$"
     ):
         mmcnb.load(tmp_path / "model")
