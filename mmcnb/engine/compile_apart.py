@@ -28,10 +28,8 @@ SIGNATURES = Path(kernels.__file__).with_name("signatures.csv")
 # A process ends after the routine with which it has reached so many bytes.
 GROWN_BYTES = 170 * 2**20
 # The process that waits, before a fit has read a row, and the largest one that compiles
-# beside it: 270 and 237 MiB, and 250 for the search by evolution, measured.
-WAITING_BYTES = 272 * 2**20
-LARGEST_BYTES = 238 * 2**20
-LARGEST_OF_EVOLUTION = 251 * 2**20
+# beside it: 270 and 237 MiB, measured.
+APART_BYTES = (272 + 238) * 2**20
 # Modules that only some methods call, with a routine that the plans of these count.
 GRAPH = "nearest_nodes_into"
 EVOLUTION = "evolve_labels"
@@ -84,24 +82,6 @@ def compile_module(module: str) -> None:
     for routine in listed_routines():
         if routine.module == module:
             _numba.compile_for(names[routine.name], routine.types, names)
-
-
-def apart_bytes(routines: Collection[str]) -> int:
-    """Return the bytes of the process that waits and of one that compiles.
-
-    Parameters
-    ----------
-    routines : collection of str
-        The routines that the plan of the fit counts.
-
-    Examples
-    --------
-    >>> from mmcnb.engine.compile_apart import apart_bytes
-    >>> apart_bytes({"size_multipliers"}) // 2**20
-    510
-    """
-    largest = LARGEST_OF_EVOLUTION if EVOLUTION in routines else LARGEST_BYTES
-    return WAITING_BYTES + largest
 
 
 def needed_routines(routines: Collection[str], is_sparse: bool) -> list[ListedRoutine]:

@@ -15,7 +15,7 @@ from mmcnb.engine.compilation import (
     compile_seconds,
     compiler_bytes,
 )
-from mmcnb.engine.compile_apart import apart_bytes, compile_apart
+from mmcnb.engine.compile_apart import APART_BYTES, compile_apart
 from mmcnb.engine.run import READ_AHEAD, TASK_BYTES, task_rows
 from mmcnb.errors import MemoryLimitError
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, Samples
@@ -226,7 +226,7 @@ class FitPlan:
         always = sizes["libraries"] + sizes["rows"] + sizes["sample"]
         before = 0
         if self.compiles_apart:
-            before = apart_bytes(self.needs.routines) + sizes["rows"]
+            before = APART_BYTES + sizes["rows"]
         return max(before, always + max(sizes["work"], sweeps))
 
     @property

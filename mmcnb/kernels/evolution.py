@@ -83,13 +83,15 @@ def _add_scaled(total, row, scale):
 @njit()
 def _begin(M, matrix, population, products, values, excess):
     """Write y'M (products must be 0 before), y'Ry and the sum of y for each parent."""
+    y = np.empty(population.shape[1])
     for p in range(population.shape[0]):
-        y = population[p].astype(np.float64)
         product = products[p]
+        excess[p] = 0
         for i in range(y.shape[0]):
+            y[i] = population[p, i]
+            excess[p] += population[p, i]
             _add_scaled(product, M[i], y[i])
         values[p] = _dot(product, y if matrix else product)
-        excess[p] = population[p].astype(np.int64).sum()
 
 
 @njit()
@@ -191,7 +193,8 @@ def _mutate(
     count = 0
     change = 0.0
     if not matrix:
-        scratch[:] = product
+        for j in range(scratch.shape[0]):
+            scratch[j] = product[j]
     for step in range(most):
         chosen = step + _random(state, n - step)
         order[step], order[chosen] = order[chosen], order[step]
@@ -217,37 +220,70 @@ def _mutate(
 
 
 @njit()
-def _select(M, population, products, values, excess, parents, counts, flips):
+def _mark_best(fitness, mu, lives):
+    """Mark the ``mu`` lowest numbers, the first ones if some are equal.
+
+    Return how many of them stand after the first ``mu`` numbers.
+    """
+    for i in range(lives.shape[0]):
+        lives[i] = False
+    n_behind = 0
+    for _ in range(mu):
+        best = -1
+        for i in range(fitness.shape[0]):
+            if not lives[i] and (best < 0 or fitness[i] < fitness[best]):
+                best = i
+        lives[best] = True
+        n_behind += best >= mu
+    return n_behind
+
+
+@njit()
+def _select(M, population, products, values, excess, parents, counts, flips, lives):
     """Select the mu best, parents first if equal; return whether any is a child."""
-    mu = population.shape[0]
+    mu, n = population.shape
     total = values.shape[0]
-    if values[mu:].max() <= values[:mu].min():
+    fitness = np.empty(total)
+    for i in range(total):
+        # Labels and their negation have equal fitness up to rounding, so round.
+        fitness[i] = np.around(-values[i] / n, DIGITS)
+    n_children = _mark_best(fitness, mu, lives)
+    if n_children == 0:
         return False
-    # Labels and their negation have equal fitness up to rounding, so round.
-    fitness = np.around(-values / population.shape[1], DIGITS)
-    lives = np.zeros(total, np.bool_)
-    lives[np.argsort(fitness, kind="mergesort")[:mu]] = True
-    if lives[:mu].all():
-        return False
-    children = np.flatnonzero(lives[mu:])
-    places = np.flatnonzero(~lives[:mu])
     # Make all children before replacing parents: the parent of one child may be
     # replaced by another child.
-    child_labels = population[parents[children]]
-    child_products = products[parents[children]]
-    for c in range(children.size):
-        child = children[c]
-        y = child_labels[c]
-        for row in flips[child, : counts[child]]:
-            _add_scaled(child_products[c], M[row], -2.0 * y[row])
+    child_labels = np.empty((n_children, n), np.int8)
+    child_products = np.empty((n_children, products.shape[1]))
+    made = 0
+    for child in range(total - mu):
+        if not lives[mu + child]:
+            continue
+        y = child_labels[made]
+        product = child_products[made]
+        for i in range(n):
+            y[i] = population[parents[child], i]
+        for j in range(product.shape[0]):
+            product[j] = products[parents[child], j]
+        for step in range(counts[child]):
+            row = flips[child, step]
+            _add_scaled(product, M[row], -2.0 * y[row])
             y[row] = -y[row]
-    for c in range(children.size):
-        place = places[c]
-        child = mu + children[c]
-        population[place] = child_labels[c]
-        products[place] = child_products[c]
+        made += 1
+    place = 0
+    child = mu
+    for c in range(n_children):
+        while lives[place]:
+            place += 1
+        while not lives[child]:
+            child += 1
+        for i in range(n):
+            population[place, i] = child_labels[c, i]
+        for j in range(products.shape[1]):
+            products[place, j] = child_products[c, j]
         values[place] = values[child]
         excess[place] = excess[child]
+        place += 1
+        child += 1
     return True
 
 
@@ -325,6 +361,7 @@ def evolve_labels(
     order = np.arange(n)
     flips = np.empty((n_offspring, n), np.int64)
     flipped = np.zeros(n, np.bool_)
+    lives = np.empty(total, np.bool_)
     scratch = np.empty(0 if matrix else M.shape[1])
     best = np.empty(generations)
     idle = 0
@@ -352,8 +389,16 @@ def evolve_labels(
             values[mu + child] = values[p] + change
             excess[mu + child] = balance
         idle += 1
-        if _select(M, population, products, values, excess, parents, counts, flips):
+        if _select(
+            M, population, products, values, excess, parents, counts, flips, lives
+        ):
             idle = 0
-        best[t] = 1.0 - values[:mu].max() / n
+        highest = values[0]
+        for p in range(mu):
+            highest = max(highest, values[p])
+        best[t] = 1.0 - highest / n
         t += 1
-    return population, 1.0 - values[:mu] / n, best[:t]
+    fitness = np.empty(mu)
+    for p in range(mu):
+        fitness[p] = 1.0 - values[p] / n
+    return population, fitness, best[:t]
