@@ -152,7 +152,7 @@ def tables(frame: pd.DataFrame) -> Result:
 PAPER_LIMIT = 512  # MiB
 PAPER_ROWS = 8_000_000
 PAPER_COLUMNS = 64
-CACHES = ("warm", "cold")
+CACHES = ("cold", "warm")
 
 
 @frame_of_runs
@@ -160,7 +160,7 @@ def papers_grid(options: Options) -> Runs:
     """Each method, with machine code in the cache and without."""
     rows = options.sized(PAPER_ROWS, PAPER_ROWS // QUICK_PART)
     names = tuple(_limits_papers.METHODS)
-    for seed, name, cache in product(options.repeats(1), names, CACHES):
+    for seed, cache, name in product(options.repeats(1), CACHES, names):
         yield Run(
             "rings",
             name,
