@@ -153,7 +153,7 @@ def _check_distances(
     place = data.argmin()
     if data[place] < 0:
         raise InputError(
-            f"row {row[place]}, column {column[place]}: the distance {data[place]:g} "
+            f"row {row[place]}, column {column[place]}: the value {data[place]:g} "
             f"is negative; {REMEDY}."
         )
     # Distances are limited to LEAST_DISTANCE, so smaller ones would be nearly equal.

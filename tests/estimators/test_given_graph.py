@@ -257,7 +257,8 @@ def test_connectivities_that_cannot_be_are_refused_and_nothing_is_written(rings,
         mmcnb.annotate(cells, element="obsp/connectivities")
     cells.obsp["connectivities"].data[7] = -0.5
     with pytest.raises(
-        InputError, match=r"^row 0, column \d+ is -0\.5; give a sparse matrix"
+        InputError,
+        match=r"^row 0, column \d+: the value -0\.5 is negative; give a sparse",
     ):
         mmcnb.annotate(cells, 3, element="obsp/connectivities")
     assert cells.obs.columns.tolist() == []
