@@ -1,1 +1,1 @@
-"""Columns of a sample: kinds, scaling, and columns that make the clusters alone."""
+"""Columns of a sample: kinds, scaling, and columns that determine clusters alone."""

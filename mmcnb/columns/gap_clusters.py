@@ -1,4 +1,4 @@
-"""Gaps by cluster, and gaps that make the clusters."""
+"""Share of missing values by cluster, and clusters that only reflect missing values."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -18,17 +18,19 @@ from mmcnb.columns.single import (
 
 
 class GapsOfClusters(NamedTuple):
-    """What gaps tell about clusters.
+    """How missing values are related to clusters.
 
     Attributes
     ----------
     entries : list of dict
-        For each column with gaps its "column", the "share" of its gaps, and "clusters",
-        the share in each cluster; estimated by some rows of the fit.
+        One for each column with missing values: the name of the "column", the "share"
+        of missing values, and "clusters", the share in each cluster. The shares are
+        estimated from a sample of the rows.
     names : list of str
-        One or two columns whose gaps make the clusters; empty if there are none.
+        One or two columns whose gaps determine the clusters; empty if there are none.
     told : float
-        Share of the entropy of the labels that the gaps of these columns tell.
+        Mutual information of the labels and the gaps of these columns, as a fraction of
+        the entropy of the labels.
     """
 
     entries: list[dict[str, Any]]
@@ -37,13 +39,13 @@ class GapsOfClusters(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """The columns whose gaps make the clusters, and the remedy."""
+        """Message that names the columns whose gaps determine the clusters."""
         names = " and ".join(map(label_of, self.names))
         verb = "have" if len(self.names) > 1 else "has"
         pronoun = "these" if len(self.names) > 1 else "it"
         return (
             f"the clusters are the rows in which {names} {verb} gaps or not "
-            f"({self.told:.0%} of their information); no other column tells them "
+            f"({self.told:.0%} of their information), and no other column tells them "
             f"apart; leave {pronoun} out to see others"
         )
 
@@ -51,19 +53,24 @@ class GapsOfClusters(NamedTuple):
 def gaps_of_clusters(
     rows: np.ndarray, is_text: np.ndarray, names: Sequence[str], labels: np.ndarray
 ) -> GapsOfClusters:
-    """Compare the gaps of rows with their clusters.
+    """Relate the missing values of rows to their clusters.
 
     Parameters
     ----------
     rows : ndarray of shape (m, c)
-        Some rows of the fit: numbers, and numbers of categories; gaps are NaN.
+        A sample of the rows of a fit. Texts are represented by the numbers of their
+        categories, and missing values by NaN.
     is_text : ndarray of shape (c,), bool
-        Which columns have numbers of categories.
+        Which columns are texts.
     names : sequence of str
-        Name of the column of the table behind each column; elements of a list have the
-        name of the list.
+        For each column, the name of the column of the table that it comes from.
+        Elements of a list have the name of the list.
     labels : ndarray of shape (m,), int
         Clusters of these rows.
+
+    Returns
+    -------
+    GapsOfClusters
 
     Examples
     --------
@@ -107,7 +114,7 @@ def gaps_of_clusters(
 def _entry(
     name: str, gaps: np.ndarray, labels: np.ndarray, sizes: np.ndarray
 ) -> dict[str, Any]:
-    """Return the shares of the gaps of a column, of all rows and of each cluster."""
+    """Return the share of missing values of a column, overall and in each cluster."""
     of_clusters = np.bincount(labels, gaps, sizes.size) / np.maximum(sizes, 1)
     return {
         "column": name,
@@ -117,7 +124,11 @@ def _entry(
 
 
 def _values_tell(rows: np.ndarray, is_text: np.ndarray, labels: np.ndarray) -> float:
-    """Return the largest share of the labels that the values of a column tell."""
+    """Return how well the best single column explains the labels by its values.
+
+    For a text, it is the mutual information as a fraction of the entropy of the labels;
+    for a number, the share of the variance of its ranks that lies between clusters.
+    """
     shares = [0.0]
     for column, has_categories in zip(rows.T, is_text, strict=True):
         is_known = ~np.isnan(column)

@@ -1,4 +1,4 @@
-"""Gaps of rows, filled from the nearest of some rows of the fit."""
+"""Fill missing values from the nearest rows in a sample of the fit (the donors)."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,14 +16,28 @@ from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.one_hot import narrow, widen
 
 MOST_DONORS = 1000
-MOST_DONATED = 2**19  # numbers, which a model keeps: 4 MiB
+MOST_DONATED = 2**19  # numbers of all donors, which a model file stores: 4 MiB
 LEAST_DONORS = 250
 N_NEIGHBORS = 5
-PART_ROWS = 2048  # that a thread fills at once
+PART_ROWS = 2048  # rows that a thread fills at a time
 
 
 def donor_numbers(n_rows: int, n_columns: int) -> np.ndarray:
-    """Draw the rows that become donors, of rows that were taken at equal distances."""
+    """Draw the rows that become donors, at random with a fixed seed.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows to draw from.
+    n_columns : int
+        Number of columns; there are fewer donors if they are many.
+
+    Returns
+    -------
+    ndarray of int
+        Row numbers in ascending order: up to 1,000, but fewer (down to 250) if the
+        donors would have more than 2**19 numbers.
+    """
     most = max(LEAST_DONORS, min(MOST_DONORS, MOST_DONATED // max(1, n_columns)))
     if n_rows <= most:
         return np.arange(n_rows)
@@ -33,10 +47,20 @@ def donor_numbers(n_rows: int, n_columns: int) -> np.ndarray:
 def donors_of_sample(
     sample: np.ndarray, encoding: Encoding | None = None
 ) -> Donors | None:
-    """Make donors of some rows of a sample.
+    """Make donors from a sample of the rows of a fit.
 
-    None is the encoding of numbers. Other encodings fill gaps themselves, unless rows
-    with gaps were left out.
+    Parameters
+    ----------
+    sample : ndarray of shape (m, d)
+        Rows without missing values, in which a text has one 0/1 column per category.
+    encoding : Encoding or None, default=None
+        How the rows were read from a table; None if they are an array of numbers.
+
+    Returns
+    -------
+    Donors or None
+        None if the encoding has its own means to fill missing values. This is the case
+        unless the fit left out rows with missing values.
     """
     if encoding is not None and not encoding.drops_gaps:
         return None
@@ -49,14 +73,21 @@ def donors_of_sample(
 
 
 def make_donors(rows: np.ndarray, n_categories: Sequence[int | None]) -> Donors:
-    """Make donors of some rows, and columns comparable, as ``scale="auto"`` does.
+    """Make donors from rows, and find a scaling that makes their columns comparable.
+
+    The scaling is that of ``scale="auto"``.
 
     Parameters
     ----------
     rows : ndarray of shape (m, c), float64
-        Numbers, or numbers of categories; gaps are NaN.
+        Texts are represented by the numbers of their categories, and missing values by
+        NaN.
     n_categories : sequence of int or None
-        Categories of each column; None if it has numbers.
+        Number of categories of each column; None for a column of numbers.
+
+    Returns
+    -------
+    Donors
 
     Examples
     --------
@@ -87,24 +118,31 @@ def make_donors(rows: np.ndarray, n_categories: Sequence[int | None]) -> Donors:
         divisor = np.where(scaling.deviation[first] > 0, scaling.deviation[first], 1.0)
         if scaling.units is not None:
             unit = scaling.units[first]
-    # Rows of two categories differ in two columns.
+    # Two different categories differ by 1 in two 0/1 columns, which gives the factor 2.
     steps = np.zeros(len(widths))
     steps[is_text] = 2.0 / divisor[is_text] ** 2
     return Donors(rows, center, divisor, unit, steps)
 
 
 def fill_from(donors: Donors, block: np.ndarray) -> np.ndarray:
-    """Return rows with gaps filled from the five nearest donors.
+    """Fill missing values of rows from their five nearest donors.
 
-    A gap in a column of numbers gets their median, which is a value that there is, and
-    one in a text their most frequent category. It stays if no donor has a value there
-    and a column in common.
+    Only donors that have a value in the column count. A number is filled with the lower
+    median of their values, which is one of them, and a text with the most frequent
+    category. A value stays missing if no donor has a value there and shares a known
+    column with the row.
 
     Parameters
     ----------
     donors : Donors
     block : ndarray of shape (n, c)
-        Numbers, or numbers of categories; gaps are NaN.
+        Texts are represented by the numbers of their categories, and missing values by
+        NaN.
+
+    Returns
+    -------
+    ndarray of shape (n, c)
+        The block itself if nothing is missing, otherwise a copy.
     """
     with_gaps = np.flatnonzero(np.isnan(block).any(axis=1))
     if not with_gaps.size:
@@ -138,7 +176,7 @@ def fill_from(donors: Donors, block: np.ndarray) -> np.ndarray:
 
 
 def filled_rows(rows: np.ndarray, encoding: Encoding) -> np.ndarray:
-    """Return rows with gaps filled as by an encoding: from donors, then by columns."""
+    """Fill missing values by an encoding: from its donors, then from its columns."""
     if encoding.donors is not None:
         rows = fill_from(encoding.donors, rows)
     rows = rows.copy()
@@ -149,17 +187,18 @@ def filled_rows(rows: np.ndarray, encoding: Encoding) -> np.ndarray:
 
 
 class _Prepared(NamedTuple):
-    """Donors as they are compared with rows.
+    """Donors in the form in which they are compared with rows.
 
     Attributes
     ----------
     order : ndarray of shape (c,), int64
-        The order of the columns. Distances are sums over columns, which are rounded by
-        their order, so this one follows from the values of the donors.
+        Order of the columns. It follows from the values of the donors, so that the
+        rounding of distances, which are sums over columns, does not depend on how the
+        table arranges its columns.
     donors : Donors
-        With their columns in this order, as all that follows.
+        Donors with their columns in this order.
     values, compared : ndarray of shape (c, m), float64
-        Their values, as they are and as they are compared.
+        Their values, original and scaled for comparison.
     """
 
     order: np.ndarray
@@ -170,7 +209,7 @@ class _Prepared(NamedTuple):
 
 @lru_cache(maxsize=2)
 def _prepared(donors: Donors) -> _Prepared:
-    """Prepare donors once for all blocks of rows."""
+    """Prepare donors; the cache makes this happen once for all blocks of rows."""
     order = order_of_columns(donors.rows)
     if order is None:
         order = np.arange(donors.rows.shape[1])
@@ -184,7 +223,7 @@ def _prepared(donors: Donors) -> _Prepared:
 
 
 def _compared(donors: Donors, rows: np.ndarray) -> np.ndarray:
-    """Return rows with columns that can be compared; categories keep their numbers."""
+    """Scale the numeric columns of rows for comparison; categories are unchanged."""
     logged = np.flatnonzero(donors.unit)
     values = rows.copy()
     units = donors.unit[logged]

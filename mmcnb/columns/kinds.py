@@ -1,4 +1,4 @@
-"""Kinds of columns in a sample: numbers, few values, texts, lists; and sentinels.
+"""Kinds of columns in a sample: numbers, few values, texts and lists; sentinel values.
 
 A column of the table is one column of the sample, or several if it is a text or a list.
 """
@@ -18,9 +18,11 @@ from mmcnb.samples.far_values import (
     far_values,
 )
 
-FEW = 5  # a column of at most so many values has steps and is not a number
-MOST_COUNTED = 10  # a column of more values has many
-MOST_MIXED = 100  # columns; of more, few-valued ones are small counts, not another kind
+FEW = 5  # a column with at most this many distinct values is not treated as a number
+MOST_COUNTED = 10  # distinct values are counted up to one more than this
+# With more columns than this, columns of few values are taken for small counts, as in
+# word counts, and not for another kind of column.
+MOST_MIXED = 100
 ColumnName = str | int
 
 
@@ -34,11 +36,12 @@ class SampleColumns:
         The sample, not scaled.
     weights : ndarray of shape (m,)
         Weights of its rows.
-    sources : sequence of d str or None
-        Name of the table's column behind each column. A text has one column of 0 and 1
-        for each category, and a list of numbers one for each element.
-    orders : collection of str
-        Names of the table's columns whose numbers are the places of ordered texts.
+    sources : sequence of d str or None, default=None
+        For each column of the sample, the name of the column of the table that it comes
+        from. A text has a 0/1 column for each category, and a list of numbers has a
+        column for each element.
+    orders : collection of str, default=()
+        Names of the columns of the table whose numbers are ranks of ordered texts.
     """
 
     rows: np.ndarray
@@ -48,7 +51,7 @@ class SampleColumns:
 
     @cached_property
     def first(self) -> np.ndarray:
-        """First column of the sample for each column of the table."""
+        """Number of the first column of the sample for each column of the table."""
         if self.sources is None:
             return np.arange(self.rows.shape[1])
         sources = np.array(self.sources, object)
@@ -68,7 +71,7 @@ class SampleColumns:
 
     @cached_property
     def is_text(self) -> np.ndarray:
-        """Which columns of the table are texts of two or more categories."""
+        """Which columns of the table are texts with two or more categories."""
         is_text = self.widths > 1
         for k in np.flatnonzero(is_text).tolist():
             is_text[k] = _are_categories(self.columns_of(k))
@@ -80,26 +83,26 @@ class SampleColumns:
         return (self.widths > 1) & ~self.is_text
 
     def is_circle(self, k: int) -> bool:
-        """Return whether a list is of two numbers on a circle, as times of day are."""
+        """Return whether a list is a point on the unit circle, like a time of day."""
         values = self.columns_of(k)
         if values.shape[1] != 2:
             return False
         return bool(np.allclose((values**2).sum(axis=1), 1.0, atol=1e-4))
 
     def columns_of(self, k: int) -> np.ndarray:
-        """Return the columns of the sample of a column of the table."""
+        """Return the columns of the sample that belong to a column of the table."""
         first = self.first[k]
         return self.rows[:, first : first + self.widths[k]]
 
     @cached_property
     def n_values(self) -> np.ndarray:
-        """Number of values of each, counted up to 11; of a text, its categories.
+        """Number of distinct values of each column of the table, counted up to 11.
 
-        A list counts as many values.
+        For a text, it is the number of categories. A list counts as 11.
         """
         head = np.sort(self.rows[:200], axis=0)
         counts = 1 + np.count_nonzero(head[1:] != head[:-1], axis=0)
-        # A few rows mostly show that a column has many values.
+        # A few rows usually suffice to see that a column has many values.
         for n_rows in (2000, len(self.rows)):
             for column in np.flatnonzero(counts <= MOST_COUNTED):
                 counts[column] = np.unique(self.rows[:n_rows, column]).size
@@ -114,19 +117,25 @@ class SampleColumns:
 
     @cached_property
     def moments(self) -> np.ndarray:
-        """Weighted mean and deviation of each column of the sample, of shape (2, d)."""
+        """Weighted means and standard deviations of the sample, of shape (2, d)."""
         moments = np.empty((2, self.rows.shape[1]))
         for k, values in enumerate(self.rows.T):
             moments[:, k] = weighted_moments(values.astype(np.float64), self.weights)
         return moments
 
     def numbers(self, which: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield number and float64 values of the columns that are one number each."""
+        """Yield the number and the float64 values of single-column table columns.
+
+        Parameters
+        ----------
+        which : ndarray of bool
+            The columns of the table to consider. Texts and lists are skipped.
+        """
         for k in np.flatnonzero(which & (self.widths == 1)).tolist():
             yield k, self.rows[:, self.first[k]].astype(np.float64)
 
     def codes(self, k: int) -> np.ndarray:
-        """Return whole numbers from 0 for the values of a column of the table."""
+        """Return integers from 0 that encode the values of a column of the table."""
         values = self.columns_of(k)
         if self.is_text[k]:
             return np.where(values.any(axis=1), values.argmax(axis=1) + 1, 0)
@@ -134,17 +143,17 @@ class SampleColumns:
 
 
 def _are_categories(values: np.ndarray) -> bool:
-    """Return whether each row has one 1 at most among zeros."""
-    for rows in (values[:200], values):  # a few rows mostly show that it has not
+    """Return whether each row consists of zeros and at most one 1."""
+    for rows in (values[:200], values):  # a few rows usually suffice to refute it
         if not ((rows == 0) | (rows == 1)).all() or (rows.sum(axis=1) > 1).any():
             return False
     return True
 
 
 def weighted_moments(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the weighted mean and deviation of numbers of any size.
+    """Return the weighted mean and standard deviation of numbers.
 
-    Squares are computed in units of the largest number, so that they do not overflow.
+    Squares are computed relative to the largest number, so that they do not overflow.
     """
     unit = np.abs(values).max() or 1.0
     shares = weights / weights.sum()
@@ -153,7 +162,7 @@ def weighted_moments(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def label_of(name: ColumnName) -> str:
-    """Return the name of a column as messages show it.
+    """Return how messages refer to a column, given its name or number.
 
     Examples
     --------
@@ -167,7 +176,7 @@ def label_of(name: ColumnName) -> str:
 
 
 def listed(names: Sequence[ColumnName]) -> str:
-    """Name up to five columns, and count the others."""
+    """Return a list of up to five columns for messages, and a count of the others."""
     text = ", ".join(map(label_of, names[:5]))
     if len(names) > 5:
         text += f" and {len(names) - 5} more"
@@ -183,32 +192,32 @@ class Sentinel(NamedTuple):
 
     @property
     def doubt(self) -> str:
-        """The value, and how many rows have it."""
+        """Clause that states the value and how many rows have it."""
         return (
             f"{label_of(self.name)} has the value {self.far.value:g} in "
             f"{self.far.n_equal:,} of {self.n_rows:,} rows looked at"
         )
 
     def sentence(self) -> str:
-        """Return the value, the range of the others, and the remedy."""
+        """Return a message with the value, the range of the others, and the remedy."""
         mark = _shortest(self.far.value)
-        # With "=", as an argument such as -1e+30 would be taken for an option.
+        # The "=" is needed, because a separate -1e+30 would be parsed as an option.
         return (
             f"{self.doubt}, and {self.far.low:g} to {self.far.high:g} in all others; "
-            "if it marks missing values, make it a gap with "
+            "if it marks missing values, treat it as missing with "
             f"--na-values={mark} or mmcnb.read_table(X, na_values=[{mark}])."
         )
 
 
 def _shortest(value: float) -> str:
-    """Return the shortest text of a number that may be of float32."""
+    """Return the shortest text of a number, which may have been float32."""
     single = np.float32(value)
     number = single if single == value else np.float64(value)
     return str(number).removesuffix(".0")
 
 
 def sentinels(columns: SampleColumns) -> list[str]:
-    """Describe constant columns, and values that may mark missing ones.
+    """Return messages about constant columns and possible markers of missing values.
 
     Examples
     --------
@@ -225,23 +234,24 @@ def sentinels(columns: SampleColumns) -> list[str]:
     is_of_table = columns.sources is not None
     if constant and is_of_table and len(columns.rows) > 1:
         sentences.append(
-            f"{listed(constant)} has one value, so it tells no rows apart; "
+            f"{listed(constant)} has only one value, so it cannot tell rows apart; "
             "leave it out."
         )
     return sentences + [mark.sentence() for mark in missing_marks(columns)]
 
 
 def missing_marks(columns: SampleColumns) -> list[Sentinel]:
-    """Find values that may mark missing ones.
+    """Find values that may mark missing values.
 
-    They are at an end of a column and far from its other values. Two rows of the sample
-    must have such a value, so it is found with a probability of 96 % if five rows of
-    the sample have it on average (0.025 % of all rows, with 20,000 in the sample).
+    Such a value is the minimum or maximum of a column, and far from its other values.
+    At least two rows of the sample must have it. It is thus found with a probability of
+    96 % if five rows of the sample have it on average (0.025 % of all rows, for a
+    sample of 20,000).
 
     Parameters
     ----------
     columns : SampleColumns
-        Those of the sample. In more than 100, marks are not sought.
+        Columns of the sample. If there are more than 100, nothing is searched for.
 
     Returns
     -------

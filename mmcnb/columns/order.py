@@ -1,8 +1,8 @@
-"""An order of the columns that follows from their values alone.
+"""A canonical order of columns, which depends only on their values.
 
-Sums over columns are rounded by the order of the columns, and small differences grow
-into other clusters. Columns in this order give the same sums, however they are arranged
-in a table, and whatever their names and units are.
+The rounding of sums over columns depends on the order of the columns, and small
+differences can lead to other clusters. In the canonical order, the sums are the same
+however a table arranges and names its columns, and in whatever units they are.
 """
 
 from collections.abc import Callable
@@ -14,29 +14,29 @@ from scipy.sparse import csc_array, csr_array, issparse
 
 from mmcnb.samples.matrix import WORK_NUMBERS, Matrix
 
-# Most columns differ in their first rows, so that few are compared in further rows.
+# Most columns differ within the first rows, so later rows are read for few columns.
 FIRST_ROWS = 64
 FIRST_SPARSE_ROWS = 2000
 COMPARED_NUMBERS = 4 * WORK_NUMBERS
 
 
 def order_of_columns(sample: Matrix) -> np.ndarray | None:
-    """Return the order of the columns of a sample; None if they have it already.
+    """Return the canonical order of the columns of a sample.
 
-    Two columns are compared in the first row in which they differ: first by whether
-    they rise or fall from the row before, then by their values. So repeated rows, other
-    units and logarithms change nothing. Equal columns keep their order, and can be
-    interchanged.
+    Columns are compared first by the directions in which they change from row to row,
+    and then by their values, each time in the first row in which they differ. The order
+    is therefore the same for repeated rows, other units and logarithms. Equal columns
+    keep their order, which does not matter because they are interchangeable.
 
     Parameters
     ----------
     sample : ndarray or csr_array of shape (m, d)
-        The rows; CSR rows have rising columns.
+        The rows. Column indices of CSR rows must be sorted.
 
     Returns
     -------
     ndarray of shape (d,), int64, or None
-        The number of each column in the sample.
+        Numbers of the columns, in canonical order; None if they are ordered already.
 
     Examples
     --------
@@ -65,14 +65,14 @@ def _order_of_dense(sample: np.ndarray) -> np.ndarray:
 def _refined(
     ranks: np.ndarray, sample: np.ndarray, keys_of: Callable[[np.ndarray], np.ndarray]
 ) -> np.ndarray:
-    """Order columns of one rank by keys of their values, of some rows after others."""
+    """Break ties of ranks by keys of the values, a limited number of rows at a time."""
     start = 0
     n_rows = FIRST_ROWS
     while start < sample.shape[0]:
         tied = _tied(ranks)
         if not tied.size:
             break
-        # The row before is the last of the earlier ones.
+        # Directions need the row before, which is the last of the previous step.
         first = max(start - 1, 0)
         keys = keys_of(sample[first : start + n_rows, tied])
         ranks = _ranked(ranks, tied, _places(np.ascontiguousarray(keys.T)))
@@ -87,20 +87,20 @@ def _tied(ranks: np.ndarray) -> np.ndarray:
 
 
 def _ranked(ranks: np.ndarray, tied: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Return ranks in which tied columns of one rank are ordered by their places."""
+    """Return finer ranks, in which tied columns are ordered by their places."""
     finer = ranks * ranks.size
     finer[tied] += places
     return np.unique(finer, return_inverse=True)[1].ravel()
 
 
 def _places(keys: np.ndarray) -> np.ndarray:
-    """Return the place of each row of keys among the distinct ones, by their bytes."""
+    """Return the rank of each row of keys among the distinct ones, by their bytes."""
     whole = keys.view(f"V{keys.itemsize * keys.shape[1]}").ravel()
     return np.unique(whole, return_inverse=True)[1].ravel()
 
 
 def _directions(values: np.ndarray) -> np.ndarray:
-    """Return 0 where values fall from the row before, 2 where they rise, otherwise 1.
+    """Return the direction of change from the row before: 0 down, 1 none, 2 up.
 
     The first row has 1.
     """
@@ -111,8 +111,8 @@ def _directions(values: np.ndarray) -> np.ndarray:
 
 
 def _sortable(values: np.ndarray) -> np.ndarray:
-    """Return big-endian integers whose bytes have the order of the values."""
-    # The sum with 0 turns -0 into 0, which has other bytes.
+    """Return big-endian integers whose bytes sort in the order of the values."""
+    # Adding 0 turns -0 into 0, because the two are equal but differ in their bytes.
     bits = (values.astype(np.float64) + 0.0).view(np.uint64)
     sign = np.uint64(2**63)
     return np.where(bits & sign, ~bits, bits | sign).astype(">u8")
@@ -120,19 +120,20 @@ def _sortable(values: np.ndarray) -> np.ndarray:
 
 # -- sparse columns --------------------------------------------------------------------
 #
-# Their order is that of the same dense columns, by keys of the few places at which
-# these have unusual numbers: other directions than 1, or other values than 0.
+# Sparse columns get the same order as the equivalent dense columns. Their keys list
+# only the few places with an unusual number: a direction other than 1, or a value
+# other than 0.
 
 
 class _Places(NamedTuple):
-    """Places at which columns have unusual numbers, column by column, in rising rows.
+    """Places at which columns have unusual numbers, sorted by column and row.
 
     Attributes
     ----------
     rows, columns : ndarray of shape (q,)
-        The places.
+        Row and column of each place.
     is_more : ndarray of shape (q,), bool
-        Whether the number is larger than the usual one, otherwise it is smaller.
+        Whether the number is larger than the usual one; otherwise it is smaller.
     """
 
     rows: np.ndarray
@@ -140,15 +141,23 @@ class _Places(NamedTuple):
     is_more: np.ndarray
 
     def codes(self, n_rows: int) -> np.ndarray:
-        """Return a number for each place, larger in the larger column.
+        """Return a number for each place, which is larger in the larger column.
 
-        A column without a further place has `n_rows` there.
+        The end of a column, where it has no further place, corresponds to `n_rows`.
         """
         codes = np.where(self.is_more, 2 * n_rows - self.rows, self.rows)
         return codes.astype(">u8")
 
     def keys(self, numbers: np.ndarray, shape: tuple[int, int]) -> list[bytes]:
-        """Return the bytes of numbers of the places of each column, and of its end."""
+        """Return a key for each column: the bytes of its numbers, and of its end.
+
+        Parameters
+        ----------
+        numbers : ndarray
+            One or more numbers for each place.
+        shape : tuple of int
+            Numbers of rows and columns.
+        """
         end = np.array(shape[0], ">u8").tobytes()
         counts = np.bincount(self.columns, minlength=shape[1])
         starts = np.append(0, np.cumsum(counts)).tolist()
@@ -167,16 +176,16 @@ def _order_of_sparse(sample: csr_array) -> np.ndarray:
 
 
 def _places_of_sparse(columns: csc_array, has_values: bool) -> np.ndarray:
-    """Return the place of each column among the distinct ones.
+    """Return the rank of each column among the distinct ones.
 
-    Without values it is the place by directions alone.
+    If ``has_values`` is False, columns are compared by directions only.
     """
     m = columns.shape[0]
     is_used = np.diff(columns.indptr) > 0
     columns = columns[:, is_used]
     changes = _changes(columns)
     keys = changes.keys(changes.codes(m), columns.shape)
-    end = np.array(m, ">u8").tobytes()  # a column without values has no more
+    end = np.array(m, ">u8").tobytes()  # key of a column without stored values
     empty = end
     if has_values:
         stored = _Places(columns.indices, _columns_of(columns), columns.data > 0)
@@ -191,16 +200,17 @@ def _places_of_sparse(columns: csc_array, has_values: bool) -> np.ndarray:
 
 
 def _columns_of(columns: csc_array) -> np.ndarray:
-    """Return the column of each value."""
+    """Return the column number of each stored value."""
     return np.repeat(np.arange(columns.shape[1]), np.diff(columns.indptr))
 
 
 def _changes(columns: csc_array) -> _Places:
-    """Return where values rise or fall from the row before."""
+    """Return the places at which values rise or fall from the row before."""
     rows = columns.indices
     numbers = _columns_of(columns)
     values = columns.data
-    # A value changes from the one before it, or from 0, and to 0 unless one follows.
+    # A stored value is a change from the value before it, or from 0. It is followed by
+    # a change back to 0 unless the next row has a stored value.
     follows = (np.diff(rows) == 1) & (np.diff(numbers) == 0)
     before = np.zeros_like(values)
     before[1:] = np.where(follows, values[:-1], 0)
@@ -208,7 +218,7 @@ def _changes(columns: csc_array) -> _Places:
     steps = np.zeros((rows.size, 2), np.int8)
     steps[:, 0] += values > before
     steps[:, 0] -= values < before
-    steps[rows == 0, 0] = 0  # no row is before
+    steps[rows == 0, 0] = 0  # the first row has no row before it
     steps[is_last, 1] = np.where(values[is_last] > 0, -1, 1)
     is_change = steps != 0
     changed_rows = np.column_stack([rows, rows + 1])[is_change]

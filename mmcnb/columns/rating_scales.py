@@ -1,4 +1,4 @@
-"""Rating scales: whole numbers of one range in several columns, such as answers."""
+"""Find rating scales: integers in a common range in several columns, as in surveys."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -8,46 +8,48 @@ import numpy as np
 
 from mmcnb.columns.kinds import MOST_MIXED, SampleColumns
 
-LEAST_COLUMNS = 3  # of one range; fewer may be codes
-LEAST_ALIKE = 2  # of them, which have both ends
-LEAST_STEPS = 3  # between the ends, as in 0 to 3
-MOST_STEPS = 10  # as in 0 to 10
-LEAST_WHOLE = 0.6  # share of the rows that are not filled gaps
-LEAST_VALUES = 3  # of a column; one of two values is a flag
+LEAST_COLUMNS = 3  # columns within the range of a scale; fewer may be codes
+LEAST_ALIKE = 2  # columns that span exactly this range
+LEAST_STEPS = 3  # steps of a scale, as in 0 to 3
+MOST_STEPS = 10  # steps of a scale, as in 0 to 10
+LEAST_WHOLE = 0.6  # share of integers in a column; the others may be filled gaps
+LEAST_VALUES = 3  # distinct values of a column; with two values it is a flag
 
 
 class Span(NamedTuple):
-    """The least and the greatest of the whole numbers of a column or a scale."""
+    """The smallest and the largest integer of a column or a scale."""
 
     low: float
     high: float
 
     @property
     def steps(self) -> float:
-        """How many steps there are from end to end."""
+        """Number of steps from the lowest to the highest value."""
         return self.high - self.low
 
     def may_be_of(self, scale: "Span") -> bool:
-        """Whether a column has this scale, perhaps without up to half of its steps."""
+        """Whether a column fits a scale: it covers at least half of its steps."""
         is_inside = scale.low <= self.low and self.high <= scale.high
         return is_inside and self.steps >= scale.steps / 2
 
 
 def rating_scales(columns: SampleColumns) -> dict[int, Span]:
-    """Return the scale of each column of the table that has one.
+    """Return the rating scale of each column of the table that has one.
 
-    Ordered texts have one. Otherwise a scale is a range of whole numbers that at least
-    three columns have, of which two show both ends. So the codes of a single column are
-    not one. Tables of more than 100 columns have none.
+    Ordered texts always have a scale. For numbers, a scale is a range of integers that
+    contains at least three columns, two of which span the whole range. The codes in a
+    single column are therefore not a scale. In tables with more than 100 columns,
+    numbers have no scales.
 
     Parameters
     ----------
     columns : SampleColumns
-        Those of the sample.
+        Columns of the sample.
 
     Returns
     -------
     dict of int to Span
+        Scales, by number of the column of the table.
 
     Examples
     --------
@@ -59,11 +61,11 @@ def rating_scales(columns: SampleColumns) -> dict[int, Span]:
     Span(low=1.0, high=5.0)
     """
     scales = _of_texts(columns)
-    if len(columns.names) > MOST_MIXED:  # whose few values are small counts
+    if len(columns.names) > MOST_MIXED:  # then few values rather mean small counts
         return scales
     spans = dict(_spans(columns))
     counts = Counter(span for span in spans.values() if span.steps >= LEAST_STEPS)
-    # Frequent ranges first, and of equally frequent ones the wide.
+    # Frequent ranges come first, and wide ranges among equally frequent ones.
     for scale in sorted(counts, key=lambda span: (-counts[span], -span.steps, span)):
         members = [
             k for k, span in spans.items() if k not in scales and span.may_be_of(scale)
@@ -74,7 +76,7 @@ def rating_scales(columns: SampleColumns) -> dict[int, Span]:
 
 
 def _of_texts(columns: SampleColumns) -> dict[int, Span]:
-    """Return the ends of columns of ordered texts; two texts are those of a flag."""
+    """Return the ranges of columns of ordered texts with more than two levels."""
     spans: dict[int, Span] = {}
     if not columns.orders:
         return spans
@@ -86,7 +88,7 @@ def _of_texts(columns: SampleColumns) -> dict[int, Span]:
 
 
 def _spans(columns: SampleColumns) -> Iterator[tuple[int, Span]]:
-    """Yield the columns of few whole numbers, and the ends of each."""
+    """Yield the number and range of each column that has only a few integers."""
     low, high = columns.ends[:, columns.first]
     steps = high - low
     is_whole = (low % 1 == 0) & (high % 1 == 0)
@@ -94,7 +96,7 @@ def _spans(columns: SampleColumns) -> Iterator[tuple[int, Span]]:
     is_order = np.array([name in columns.orders for name in columns.names], bool)
     may_be &= ~is_order & (columns.n_values >= LEAST_VALUES)
     for k, values in columns.numbers(may_be):
-        # Gaps may have been filled with means of whole numbers.
+        # Missing values may have been filled with means, which are not integers.
         is_answer = values % 1 == 0
         share = columns.weights @ is_answer / columns.weights.sum()
         n_answers = np.unique(values[is_answer]).size

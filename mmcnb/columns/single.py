@@ -1,4 +1,4 @@
-"""Single columns that make the clusters alone, so that others do not count."""
+"""Detect clusters that one or two columns determine alone."""
 
 from typing import NamedTuple
 
@@ -13,26 +13,27 @@ from mmcnb.columns.kinds import (
     label_of,
 )
 
-# Shares of the entropy of the labels: columns that make the clusters tell more than the
-# first, and each other column less than the second.
+# Fractions of the entropy of the labels. Columns that determine the clusters explain
+# more than the first fraction, and every other column less than the second.
 ALONE = 0.6
 OTHERS = 0.2
-N_RANGES = 20  # into which a column of many values is cut, of equal weight
+N_RANGES = 20  # number of quantile ranges into which a column of many values is cut
 
 
 class SingleColumns(NamedTuple):
-    """Columns that make the clusters.
+    """Columns that determine the clusters.
 
     Attributes
     ----------
-    names : list
-        One or two.
+    names : list of str or int
+        One or two columns.
     share : float
-        Share of the entropy of the labels that they tell.
+        Mutual information of the columns and the labels, as a fraction of the entropy
+        of the labels.
     largest_other : float
-        The largest share of any other column.
+        The largest fraction that any other column explains.
     is_number : bool
-        Whether it is one column of many values.
+        Whether it is a single column with many values.
     """
 
     names: list[ColumnName]
@@ -42,12 +43,12 @@ class SingleColumns(NamedTuple):
 
     @property
     def pronoun(self) -> str:
-        """What sentences call the columns."""
+        """Pronoun for the columns in messages."""
         return "these" if len(self.names) > 1 else "it"
 
     @property
     def sentence(self) -> str:
-        """The columns, and the remedy."""
+        """Message with the columns and the remedy."""
         kind = "ranges" if self.is_number else "the values"
         return (
             f"the clusters are {kind} of {' and '.join(map(label_of, self.names))} "
@@ -58,14 +59,15 @@ class SingleColumns(NamedTuple):
 
 
 def single_columns(columns: SampleColumns, labels: np.ndarray) -> SingleColumns | None:
-    """Find one or two columns that are the clusters, if no other agrees.
+    """Find one or two columns that determine the clusters, with no support by others.
 
-    These have few values, or it is one number beside columns of few values or texts.
+    Candidates are columns with few values, or a single column of numbers in a table
+    that also has texts or columns with few values.
 
     Parameters
     ----------
     columns : SampleColumns
-        Those of the sample.
+        Columns of the sample.
     labels : ndarray of shape (m,), int
         Cluster of each row of the sample.
 
@@ -120,9 +122,10 @@ def single_columns(columns: SampleColumns, labels: np.ndarray) -> SingleColumns 
 def _single_number(
     columns: SampleColumns, labels: np.ndarray, is_number: np.ndarray, of_few: float
 ) -> SingleColumns | None:
-    """Find a column of many values whose ranges are the clusters.
+    """Find a column with many values whose ranges are the clusters.
 
-    Income in dollars is one beside texts: rows are near if their incomes are.
+    An example is income in dollars next to texts: without scaling, two rows are close
+    if and only if their incomes are.
     """
     weights = columns.weights
     entropy = entropy_of(labels, weights)
@@ -145,7 +148,11 @@ def _single_number(
 def _shares_of_numbers(
     columns: SampleColumns, which: np.ndarray, labels: np.ndarray
 ) -> np.ndarray:
-    """Return how much of each number or list lies between clusters; 0 for others."""
+    """Return the share of the variance of numbers and lists between clusters.
+
+    Numbers are replaced by their ranks. For a list, it is the largest share of its
+    elements, and for columns that ``which`` excludes, it is 0.
+    """
     shares = np.zeros(len(columns.names))
     weights = columns.weights
     for k, values in columns.numbers(which):
@@ -157,7 +164,7 @@ def _shares_of_numbers(
 
 
 def joint_codes(codes: list[np.ndarray]) -> np.ndarray:
-    """Return whole numbers for the joint values of several columns of codes."""
+    """Return integers that encode the joint values of several columns of codes."""
     return np.ravel_multi_index(codes, [1 + column.max() for column in codes])
 
 
@@ -171,14 +178,14 @@ def information(codes: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> f
 
 
 def entropy_of(codes: np.ndarray, weights: np.ndarray) -> float:
-    """Return the entropy of whole numbers from 0, in natural units."""
+    """Return the entropy of codes (integers from 0), in nats."""
     return float(entr(np.bincount(codes, weights) / weights.sum()).sum())
 
 
 def middle_ranks(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the rank of each value, the middle one of equal values.
+    """Return the rank of each value; tied values get the middle of their ranks.
 
-    A row of weight w has w ranks.
+    A row of weight w counts as w rows.
     """
     codes = np.unique(values, return_inverse=True)[1]
     n_equal = np.bincount(codes, weights)
@@ -187,7 +194,7 @@ def middle_ranks(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def share_between(values: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:
-    """Return the share of the variance that lies between clusters."""
+    """Return the share of the variance of values that lies between clusters."""
     deviations = values - weights @ values / weights.sum()
     sizes = np.bincount(labels, weights)
     sums = np.bincount(labels, weights * deviations)

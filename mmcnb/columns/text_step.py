@@ -1,8 +1,8 @@
-"""The step of texts beside numbers: how far apart rows of two categories are.
+"""Choose the step of texts next to numbers: the distance between two categories.
 
-If the step is short, a single number outweighs many texts. If it is long, rows with one
-combination of categories become clusters of their own, or the numbers do not count.
-Texts that tell nothing of each other have no clusters, so they get a short step.
+If the step is too short, a single number outweighs many texts. If it is too long, each
+combination of categories becomes a cluster of its own, and numbers do not count. Texts
+that are independent of each other have no clusters, so they get a short step.
 """
 
 from itertools import combinations
@@ -14,12 +14,14 @@ from mmcnb.columns.kinds import SampleColumns
 
 SHORTEST = 0.35
 LONGER = (0.5, 0.7, 1.0)
-# Mean of the squared Cramér's V of two texts, less what independent ones have: clusters
-# in half of 6 to 20 texts give 0.02 to 0.03, and independent ones less than 0.001.
+# Mean squared Cramér's V of two texts, corrected for the value of independent texts.
+# Clusters in half of 6 to 20 texts give 0.02 to 0.03, independent texts less than
+# 0.001.
 LEAST_ASSOCIATION = 0.01
-# At most so many neighbours of a row may have its combination of categories, and so far
-# beyond the nearest ones may they be in the numbers, in mean squared distances between
-# any rows: `python -m benchmarks columns --part texts` has the tables.
+# Bounds for the neighbours of a row at a given step: the share that has the same
+# combination of categories, and how much farther than the nearest rows they may be in
+# the numbers, relative to the mean squared distance of all rows. Both were chosen by
+# `python -m benchmarks columns --part texts`.
 MOST_ALIKE = 0.2
 MOST_FARTHER = 0.12
 N_NEIGHBOURS = 10
@@ -28,17 +30,22 @@ MOST_ROWS = 4000
 
 
 def step_of_texts(columns: SampleColumns, numbers: np.ndarray) -> float:
-    """Return the longest step at which neighbours differ in texts, and not in numbers.
+    """Return the longest step at which neighbours differ in texts, not in numbers.
 
-    The step is the shortest one if texts do not agree with each other. Neighbours are
-    sought among distinct rows, so a weight is a repetition.
+    If the texts are not associated with each other, it is the shortest step. Neighbours
+    are searched among distinct rows, so that a weight has the effect of repeated rows.
 
     Parameters
     ----------
     columns : SampleColumns
-        Those of the sample, with texts.
+        Columns of the sample, some of which are texts.
     numbers : ndarray of shape (m, d)
-        Its columns that are not of texts, scaled.
+        The other columns of the sample, scaled.
+
+    Returns
+    -------
+    float
+        Distance between two categories, where numbers have standard deviation 1.
 
     Examples
     --------
@@ -75,16 +82,16 @@ def step_of_texts(columns: SampleColumns, numbers: np.ndarray) -> float:
 
 
 class _Pairs(NamedTuple):
-    """Some rows beside more, each of shape (q, r).
+    """Pairs of q query rows and r rows.
 
     Attributes
     ----------
-    far : ndarray
+    far : ndarray of shape (q, r)
         Squared distances in the numbers; infinite between a row and itself.
-    n_unlike : ndarray
-        How many texts differ.
+    n_unlike : ndarray of shape (q, r)
+        Number of texts that differ.
     mean_far : float
-        Mean of the finite distances.
+        Mean of the finite squared distances.
     """
 
     far: np.ndarray
@@ -97,7 +104,7 @@ def _pairs(numbers: np.ndarray, codes: list[np.ndarray]) -> _Pairs:
     queries = _spaced(np.arange(n_rows), N_QUERIES)
     far = np.zeros((queries.size, n_rows))
     n_unlike = np.zeros_like(far)
-    # Sorted, so that sums do not depend on the order of the columns.
+    # Columns are sorted, so that the sums do not depend on their order in the table.
     for values in sorted(numbers.T.astype(np.float64), key=np.ndarray.tobytes):
         far += (values[queries, None] - values) ** 2
     for values in codes:
@@ -108,7 +115,13 @@ def _pairs(numbers: np.ndarray, codes: list[np.ndarray]) -> _Pairs:
 
 
 def _association(codes: list[np.ndarray]) -> float:
-    """Return the mean squared Cramér's V of two texts, corrected for their rows."""
+    """Return the mean squared Cramér's V of all pairs of texts, with bias correction.
+
+    Parameters
+    ----------
+    codes : list of ndarray
+        Categories of each text as integers.
+    """
     tables = []
     for values in codes:
         categories = np.unique(values)
@@ -130,25 +143,27 @@ def _association(codes: list[np.ndarray]) -> float:
 
 
 def _nearest(distances: np.ndarray, n_nearest: int) -> np.ndarray:
-    """Return which are among the nearest, with all that are as near as the last."""
+    """Return a mask of the nearest rows, including ties with the last of them."""
     last = np.partition(distances, n_nearest - 1, axis=1)[:, n_nearest - 1]
     return distances <= last[:, None]
 
 
 def _spaced(rows: np.ndarray, most: int) -> np.ndarray:
-    """Return up to ``most`` of some rows, evenly spaced."""
+    """Return at most ``most`` of the given rows, evenly spaced."""
     if rows.size <= most:
         return rows
     return rows[np.linspace(0, rows.size - 1, most).astype(np.int64)]
 
 
 def _distinct_rows(columns: SampleColumns) -> np.ndarray:
-    """Return the first of each group of equal rows, in an order of no meaning.
+    """Return the first of each group of equal rows, in pseudorandom order.
 
-    The order follows from the values, and not from the order of rows or columns.
+    Rows are sorted by a hash of their values, which depends neither on the order of the
+    rows nor on that of the columns.
     """
     keys = np.zeros(len(columns.rows), np.uint64)
-    # To 24 bits, so that they are those of repeated rows; larger ones are infinite.
+    # The means seed the hash of each column. They are rounded to 24 bits, so that they
+    # are the same for weights and for repeated rows; too large ones become infinite.
     with np.errstate(over="ignore"):
         means = columns.moments[0].astype(np.float32).astype(np.float64)
     for values, mean in zip(columns.rows.T, means, strict=True):
@@ -158,7 +173,7 @@ def _distinct_rows(columns: SampleColumns) -> np.ndarray:
 
 
 def _mixed(bits: np.ndarray) -> np.ndarray:
-    """Return the output function of SplitMix64, as the columns of a sum need it."""
+    """Apply the output function of SplitMix64, so that hashes can be added."""
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return bits ^ (bits >> np.uint64(31))

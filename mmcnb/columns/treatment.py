@@ -1,7 +1,7 @@
-"""The treatment of columns: whether they are scaled, and by what.
+"""Decide whether and how columns are scaled.
 
-The rule of ``scale="auto"`` was chosen on 185 raw data sets. The page on tables has it
-in ten lines.
+The rule of ``scale="auto"`` was chosen on 185 raw data sets. The documentation page on
+tables summarises it in ten lines.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -27,24 +27,38 @@ from mmcnb.errors import InputError
 from mmcnb.samples.derived import Scaling, scaled_matrix
 from mmcnb.samples.encoding import Encoding
 
-# Deviation of a column of few values when numbers have deviation 1, by the study
-# `python -m benchmarks columns`; and the shortest step of texts.
+# Standard deviation of a column of few values, where numbers have standard deviation 1.
+# It was chosen by the study `python -m benchmarks columns`, and is also the shortest
+# step of texts.
 STEP = SHORTEST
-# A list beside other columns weighs as its elements, up to four numbers: on made tables
-# of 1 to 8 numbers and a list of 32 or 256, a weight of one loses the clusters of the
-# list, and a weight of nine those of the numbers.
+# A list has the weight of its elements, but at most that of four numbers. On generated
+# tables of 1 to 8 numbers and a list of 32 or 256 elements, weight one loses the
+# clusters of the list, and weight nine those of the numbers.
 MOST_OF_LIST = 4
-MOSTLY_RATINGS = 0.9  # share of ratings that are another kind than the other columns
+MOSTLY_RATINGS = 0.9  # share of ratings from which on other columns differ in kind
 UNITS_DIFFER = "their units differ"
 KINDS_DIFFER = "their kinds differ"
 Numbers = TypeVar("Numbers", float, np.ndarray)
 
 Wish = str | float | None
-"""What is asked for a column: "auto", "standard", "log", None or a step."""
+"""What a user can request for a column: "auto", "standard", "log", None or a step."""
 
 
 class ColumnRow(NamedTuple):
-    """A column of the table in the report of a fit; ``why`` explains its treatment."""
+    """A column of the table in the report of a fit.
+
+    Attributes
+    ----------
+    name : str or int
+    kind : str or None
+        For example "number", "text" or "rating"; None if the column is left out.
+    treatment : str
+        How it is scaled, "as it is" or "left out".
+    center, divisor : float or None
+        What is subtracted, and what the result is divided by; None without scaling.
+    why : str
+        Reason for the kind, or for leaving the column out.
+    """
 
     name: ColumnName
     kind: str | None
@@ -60,15 +74,15 @@ class Treatment(NamedTuple):
     Attributes
     ----------
     scaling : Scaling or None
-        None if they are taken as they are.
+        None if columns are not scaled.
     columns : SampleColumns or None
-        Those of the sample, not scaled; None if rows are sparse.
+        Columns of the sample, not scaled; None if rows are sparse.
     sentence : str
-        The treatment and its reason; empty if a parameter says it.
+        The treatment and its reason; empty if a parameter determines it.
     listing : list of ColumnRow
-        One a column of the table.
+        One entry for each column of the table.
     only_units : bool
-        Whether they were scaled only because their units differ.
+        Whether columns were scaled only because their units differ.
     """
 
     scaling: Scaling | None = None
@@ -78,7 +92,19 @@ class Treatment(NamedTuple):
     only_units: bool = False
 
     def report(self, encoding: Encoding | None) -> dict[str, Any]:
-        """Return its entries in the report of a fit, with the columns left out."""
+        """Return the entries for the report of a fit.
+
+        Parameters
+        ----------
+        encoding : Encoding or None
+            Encoding of a table, which adds the columns that are left out.
+
+        Returns
+        -------
+        dict
+            ``scaling`` (a sentence) and ``columns`` (a list of dictionaries), if there
+            is something to report.
+        """
         rows = {str(row.name): row for row in self.listing}
         if encoding is not None:
             of_sample = rows
@@ -91,7 +117,8 @@ class Treatment(NamedTuple):
                     rows[column.name] = row
                 elif name in of_sample:
                     rows[name] = of_sample[name]
-                elif column.name in of_sample:  # the lists are the rows themselves
+                # If all columns are elements of one list, they have their own names.
+                elif column.name in of_sample:
                     rows[column.name] = of_sample[column.name]
         report: dict[str, Any] = {}
         if self.sentence:
@@ -101,10 +128,18 @@ class Treatment(NamedTuple):
         return report
 
     def left_out(self, J: float, J_scaled: float) -> "Treatment":
-        """Return columns as they are, because these separate better."""
+        """Return a treatment without scaling, because clusters separate better so.
+
+        Parameters
+        ----------
+        J : float
+            Criterion of the clusters of unscaled columns.
+        J_scaled : float
+            Criterion of the clusters of scaled columns.
+        """
         assert self.columns is not None
         sentence = (
-            f"As they are, the columns separate better (J {J:.1f} against "
+            f"The columns separate better without scaling (J {J:.1f} against "
             f"{J_scaled:.1f}), so they were not scaled: perhaps all share one unit; "
             "scale='standard' scales them."
         )
@@ -112,21 +147,21 @@ class Treatment(NamedTuple):
 
     @property
     def sentinels(self) -> list[str]:
-        """Sentences about values that may mark missing ones, if columns are raw."""
+        """Messages about possible markers of missing values, if columns are raw."""
         if self.columns is None or not self._is_raw:
             return []
         return sentinels(self.columns)
 
     @property
     def doubts(self) -> list[str]:
-        """What values that may mark missing ones say against any clusters."""
+        """Reasons to distrust the clusters: possible markers of missing values."""
         if self.columns is None or not self._is_raw:
             return []
         return [mark.doubt for mark in missing_marks(self.columns)]
 
     @property
     def _is_raw(self) -> bool:
-        """Whether the columns are those of a table or an array, not yet scaled."""
+        """Whether the columns come unscaled from a table or an array."""
         return self.scaling is None or bool(self.sentence)
 
 
@@ -140,28 +175,29 @@ def treat(  # noqa: PLR0913
     is_part: bool = False,
     orders: Collection[str] = (),
 ) -> Treatment:
-    """Decide the treatment of the columns, by a sample of the rows.
+    """Decide the treatment of the columns from a sample of the rows.
 
     Parameters
     ----------
     scale : {None, "standard", "auto"} or dict
-        A dict has "log", "standard", None (as it is) or a step for some columns, by
-        name or number; the others are treated as by "auto", and scaled. A list of
-        numbers has one name. A number may be text, as it is in a model file.
+        None does not scale, "standard" scales each column to standard deviation 1, and
+        "auto" decides. A dict has "log", "standard", None (unscaled) or a step for some
+        columns, by name or number; the other columns are scaled as "auto" would. A list
+        of numbers has one name. Numbers of columns may be strings, as in a model file.
     sample : ndarray or csr_array of shape (m, d)
         The sample, not scaled.
     moments : Scaling or None
-        The scaling of "standard", by all rows.
+        The scaling for "standard", computed from all rows.
     weights : ndarray of shape (m,) or None, default=None
-        Weights of the sample.
+        Weights of the rows of the sample; None stands for equal weights.
     sources : sequence of d str or None, default=None
-        Name of the table's column behind each column.
+        For each column, the name of the column of the table that it comes from.
     kept : str, default=""
-        Why "auto" takes columns as they are, if that is known.
+        Reason for which "auto" must not scale, if there is one.
     is_part : bool, default=False
-        Whether there are more rows than the sample, whose means are not those of all.
+        Whether the sample is only a part of the rows, so that its means are estimates.
     orders : collection of str, default=()
-        Names of the table's columns whose numbers are the places of ordered texts.
+        Names of the columns of the table whose numbers are ranks of ordered texts.
 
     Returns
     -------
@@ -170,7 +206,7 @@ def treat(  # noqa: PLR0913
     Raises
     ------
     InputError
-        A dict names no column, or asks for a logarithm that does not exist.
+        A dict names an unknown column, or asks for the logarithm of negative values.
 
     Examples
     --------
@@ -178,7 +214,7 @@ def treat(  # noqa: PLR0913
     >>> from mmcnb.columns.treatment import treat
     >>> rows = np.random.default_rng(0).normal(size=(99, 2)) * [1, 1000]
     >>> treat("auto", rows, None).sentence[:40]
-    'Columns were scaled, as their units diff'
+    'Columns were scaled because their units '
     """
     wishes: Mapping[ColumnName, Wish] = {}
     if isinstance(scale, Mapping):
@@ -191,7 +227,7 @@ def treat(  # noqa: PLR0913
             )
         sentence = ""
         if scale == "auto":
-            sentence = "Columns were taken as they are: sparse."
+            sentence = "Columns were not scaled: the rows are sparse."
         return Treatment(moments, sentence=sentence)
     if weights is None:
         weights = np.ones(len(sample))
@@ -200,23 +236,28 @@ def treat(  # noqa: PLR0913
         return Treatment(moments, columns)
     if wishes:
         known = _known_wishes(wishes, columns.names)
-        return _scaled(columns, known, "they are asked for")
+        return _scaled(columns, known, "the scale parameter asks for it")
     reason = kept or _reason_to_keep(columns, is_part)
     if not reason:
         reason_to_scale = _reason_to_scale(columns)
         if reason_to_scale:
             return _scaled(columns, {}, reason_to_scale)
         reason = "they share one unit"
-    return _as_they_are(columns, f"Columns were taken as they are: {reason}.")
+    return _as_they_are(columns, f"Columns were not scaled: {reason}.")
 
 
 def centred(treatment: Treatment) -> Treatment:
-    """Center the columns if rounding would decide, as one lies too far from 0.
+    """Center the columns if one lies so far from 0 that rounding errors would matter.
 
     Parameters
     ----------
     treatment : Treatment
-        Of rows whose clusters do not depend on the origin.
+        Treatment of rows for a method whose clusters do not depend on the origin.
+
+    Returns
+    -------
+    Treatment
+        The same treatment if columns are scaled anyway, or lie near 0.
 
     Examples
     --------
@@ -228,7 +269,7 @@ def centred(treatment: Treatment) -> Treatment:
     if treatment.scaling is not None or treatment.columns is None:
         return treatment
     low, high = treatment.columns.ends
-    with np.errstate(over="ignore"):  # ends may be near the largest float64
+    with np.errstate(over="ignore"):  # values may be near the largest float64
         width = high - low
         middle = low + width / 2
         is_far = np.abs(middle) > 30 * width
@@ -244,7 +285,7 @@ def centred(treatment: Treatment) -> Treatment:
 def _known_wishes(
     scale: Mapping[ColumnName, Wish], names: Sequence[ColumnName]
 ) -> dict[ColumnName, Wish]:
-    """Return the wish for each column that ``scale`` names, by name or number."""
+    """Return what ``scale`` requests for columns; raise InputError for unknown ones."""
     by_text = {str(name): name for name in names}
     wishes = {by_text.get(str(name), name): wish for name, wish in scale.items()}
     for name in wishes:
@@ -258,7 +299,7 @@ def _known_wishes(
 
 
 def _reason_to_keep(columns: SampleColumns, is_part: bool) -> str:
-    """Return why columns are kept, whatever their deviations; empty if nothing is."""
+    """Return why columns must not be scaled, whatever their spread, or ""."""
     ratings = list(rating_scales(columns))
     n_columns = len(columns.names)
     others = np.delete(columns.n_values > 1, ratings)
@@ -268,7 +309,7 @@ def _reason_to_keep(columns: SampleColumns, is_part: bool) -> str:
     if not numbers.size:
         return "no column has more than a few values"
     if columns.is_list.any():
-        return ""  # their range and length are not those of the other columns
+        return ""  # range and length of rows mean nothing for lists and other columns
     rows = columns.rows
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
     is_one = np.abs(lengths - 1) <= 0.01
@@ -279,7 +320,7 @@ def _reason_to_keep(columns: SampleColumns, is_part: bool) -> str:
         mean, deviation = columns.moments
         tolerance = 1e-3
         if is_part:
-            tolerance += 3 / np.sqrt(len(rows))  # standard errors of a mean
+            tolerance += 3 / np.sqrt(len(rows))  # three standard errors of the mean
         if (np.abs(mean) <= tolerance * deviation).all():
             return "they are centred already"
     least = low.min()
@@ -291,7 +332,7 @@ def _reason_to_keep(columns: SampleColumns, is_part: bool) -> str:
 
 
 def _reason_to_scale(columns: SampleColumns) -> str:
-    """Return why columns are scaled; empty if they share one unit."""
+    """Return why columns need scaling, or "" if they seem to share one unit."""
     if columns.is_list.any():
         return KINDS_DIFFER
     is_number = columns.n_values > FEW
@@ -302,13 +343,13 @@ def _reason_to_scale(columns: SampleColumns) -> str:
     if ratings and np.delete(is_number, ratings).any():
         return KINDS_DIFFER
     deviations = columns.moments[1]
-    # Sorted numbers have the same sum in any order of the columns.
+    # Sorting makes the rounding of sums independent of the order of the columns.
     of_numbers = np.sort(deviations[columns.first[is_number & ~columns.is_text]])
     positive = of_numbers[of_numbers > 0]
     if positive.size < 2:
         return ""
     widest = positive.max()
-    # One column has more than 0.9 of the variance.
+    # One column has more than 90 % of the total variance.
     dominates = 0.9 * ((np.sort(deviations) / widest) ** 2).sum() < 1
     if np.log(positive).std() > 0.5:
         return UNITS_DIFFER
@@ -321,7 +362,10 @@ def _reason_to_scale(columns: SampleColumns) -> str:
 
 
 class ColumnScale(NamedTuple):
-    """Scaling (x - center) / divisor; of log(1 + x / unit) if there is a unit."""
+    """Scaling of a column: (x - center) / divisor.
+
+    If ``unit`` is not 0, x is replaced by log(1 + x / unit).
+    """
 
     treatment: str
     center: float = 0.0
@@ -332,7 +376,18 @@ class ColumnScale(NamedTuple):
 def _column_scale(
     columns: SampleColumns, k: int, wish: Wish, text_step: float
 ) -> ColumnScale:
-    """Decide the scaling of a column of the table, by its kind or by a wish."""
+    """Decide the scaling of a column of the table by its kind or by a request.
+
+    Parameters
+    ----------
+    columns : SampleColumns
+    k : int
+        Number of the column of the table.
+    wish : {"auto", "standard", "log", None} or float
+        What is requested; a number is a step.
+    text_step : float
+        Step of texts, unless ``wish`` is a step.
+    """
     is_wide = columns.widths[k] > 1
     if wish == "log" and (is_wide or columns.ends[0, columns.first[k]] < 0):
         raise InputError(
@@ -344,7 +399,7 @@ def _column_scale(
         return ColumnScale("as it is")
     if columns.is_text[k]:
         step = text_step if isinstance(wish, str) else float(wish)
-        # Rows of two categories differ in two columns, so their distance is the step.
+        # Two categories differ by 1 in two columns, so their distance becomes the step.
         return ColumnScale("category", divisor=np.sqrt(2) / step)
     if columns.is_list[k]:
         weight = 1.0
@@ -381,7 +436,7 @@ def _number_scale(columns: SampleColumns, k: int, wish: str | float) -> ColumnSc
 
 
 def _deviation_of_list(columns: SampleColumns, k: int) -> float:
-    """Return the root of the sum of the variances of its elements; 1 if it is 0."""
+    """Return the square root of the total variance of a list; 1 if it is 0."""
     first = columns.first[k]
     deviations = columns.moments[1, first : first + columns.widths[k]]
     return float(np.linalg.norm(deviations)) or 1.0
@@ -390,7 +445,7 @@ def _deviation_of_list(columns: SampleColumns, k: int) -> float:
 def _scaled(
     columns: SampleColumns, wishes: Mapping[ColumnName, Wish], reason: str
 ) -> Treatment:
-    """Scale all columns, for a reason."""
+    """Return a treatment that scales all columns, and states the reason."""
     ratings = rating_scales(columns)
     wish_of: list[Wish] = []
     for k, name in enumerate(columns.names):
@@ -417,7 +472,10 @@ def _scaled(
 
 
 def _scales(columns: SampleColumns, wishes: Sequence[Wish]) -> list[ColumnScale]:
-    """Decide the scaling of each column, and of texts after that of all others."""
+    """Decide the scaling of each column of the table.
+
+    Texts come last, because their step depends on the scaled other columns.
+    """
     scales = [_column_scale(columns, k, wish, STEP) for k, wish in enumerate(wishes)]
     if not columns.is_text.any() or columns.is_text.all():
         return scales
@@ -433,7 +491,7 @@ def _scales(columns: SampleColumns, wishes: Sequence[Wish]) -> list[ColumnScale]
 
 
 def _scaling(columns: SampleColumns, of_table: np.ndarray) -> Scaling:
-    """Return the scaling of the sample for center, divisor and unit of each column."""
+    """Expand the center, divisor and unit of table columns to the sample's columns."""
     center, divisor, units = of_table.T.repeat(columns.widths, axis=1)
     of_lists = columns.is_list.repeat(columns.widths)
     center[of_lists] = _rounded(columns.moments[0, of_lists])
@@ -442,7 +500,7 @@ def _scaling(columns: SampleColumns, of_table: np.ndarray) -> Scaling:
 
 def _as_they_are(columns: SampleColumns, sentence: str) -> Treatment:
     listing: list[ColumnRow] = []
-    if len(columns.names) <= 1000:  # nobody reads a listing of very many columns
+    if len(columns.names) <= 1000:  # a longer listing would not be read
         ratings = rating_scales(columns)
         for k in range(len(columns.names)):
             listing.append(_row(columns, k, "as it is", ratings.get(k)))
@@ -452,7 +510,7 @@ def _as_they_are(columns: SampleColumns, sentence: str) -> Treatment:
 def _row(
     columns: SampleColumns, k: int, treatment: str, rating: Span | None = None
 ) -> ColumnRow:
-    """Return a row of the listing, without numbers."""
+    """Return an entry of the listing, without center and divisor."""
     n_values = int(columns.n_values[k])
     kind = "number"
     why = "many values"
@@ -488,12 +546,12 @@ def _scaled_sentence(reason: str, listing: Sequence[ColumnRow]) -> str:
     logarithms = names.get("logarithm", [])
     n_numbers = len(names.get("deviation", [])) + len(logarithms)
     if n_numbers:
-        numbers = f"{n_numbers} number{'s' * (n_numbers > 1)} to deviation 1"
+        numbers = f"{n_numbers} number{'s' * (n_numbers > 1)} to standard deviation 1"
         if logarithms:
             numbers += f" ({listed(logarithms)} by the logarithm)"
         if ratings:
             numbers += f", also the ratings {listed(ratings)}"
-            numbers += f" (scale={{{ratings[0]!r}: {STEP}}} gives one a step)"
+            numbers += f" (scale={{{ratings[0]!r}: {STEP}}} gives a rating a step)"
         parts.append(numbers)
     if "step" in names:
         parts.append(f"{listed(names['step'])} to steps")
@@ -502,15 +560,15 @@ def _scaled_sentence(reason: str, listing: Sequence[ColumnRow]) -> str:
     if "list" in names:
         parts.append(f"lists ({listed(names['list'])}) as a whole")
     return (
-        f"Columns were scaled, as {reason}: {', '.join(parts) or 'none'}; "
-        "scale=None takes them as they are."
+        f"Columns were scaled because {reason}: {', '.join(parts) or 'none'}; "
+        "scale=None leaves them unscaled."
     )
 
 
 def _rounded(values: Numbers) -> Numbers:
-    """Round numbers to 24 bits, so that weights give the numbers of repeated rows.
+    """Round numbers to 24 bits, so that weights and repeated rows give equal results.
 
-    A weighted sum and a sum over repetitions differ in their last bits.
+    A weighted sum and a sum over repeated rows may differ in their last bits.
     """
     mantissa, exponent = np.frexp(values)
     return np.ldexp(np.round(mantissa * 2.0**24) / 2.0**24, exponent)
@@ -524,7 +582,7 @@ def _skewness(values: np.ndarray, weights: np.ndarray) -> float:
 
 
 def _wants_logarithm(values: np.ndarray, weights: np.ndarray) -> bool:
-    """Whether values are not negative, with a long tail that the logarithm shortens."""
+    """Whether values are nonnegative and skewed, and less so after a logarithm."""
     if values.min() < 0:
         return False
     skewness = _skewness(values, weights)
@@ -535,7 +593,7 @@ def _wants_logarithm(values: np.ndarray, weights: np.ndarray) -> bool:
 
 
 def _unit(values: np.ndarray, weights: np.ndarray) -> float:
-    """Return the lower weighted median of the values above 0."""
+    """Return the lower weighted median of the positive values."""
     order = np.argsort(values, kind="stable")[np.count_nonzero(values <= 0) :]
     sums = np.cumsum(weights[order])
     return float(values[order][np.searchsorted(sums, sums[-1] / 2 * (1 - 1e-12))])

@@ -1,1 +1,1 @@
-"""Tables as rows of numbers: CSV text, Parquet, Arrow and data frames."""
+"""Read tables as rows of numbers: CSV text, Parquet, Arrow and data frames."""

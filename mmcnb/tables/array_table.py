@@ -1,4 +1,4 @@
-"""Dense arrays with gaps as tables of numbers: in memory, in files and in stores."""
+"""Read dense arrays with missing values as tables: in memory, in files and stores."""
 
 import os
 from collections.abc import Iterator
@@ -28,11 +28,11 @@ from mmcnb.tables.reader import TableReader
 from mmcnb.tables.remedies import options_of_files, options_of_frames
 
 OF_ARRAYS = ("na_values", "missing")
-"""Options of tables that dense rows of numbers have too."""
+"""Options of tables that apply to dense rows of numbers as well."""
 
 
 def is_of_arrays(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path is of arrays of numbers, and not of a table."""
+    """Return whether a path leads to arrays of numbers, and not to a table."""
     if "://" in os.fspath(path):
         return True
     place = checked_path(path)
@@ -42,7 +42,7 @@ def is_of_arrays(path: str | os.PathLike[str]) -> bool:
 
 
 def refuse_table_options(source: object, options: TableOptions) -> None:
-    """Raise InputError if options are not those of dense rows."""
+    """Raise InputError if an option does not apply to dense rows."""
     for field in fields(options):
         is_given = getattr(options, field.name) != field.default
         if is_given and field.name not in OF_ARRAYS:
@@ -51,15 +51,22 @@ def refuse_table_options(source: object, options: TableOptions) -> None:
             if not isinstance(source, str | os.PathLike):
                 what = f"a {type(source).__name__}"
             raise InputError(
-                f"{name} is of frames and tables, and {what} is none: leave it out."
+                f"{name} applies to data frames and tables only, and {what} is "
+                "neither: leave it out."
             )
 
 
 class ArrayTable(BaseTable):
-    """The columns of dense rows, some rows at a time, as a table."""
+    """A table of the columns of dense rows, read a limited number of rows at a time.
+
+    Parameters
+    ----------
+    rows : Samples
+        Dense rows, in which NaN marks missing values.
+    """
 
     is_text = False
-    has_known_marks = False  # as in arrays without gaps, which are not looked through
+    has_known_marks = False  # arrays without NaN are not searched for -999 either
     fault_of_empty = "no value in an array"
 
     def __init__(self, rows: Samples) -> None:
@@ -69,7 +76,7 @@ class ArrayTable(BaseTable):
         self.names = names or list(map(str, range(rows.n_features)))
         self.keys = self.names
         self.types = [pa.from_numpy_dtype(rows.dtype)] * rows.n_features
-        # Whole chunks, which are decoded once, of a few megabytes.
+        # Groups of a few megabytes are whole chunks, so that each is decoded only once.
         length = rows.chunk_rows * -(-step_rows(rows.row_bytes) // rows.chunk_rows)
         starts = range(0, rows.n_samples, length)
         self.lengths = [min(length, rows.n_samples - start) for start in starts]
@@ -77,7 +84,7 @@ class ArrayTable(BaseTable):
         self._rows = rows
 
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
-        """Read columns, given by their keys, as these types; of one group, or all."""
+        """Read columns of all rows, or of one group; see `BaseTable.parts`."""
         groups = range(len(self.lengths or ())) if group is None else [group]
         for number in groups:
             first = number * self._length
@@ -87,7 +94,7 @@ class ArrayTable(BaseTable):
             yield Part(columns, len(block), row_place(first), first=first)
 
     def _columns(self, block: np.ndarray, wanted: Types) -> dict[str, pa.Array]:
-        """Return columns of a block, with null for NaN."""
+        """Return the wanted columns of a block, with null for NaN."""
         numbers = {key: k for k, key in enumerate(self.keys)}
         columns = {}
         for key in wanted:
@@ -97,7 +104,7 @@ class ArrayTable(BaseTable):
 
 
 class StoredTable(ArrayTable):
-    """The columns of a table that a store has, with texts in place of 0 and 1."""
+    """The columns of a table in a store, with texts in place of their 0/1 columns."""
 
     def __init__(self, rows: Any) -> None:
         super().__init__(rows)
@@ -122,7 +129,7 @@ class StoredTable(ArrayTable):
 
     @property
     def text_columns(self) -> list[int]:
-        """Numbers of the columns that are texts."""
+        """Numbers of the text columns."""
         return [k for k, name in enumerate(self.names) if name in self._texts]
 
     def _columns(self, block: np.ndarray, wanted: Types) -> dict[str, pa.Array]:
@@ -139,7 +146,7 @@ class StoredTable(ArrayTable):
 
 
 class FilledSamples(ChunkedSamples):
-    """Rows of a file or a store whose gaps are filled as they are read."""
+    """Rows of a file or a store whose missing values are filled as they are read."""
 
     unfilled: Any = None
 
@@ -159,7 +166,7 @@ class FilledSamples(ChunkedSamples):
         self.is_reopenable = base.is_reopenable
         self.checksummed = base.checksummed
         self._options = replace(options, encoding=self.encoding)
-        # What stands beside the rows in a store.
+        # Attributes by which callers reach other data of the store.
         for name in ("storage", "arrays", "node"):
             if hasattr(base, name):
                 setattr(self, name, getattr(base, name))
@@ -167,34 +174,38 @@ class FilledSamples(ChunkedSamples):
 
     @property
     def as_stored(self) -> Samples:
-        """The rows as they are stored."""
+        """The rows as they are stored, with NaN for missing values."""
         return self._base
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _open_again, (self._base, self._options)
 
     def identity(self) -> str:
-        """Return a hash of the source of rows."""
+        """Return a hash that identifies the source of the rows."""
         return self._base.identity()
 
     def state(self) -> object:
-        """Return a value that changes with the files."""
+        """Return a value that changes when the files change."""
         return self._base.state()
 
 
 def open_array(
     source: Any, element: str | None = None, options: TableOptions | None = None
 ) -> Samples:
-    """Open dense rows of which some values are gaps.
+    """Open dense rows in which some values are missing.
 
     Parameters
     ----------
     source : array, path or other rows
-        As `mmcnb.open_samples` takes it.
+        Anything that `mmcnb.open_samples` accepts.
     element : str or None, default=None
-        Element of a group or a file.
+        Element of an HDF5 file or a Zarr group.
     options : TableOptions or None, default=None
-        Marks of missing values, and their treatment.
+        Markers of missing values (``na_values``), and their treatment (``missing``).
+
+    Returns
+    -------
+    Samples
 
     Raises
     ------
@@ -204,8 +215,8 @@ def open_array(
     rows = _unfilled(_unchecked(source, element))
     if rows.is_sparse:
         raise InputError(
-            f"{rows.name} has sparse rows, and na_values and missing are of dense "
-            "rows: leave them out, or give X.toarray()."
+            f"{rows.name} has sparse rows, and na_values and missing apply to dense "
+            "rows only: leave them out, or give X.toarray()."
         )
     return _open(rows, options or TableOptions())
 
@@ -213,31 +224,31 @@ def open_array(
 def open_as_fitted(
     source: Any, element: str | None, options: TableOptions
 ) -> Samples | None:
-    """Open dense rows with the columns of a fit; None if they are other rows."""
+    """Open dense rows with the columns of a fit; None if the columns differ."""
     encoding = options.encoding
     if encoding is None or encoding.is_ordered or not encoding.is_plain:
         return None
     rows = _unfilled(_unchecked(source, element))
     if rows.is_sparse or not _has_columns(rows, encoding):
         return None
-    # Each row has a label, though the fit has left out rows with gaps.
+    # Every row must get a label, even if the fit has left out rows with gaps.
     return _open(rows, replace(options, missing=encoding.missing))
 
 
 def _has_columns(rows: Samples, encoding: Encoding) -> bool:
-    """Whether rows are the plain numbers of a fit that has filled gaps."""
+    """Whether rows have the columns of a fit, by name or else by number."""
     if encoding.has_names:
         return rows.feature_names == encoding.names
     return rows.feature_names is None and rows.n_features == len(encoding.columns)
 
 
 def _unfilled(samples: Samples) -> Samples:
-    """Return the rows of a store with their gaps, before these are filled."""
+    """Return the rows of a store before their missing values are filled."""
     return getattr(samples, "unfilled", None) or samples
 
 
 def _unchecked(source: Any, element: str | None) -> Samples:
-    """Open rows without a look at their numbers, if they can be opened so."""
+    """Open rows, even if some of their numbers are NaN or infinite."""
     try:
         return open_samples(source, element)
     except NotFiniteError as error:
@@ -247,7 +258,7 @@ def _unchecked(source: Any, element: str | None) -> Samples:
 
 
 def open_stored_gaps(rows: Any, options: TableOptions | None = None) -> Samples:
-    """Open the rows of a store in which NaN stands for gaps, and fill these."""
+    """Open the rows of a store in which NaN marks missing values, and fill these."""
     options = options or TableOptions()
     samples = _open(rows, options)
     if isinstance(samples, FilledSamples) and options.na_values is None:
@@ -296,28 +307,28 @@ def _filled(rows: Samples, options: TableOptions) -> Samples:
 def _open_refilled(
     rows: Samples, options: TableOptions, encoding: Encoding | None
 ) -> Samples:
-    """Open rows with their gaps filled as in a fit."""
+    """Open rows with their missing values filled the way a fit fills them."""
     return _open_any(rows, refilling(options, encoding))
 
 
 def _open_any(rows: Samples, options: TableOptions) -> Samples:
-    """Open rows of a store with gaps, or others."""
+    """Open rows, whether or not they are rows of a store with missing values."""
     if getattr(rows, "gaps", None) is not None:
         return open_stored_gaps(rows, options)
     return _open(rows, options)
 
 
 def _check_marks(table: ArrayTable, options: TableOptions) -> None:
-    """Refuse marks of missing values that are no numbers, as all values are numbers."""
+    """Raise InputError if no marker of missing values is a number."""
     if options.na_values is None or options.encoding is not None:
         return
     if not any(options.numeric_marks_of(name) for name in table.names):
         raise InputError(
-            f"na_values={list(options.na_values)} has no number, and {table.name} has "
-            "nothing else: give the numbers that mark missing values."
+            f"na_values={list(options.na_values)} has no number, but {table.name} has "
+            "only numbers: give the numbers that mark missing values."
         )
 
 
 def _open_again(rows: Samples, options: TableOptions) -> Samples:
-    """Open filled rows in another process."""
+    """Reopen filled rows in another process."""
     return _open(_unfilled(rows), options)

@@ -1,4 +1,4 @@
-"""Types of Arrow arrays that the columns of tables are read as."""
+"""Arrow types that columns of tables are read as."""
 
 import pyarrow as pa
 from pyarrow import types
@@ -9,9 +9,10 @@ BOOL = pa.bool_()
 
 
 def kind_of(data_type: pa.DataType) -> str:
-    """Return the kind of a type: number, flag, text, date, time or other.
+    """Return the kind of an Arrow type.
 
-    "time" is the kind of times of day and of durations.
+    It is "number", "flag" (boolean), "text" (also for categories), "date", "time" (time
+    of day or duration) or "other".
 
     Examples
     --------
@@ -39,13 +40,13 @@ def kind_of(data_type: pa.DataType) -> str:
 
 
 def is_text(data_type: pa.DataType) -> bool:
-    """Whether values of a type are texts, whatever their layout.
+    """Whether a type is one of Arrow's string types.
 
-    A dictionary of texts is not: its values are categories.
+    A dictionary of strings is not, because its values are categories.
     """
     return data_type in (pa.string(), TEXT, pa.string_view())
 
 
 def type_name(data_type: pa.DataType) -> str:
-    """Return a type for messages, in one line also if its fields have odd names."""
+    """Return a type for messages, on one line even if names of fields have newlines."""
     return " ".join(str(data_type).split())

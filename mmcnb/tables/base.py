@@ -1,4 +1,4 @@
-"""What all tables have: columns by name and number, and parts of rows."""
+"""Base class of tables: columns by name and number, and parts of rows."""
 
 import csv
 import difflib
@@ -18,11 +18,22 @@ Types = Mapping[str, pa.DataType]
 
 
 class Part(NamedTuple):
-    """Some rows of a table: columns by their keys, and how a row is named in messages.
+    """Some consecutive rows of a table.
 
-    Lines whose cells are too many or too few are left out; ``ragged`` has a sentence
-    about each. ``first`` is the number of the first row in its file, and ``file`` that
-    of the file in its folder.
+    Attributes
+    ----------
+    columns : dict of str to pyarrow.Array
+        The columns, by key.
+    n_rows : int
+    place : callable
+        Returns how messages call a row, given its number in the part.
+    ragged : sequence of str
+        A sentence about each line that was left out because its number of cells is
+        wrong.
+    first : int
+        Number of the first row in its file.
+    file : int
+        Number of the file in its folder.
     """
 
     columns: dict[str, pa.Array]
@@ -34,11 +45,21 @@ class Part(NamedTuple):
 
 
 def parts_of(batch: pa.RecordBatch, wanted: Types, first: int = 0) -> Iterator[Part]:
-    """Yield some rows of a batch at a time; its first row has the number ``first``."""
+    """Divide a batch into parts of limited size.
+
+    Parameters
+    ----------
+    batch : pyarrow.RecordBatch
+    wanted : mapping of str to pyarrow.DataType
+        Keys of the columns, and the types to convert them to.
+    first : int, default=0
+        Number of the first row of the batch in its file.
+    """
     n_bytes = 0
     for key in wanted:
         column = batch.column(key)
-        if not pa.types.is_union(column.type):  # whose size pyarrow may crash to tell
+        # pyarrow may crash when asked for the size of a union.
+        if not pa.types.is_union(column.type):
             n_bytes += column.nbytes
     row_bytes = max(8 * len(wanted), n_bytes / max(1, batch.num_rows))
     step = step_rows(row_bytes)
@@ -50,47 +71,49 @@ def parts_of(batch: pa.RecordBatch, wanted: Types, first: int = 0) -> Iterator[P
 
 
 def row_place(first: int) -> Callable[[int], str]:
-    """Return the function that names a row in messages, counted from ``first``."""
+    """Return a function that names a row in messages, counting from ``first``."""
     return lambda row: f"row {first + row}"
 
 
 class BaseTable:
-    """The columns of a table by name and number.
+    """Base class of tables, whose columns are known by name and number.
 
     Attributes
     ----------
     name : str
-        Of the table, for messages.
+        Name of the table in messages.
     keys : list of str
         Names of the columns in parts.
     types : list of pyarrow.DataType
-        As far as is known before all rows are read.
+        Types of the columns. A later row may change them.
     names : list of str
-        One a column; their numbers if there is no header.
+        Names of the columns; their numbers if there is no header.
     has_names : bool
+        Whether there is a header.
     is_text : bool
-        Whether its cells are read from text.
+        Whether cells are read from text.
     has_known_marks : bool
-        Whether numbers such as -999 may be gaps though no option says so.
+        Whether to search for numbers such as -999 that mark missing values.
     fault_of_empty : str
-        What is said of a column without values that is asked for.
+        Key in `FAULTS` for a column without values that an option asks for.
     index_columns : tuple of int
-        Columns that are known to be names of rows.
+        Columns that are known to hold row names.
     paths : sequence of Path
-        Its files; none if it is in memory.
+        Files of the table; empty if it is in memory.
     files : tuple of str
-        Names of its files in a folder; none if it is no folder.
+        Names of the files relative to their folder; empty if the table is not a folder.
     lengths : list of int or None
-        Rows of each group that can be read by itself; None if there are none.
+        Number of rows of each group that can be read on its own; None if there are no
+        groups.
     notes : sequence of str
-        Sentences about what was decided or changed while the table was read.
+        Sentences about what was decided or changed while reading.
     partial_keys : set of str
-        Columns that only some of its files have.
+        Columns that only some of the files have.
     blocks : sequence of str
-        For each column the name of the list that it is an element of, or ``""``; none
+        For each column, the name of the list that it is an element of, or ``""``. Empty
         if there are no lists.
     metadata : mapping or None
-        Of the schema of a single file, if it has some.
+        Schema metadata of a single file, if there is any.
     """
 
     name: str
@@ -111,31 +134,58 @@ class BaseTable:
     metadata: Mapping[bytes, bytes] | None = None
 
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
-        """Read columns, given by their keys, as these types; of one group, or all."""
+        """Read columns of all rows, or of one group.
+
+        Parameters
+        ----------
+        wanted : mapping of str to pyarrow.DataType
+            Keys of the columns, and the types to read them as.
+        group : int or None, default=None
+            Number of the group; None reads all rows.
+
+        Yields
+        ------
+        Part
+            A limited number of rows.
+        """
         raise NotImplementedError
 
     def orders(self) -> dict[int, list[str]]:
-        """Return the texts of categories that have an order, by number of column."""
+        """Return the texts of ordered categories, by number of the column."""
         return {}
 
     def label_of(self, position: int) -> str:
-        """Return a column's number and name, for messages."""
+        """Return the number and name of a column, for messages."""
         if self.has_names:
             return f"column {position} ({self.names[position]!r})"
         return f"column {position}"
 
     def option(self, position: int) -> str:
-        """Return a column as the command line takes it: by name, or by number."""
+        """Return how to refer to a column on the command line: its name or number."""
         name = self.names[position]
         number = str(position)
         is_clear = self.names.count(name) == 1 and not name.startswith("-")
-        # A blank name is used only if the number is the name of another column.
+        # A blank name is used only where the number would be another column's name.
         if self.has_names and is_clear and (name.strip() or number in self.names):
             return shlex.quote(name)
         return number
 
     def resolve(self, references: Any, option: str) -> list[int]:
-        """Return numbers of columns, given by name or number or as text with commas."""
+        """Return the numbers of the columns that an option refers to.
+
+        Parameters
+        ----------
+        references : str, int, sequence of these, or None
+            Names or numbers. A name that is not a column may be that of a list, which
+            stands for all of its elements, or several names separated by commas.
+        option : str
+            The option, for messages.
+
+        Raises
+        ------
+        InputError
+            A column does not exist, or a name is ambiguous.
+        """
         if isinstance(references, str | int):
             references = [references]
         positions: list[int] = []
@@ -155,9 +205,15 @@ class BaseTable:
         return list(dict.fromkeys(positions))
 
     def position_of(self, name: str, option: str, by_number: bool) -> int:
-        """Return the number of the column of a name, in which commas do not divide.
+        """Return the number of the column with a given name, which may have commas.
 
-        ``by_number`` says whether a name such as "3" may be the number of a column.
+        Parameters
+        ----------
+        name : str
+        option : str
+            Where the name comes from, for messages.
+        by_number : bool
+            Whether a name such as "3" may be the number of a column.
 
         Raises
         ------
@@ -166,8 +222,8 @@ class BaseTable:
         """
         if is_numeral(name) and name not in self.names and not by_number:
             raise InputError(
-                f"{self.name} has no column {name!r}, as the fit had: give rows with "
-                "the columns of the fit."
+                f"{self.name} has no column {name!r}, but the fit had one: give rows "
+                "with the columns of the fit."
             )
         position = self._position(name)
         if position is None:
@@ -179,7 +235,7 @@ class BaseTable:
             if self.names.count(reference) > 1:
                 raise InputError(
                     f"{self.name}: several columns are named {reference!r}: "
-                    "give a number."
+                    "give its number."
                 )
             return self.names.index(reference)
         if is_numeral(reference):
@@ -192,12 +248,12 @@ class BaseTable:
         return None
 
     def _unknown(self, reference: object) -> str:
-        """Say why there is no such column."""
+        """Return the rest of a sentence that says why a reference names no column."""
         n_names = len(self.names)
         if not isinstance(reference, str) or is_numeral(reference):
             return (
                 f": there is no column {reference} among {n_names}: "
-                "count from 0, or from -1 backwards"
+                "count from 0, or backwards from -1"
             )
         if not self.has_names:
             return (
@@ -215,7 +271,7 @@ class BaseTable:
 
 
 def is_numeral(reference: object) -> TypeGuard[str]:
-    """Whether a text can be the number of a column."""
+    """Whether a text is an integer, which can be the number of a column."""
     return (
         isinstance(reference, str)
         and reference.isascii()

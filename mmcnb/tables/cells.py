@@ -1,4 +1,4 @@
-"""Texts of cells as the values that a form says: numbers, flags, seconds or texts."""
+"""Parse the texts of cells as numbers, flags, seconds, ranks or texts."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,7 +11,20 @@ from mmcnb.tables.orders import places_of_texts
 
 
 def parse_cells(texts: pa.Array, form: CellForm) -> pa.Array:
-    """Return the values of texts; null for those that are not as the form says.
+    """Parse texts in a given form; null for texts that do not have this form.
+
+    Parameters
+    ----------
+    texts : pyarrow.Array of large_string
+        Texts without surrounding spaces.
+    form : CellForm
+        Kind of the values, and how they are written.
+
+    Returns
+    -------
+    pyarrow.Array
+        float64 for numbers, dates, times (in seconds) and ordered texts, bool for
+        flags, and the texts themselves for text.
 
     Examples
     --------
@@ -37,7 +50,7 @@ def parse_cells(texts: pa.Array, form: CellForm) -> pa.Array:
 
 
 def _places(texts: pa.Array, form: CellForm) -> pa.Array:
-    """Return the places of texts in an order, from 0; null for others."""
+    """Return the ranks of texts in an order, from 0; null for others."""
     distinct = pc.unique(texts)
     of_texts = ["" if text is None else text for text in distinct.to_pylist()]
     places = places_of_texts(form.levels, of_texts, form.by_keys)

@@ -1,4 +1,4 @@
-"""Choose the columns of a table, by options or as in a fit, and give them roles."""
+"""Select the columns of a table by options or by a fit, and assign their roles."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -18,11 +18,11 @@ from mmcnb.tables.notes import option_with
 from mmcnb.tables.options import TableOptions
 from mmcnb.tables.record_columns import IDENTIFIES, NUMBERS_ROWS, is_duration
 
-UNNAMED = ("", "Unnamed: 0")  # the first column, of names of rows
+UNNAMED = ("", "Unnamed: 0")  # names of a first column that holds row names
 ORDERED_DATE = re.compile("%[dm][-/.]%[dm][-/.]%[yY]")
-LEAST_FEATURES = 2  # that remain beside columns that describe the record
+LEAST_FEATURES = 2  # that must remain when columns that describe the record are dropped
 TYPE_OF_PLAIN_CELLS = {"flag": BOOL, "number": FLOAT64}
-# Kinds that a column of a fit may have in other rows.
+# For each kind of column in a fit, the kinds that it may have in new rows.
 ALIKE = {
     "number": ("number", "flag", "text"),
     "flag": ("number", "flag", "text"),
@@ -34,18 +34,31 @@ ALIKE = {
 }
 
 Decisions = Mapping[int, Decision]
-"""What the texts of columns are, by the number of the column."""
+"""What kind of values the texts of columns are, by number of the column."""
 
 
 def choose_columns(
     table: BaseTable, options: TableOptions, decisions: Decisions
 ) -> list[TableColumn]:
-    """Decide the role of each column; features come first, in the order of writing.
+    """Decide the role of each column.
+
+    Parameters
+    ----------
+    table : BaseTable
+    options : TableOptions
+    decisions : mapping of int to Decision
+        What kind of values the texts of columns are, by number of the column.
+
+    Returns
+    -------
+    list of TableColumn
+        Features come first, in the order in which they are written.
 
     Raises
     ------
     InputError
-        A column is not there, is named twice, has no name, or no feature is left.
+        A column does not exist, is both used and dropped, or has no name, or no feature
+        is left.
     """
     if options.encoding is not None:
         return encoded_columns(table, options.encoding, options.index_column)
@@ -85,14 +98,14 @@ def choose_columns(
         if position not in features:
             role = roles.get(position, Role.LEFT_OUT)
             columns.append(_column(table, position, role))
-    # Others have no place among the numbers that are written.
+    # Only features are written, so they must be numbered from 0.
     columns.sort(key=lambda column: not column.is_feature)
     check_features(table, columns)
     return columns
 
 
 def decisions_asked_for(table: BaseTable, options: TableOptions) -> dict[int, Decision]:
-    """Return what columns are by options, and by categories that have an order."""
+    """Return the decisions made by options and by ordered categories of the table."""
     if options.encoding is not None:
         return {}
     decisions: dict[int, Decision] = {}
@@ -129,7 +142,7 @@ def _features(
     decisions: Decisions,
     kept: Sequence[int],
 ) -> list[TableColumn]:
-    """Return columns that may be features, with their roles."""
+    """Return the columns that may be features, with their roles."""
     named = {*kept, *(positions if options.asks_columns else ())}
     asked = {*named, *(positions if options.takes_all else ())}
     columns = []
@@ -176,7 +189,7 @@ def _is_time_of_day(column: TableColumn) -> bool:
 
 
 def _asks_for_dates(column: TableColumn, options: TableOptions) -> bool:
-    """Whether an option asks for a column of dates, or says what they begin with."""
+    """Whether an option asks for a date column, or states the order of its fields."""
     if column.kind != "date":
         return False
     formats = () if column.form is None else column.form.formats
@@ -186,15 +199,15 @@ def _asks_for_dates(column: TableColumn, options: TableOptions) -> bool:
 
 
 def _check_marks(table: BaseTable, options: TableOptions) -> None:
-    """Refuse marks of missing values of columns that are not named by their names."""
+    """Raise InputError if ``na_values`` refers to a column other than by its name."""
     for mark in options.na_values or ():
         if isinstance(mark, str) or mark[0] in table.names:
             continue
         positions = table.resolve([mark[0]], "--na-values")
         raise InputError(
-            f"{table.name}: no column is named {mark[0]!r}, and marks of missing "
-            f"values are given by names: perhaps {table.names[positions[0]]!r} is "
-            "meant (--na-values)."
+            f"{table.name}: no column is named {mark[0]!r}, and markers of missing "
+            "values must refer to columns by name: perhaps "
+            f"{table.names[positions[0]]!r} is meant (--na-values)."
         )
 
 
@@ -203,24 +216,27 @@ def _check_uses(table: BaseTable, used: list[int], dropped: list[int]) -> None:
         if position in dropped:
             raise InputError(
                 f"{table.name}: {table.label_of(position)} is both used and dropped: "
-                "leave out --drop, or the option that takes it."
+                "leave out --drop, or the option that uses it."
             )
 
 
 def _check_kinds(table: BaseTable, positions: list[int]) -> None:
-    """Refuse classes and names of rows that are neither numbers nor texts."""
+    """Raise InputError if class labels or row names are not numbers, texts or dates."""
     for position in positions:
         data_type = table.types[position]
         if kind_of(data_type) == "other":
             raise InputError(
                 f"{table.name}: {table.label_of(position)} has values of type "
-                f"{type_name(data_type)}, which name no rows or classes: leave the "
+                f"{type_name(data_type)}, which cannot name rows or classes: leave the "
                 f"column out with --drop {table.option(position)}."
             )
 
 
 def _written_index(table: BaseTable, named: set[int], labels: list[int]) -> list[int]:
-    """Return the column of row names that pandas has written, unless it has labels."""
+    """Return the column of row names that pandas has written, unless it is the labels.
+
+    The result is empty if there is no such column, or if there are several.
+    """
     index = list(table.index_columns)
     if table.has_names and table.names[0].strip() in UNNAMED and 0 not in named:
         index = [0]
@@ -230,12 +246,12 @@ def _written_index(table: BaseTable, named: set[int], labels: list[int]) -> list
 
 
 def check_features(table: BaseTable, columns: Sequence[TableColumn]) -> None:
-    """Refuse columns of which none is a feature.
+    """Raise InputError if no column is a feature.
 
     Raises
     ------
     InputError
-        The message says why they are left out, if no option says so.
+        The message gives the reasons for columns that no option leaves out.
     """
     if not columns:
         raise InputError(f"{table.name} has no columns: give it at least one.")
@@ -247,11 +263,11 @@ def check_features(table: BaseTable, columns: Sequence[TableColumn]) -> None:
             reasons.append(f"; {table.label_of(column.position)}: {column.why}")
     remedy = "leave out fewer (--drop, --columns)"
     if reasons:
-        remedy = "give a table with others"
+        remedy = "give a table with other columns"
     kept = [column for column in columns if column.why and column.can_be_kept]
     if kept:
         them = "them" if len(kept) > 1 else "it"
-        remedy = f"{option_with(table, 'keep', kept)} takes {them}"
+        remedy = f"{option_with(table, 'keep', kept)} keeps {them}"
     raise InputError(
         f"{table.name}: no column is left as a feature: {remedy}"
         f"{''.join(reasons[:10])}."
@@ -259,11 +275,11 @@ def check_features(table: BaseTable, columns: Sequence[TableColumn]) -> None:
 
 
 def leave_out_records(features: Sequence[TableColumn]) -> None:
-    """Leave out the columns that describe the record, as far as others remain.
+    """Leave out columns that describe the record, as long as two features remain.
 
-    If fewer than two remain, those stay whose values repeat most, because they are the
-    least likely to be names of rows or moments. Numbers of rows stay if nothing else
-    is left.
+    If fewer than two would remain, the columns whose values repeat most are kept,
+    because they are the least likely to be identifiers or timestamps. A column that
+    numbers the rows is kept only if nothing else is left.
     """
     taken = [column for column in features if not column.why]
     records = [column for column in taken if column.record is not None]
@@ -278,7 +294,7 @@ def leave_out_records(features: Sequence[TableColumn]) -> None:
 
 
 def _certainty(column: TableColumn) -> tuple[bool, float, bool, bytes]:
-    """Return how certain it is that a column describes the record, for an order."""
+    """Return a sort key: how certain it is that a column describes the record."""
     sign = column.record
     assert sign is not None
     is_counter = sign.why == NUMBERS_ROWS
@@ -288,14 +304,21 @@ def _certainty(column: TableColumn) -> tuple[bool, float, bool, bytes]:
 def encoded_columns(
     table: BaseTable, encoding: Encoding, index_column: str | int | None = None
 ) -> list[TableColumn]:
-    """Return the columns of a fit in another table, which has the same kinds there.
+    """Return the columns of a fit in another table.
 
-    The column of row names is the given one, or that of the fit.
+    Parameters
+    ----------
+    table : BaseTable
+    encoding : Encoding
+        The columns of the fit.
+    index_column : str, int or None, default=None
+        Column of row names. None uses the one of the fit, if the table has it, or the
+        one that pandas has written.
 
     Raises
     ------
     InputError
-        A column is not there, or has another kind of values.
+        A column does not exist, or has another kind of values.
     """
     names = encoding.names_or_numbers
     width = len(names)
@@ -326,7 +349,7 @@ def encoded_columns(
 
 
 def _check_lists(table: BaseTable, names: Sequence[str]) -> None:
-    """Refuse lists with more elements than those of a fit had."""
+    """Raise InputError if lists have more elements than in the fit."""
     for block in dict.fromkeys(filter(None, table.blocks)):
         elements = [
             name
@@ -344,7 +367,7 @@ def _check_lists(table: BaseTable, names: Sequence[str]) -> None:
 def _index_of_fit(
     table: BaseTable, encoding: Encoding, features: set[int]
 ) -> list[int]:
-    """Return the column that names rows as in the fit, or that pandas has written."""
+    """Return the column of row names: that of the fit, or one that pandas wrote."""
     name = encoding.index_column
     is_there = name in table.names and encoding.has_names == table.has_names
     if name is not None and is_there:
@@ -364,8 +387,8 @@ def _encoded_column(
     if kind not in ALIKE[feature.kind] and not pa.types.is_null(data_type):
         raise InputError(
             f"{table.name}: {table.label_of(position)} has values of type "
-            f"{type_name(data_type)}, and was a {feature.kind} in the fit: make it a "
-            f"{feature.kind} again."
+            f"{type_name(data_type)}, and was a {feature.kind} in the fit: convert it "
+            f"to a {feature.kind}."
         )
     options = dict(encoding.options)
     form = feature.form or _form_of_kind(feature.kind, options)
@@ -388,7 +411,7 @@ def _encoded_column(
 
 
 def _form_of_kind(kind: str, options: Mapping[str, Any]) -> CellForm:
-    """Return how the texts of a column are read that had no texts in the fit."""
+    """Return how to read the texts of a column that was not text in the fit."""
     if kind == "date":
         return CellForm("date", formats=("ISO8601", CLOCK_FORMAT))
     if kind == "number":
@@ -399,12 +422,12 @@ def _form_of_kind(kind: str, options: Mapping[str, Any]) -> CellForm:
 
 
 def _check_names(table: BaseTable, features: list[int], explicit: bool) -> None:
-    """Refuse features without a name, unless they are chosen."""
+    """Raise InputError if a feature has no name, unless it is selected explicitly."""
     for position in features:
         name = table.names[position]
         if not explicit and not name.strip():
             option = table.option(position)
             raise InputError(
-                f"{table.name}: column {position} has no name: keep it as such with "
-                f"--index-column {option}, or leave it out with --drop {option}."
+                f"{table.name}: column {position} has no name: use it as row names "
+                f"with --index-column {option}, or leave it out with --drop {option}."
             )

@@ -1,4 +1,4 @@
-"""Class labels of a column of a table, as whole numbers."""
+"""Convert a column of class labels to integers."""
 
 import numpy as np
 import pyarrow as pa
@@ -11,19 +11,33 @@ WHOLE_LABEL = r"(?i)^[-+]?\d+(\.0*)?(e\+?0+)?$"
 
 
 class ClassLabels:
-    """Class labels of a column: whole numbers, or names numbered as they first appear.
+    """Class labels of a column: integers, or texts numbered in order of appearance.
 
     Attributes
     ----------
     names : list of str or None
-        Names of the classes read so far; None if they are whole numbers.
+        Names of the classes read so far; None if the labels are integers.
     """
 
     names: list[str] | None = None
     _has_begun = False
 
     def numbers(self, values: pa.Array) -> tuple[np.ndarray, int]:
-        """Return labels, and the first row that does not suit those before, or -1."""
+        """Convert the labels of the next rows.
+
+        The first label of the column decides whether labels are integers.
+
+        Parameters
+        ----------
+        values : pyarrow.Array
+
+        Returns
+        -------
+        labels : ndarray of int64
+        first_wrong : int
+            First row whose label is not an integer, although the earlier ones are; -1
+            if there is none.
+        """
         if types.is_integer(values.type):
             return np.array(values, np.int64), -1
         is_whole = pc.match_substring_regex(values, WHOLE_LABEL)
@@ -42,6 +56,6 @@ class ClassLabels:
 
 
 def _whole_labels(texts: pa.Array) -> np.ndarray:
-    """Return the numbers of texts such as 3, +3, 3.0 and 3e0."""
+    """Return integers written as 3, +3, 3.0 or 3e0."""
     digits = pc.replace_substring_regex(texts, r"^\+|(\.0*)?([eE].*)?$", "")
     return np.array(digits.cast(pa.int64()))

@@ -1,4 +1,4 @@
-"""Parquet files, and Arrow files and streams, read some rows at a time."""
+"""Read Parquet files, and Arrow files and streams, in batches of rows."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,31 +20,35 @@ from mmcnb.tables.base import Part, Types, parts_of
 from mmcnb.tables.nested import Place, is_nested, leaf_arrays, leaves_of
 from mmcnb.tables.plain_types import has_order, plain_type, texts_of_order
 
-# Read at once of each column of a Parquet file, as whole column chunks take far more.
+# Bytes read at once from each column of a Parquet file. Reading whole column chunks
+# would need far more memory.
 BUFFER_BYTES = 2**18
 CATEGORIES = pa.dictionary(pa.int32(), TEXT)
-PAGE_BYTES = 2**20  # about, of a page of a Parquet file
-TEXT_BYTES = 32  # of a text, at least
+PAGE_BYTES = 2**20  # approximate size of a page of a Parquet file
+TEXT_BYTES = 32  # assumed least size of a text in memory
 
 
 class OpenedFile(NamedTuple):
-    """What is known of a file before rows are read.
+    """What is known about a file before its rows are read.
 
     Attributes
     ----------
     schema : pyarrow.Schema
     lengths : list of int or None
-        Rows of each group that can be read by itself; None if there are none.
+        Number of rows of each group that can be read on its own; None if there are no
+        groups.
     cached_bytes : int
-        In memory at once.
+        Memory that reading needs at once.
     batches : callable
-        Reads batches of rows, given rising numbers of columns, rows of a batch and the
-        number of a group, or None for all.
+        Reads batches of rows. Its arguments are the numbers of the columns in ascending
+        order, the largest number of rows of a batch, and the number of a group, or None
+        for all rows.
     has_names : bool
+        Whether columns have names.
     notes : tuple of str
         Sentences about what was decided.
     blocks : tuple of str
-        For each column the name of the list that it is an element of, or ``""``.
+        For each column, the name of the list that it is an element of, or ``""``.
     """
 
     schema: pa.Schema
@@ -57,7 +61,7 @@ class OpenedFile(NamedTuple):
 
 
 def opened_in_memory(table: pa.Table) -> OpenedFile:
-    """Return a file whose rows are in memory."""
+    """Return an opened file whose rows are a table in memory."""
 
     def batches(
         positions: list[int], step: int, group: int | None
@@ -71,7 +75,7 @@ def opened_in_memory(table: pa.Table) -> OpenedFile:
 
 
 def _flat(opened: OpenedFile, name: str) -> OpenedFile:
-    """Return a file with plain columns for the elements of lists and objects."""
+    """Split lists and objects of a file into plain columns."""
 
     def columns(source: int) -> Iterator[pa.Array]:
         for batch in opened.batches([source], 1024, None):
@@ -101,9 +105,15 @@ def _flat(opened: OpenedFile, name: str) -> OpenedFile:
 
 
 class ColumnarFile:
-    """Rows of a Parquet or Arrow file, read some at a time.
+    """Rows of a file whose cells have types, such as Parquet or Arrow.
 
-    Lists and objects are plain columns unless they are wanted as they are written.
+    Parameters
+    ----------
+    path : Path
+    open_file : callable
+        Opens the file, given its path.
+    is_flat : bool, default=True
+        Whether lists and objects are split into plain columns.
     """
 
     def __init__(
@@ -137,14 +147,15 @@ class ColumnarFile:
         index_names: list[str] = []
         categories: set[str] = set()
         ordered_numbers: set[str] = set()
-        with suppress(ValueError, LookupError, TypeError):  # it is of no pandas frame
+        # Files that pandas has not written lack this metadata, or have it incomplete.
+        with suppress(ValueError, LookupError, TypeError):
             index_names = [*schema.pandas_metadata["index_columns"]]
             for column in schema.pandas_metadata["columns"]:
                 if column["pandas_type"] == "categorical":
                     categories.add(column["name"])
                     if (column["metadata"] or {}).get("ordered"):
                         ordered_numbers.add(column["name"])
-        # Parquet keeps numbers that pandas has as categories as plain numbers.
+        # Parquet stores numbers that are categories in pandas as plain numbers.
         self.types = [
             CATEGORIES if name in categories else plain_type(data_type)
             for name, data_type in zip(schema.names, schema.types, strict=True)
@@ -161,9 +172,9 @@ class ColumnarFile:
         }
 
     def orders(self) -> dict[str, list[str]]:
-        """Return the texts of categories that have an order, by key of the column.
+        """Return the texts of ordered categories, by key of the column.
 
-        Parquet keeps numbers without their order, so this is by their size.
+        Parquet does not store the order of numeric categories, so they are sorted.
         """
         return {
             key: self._texts_of_order(position)
@@ -182,22 +193,22 @@ class ColumnarFile:
         return pa.array(sorted(numbers)).cast(TEXT).to_pylist()
 
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
-        """Yield columns, some rows at a time; of one group, or all."""
+        """Yield columns of all rows, or of one group; see `BaseTable.parts`."""
         first = sum((self.lengths or [])[: group or 0])
         positions = sorted(map(self.keys.index, wanted))
         keys = [self.keys[position] for position in positions]
         with self._worded():
             for batch in self._batches(positions, step_rows(8 * len(wanted)), group):
-                # Arrow's own reader does not see buffers that are too short.
+                # Arrow's reader does not notice truncated buffers of a damaged file.
                 batch.validate()
                 yield from parts_of(batch.rename_columns(keys), wanted, first)
                 first += batch.num_rows
 
 
 def open_parquet(path: Path) -> OpenedFile:
-    """Open a Parquet file, so that only pages of a row group are in memory."""
+    """Open a Parquet file such that only pages of a row group are in memory."""
     metadata = pa.parquet.read_metadata(path)
-    # Threads for columns take more memory and save nothing.
+    # Reading columns in threads takes more memory and no less time.
     options = {"metadata": metadata, "buffer_size": BUFFER_BYTES, "pre_buffer": False}
 
     schema = metadata.schema.to_arrow_schema()
@@ -211,7 +222,7 @@ def open_parquet(path: Path) -> OpenedFile:
         groups = None if group is None else [group]
         row_bytes = sum(row_bytes_of[schema.names[position]] for position in positions)
         step = min(step, step_rows(row_bytes))
-        # If several columns have a name, all of them are read, one after another.
+        # pyarrow selects columns by name, so columns that share a name are all read.
         names = list(dict.fromkeys(schema.names[position] for position in positions))
         read = chain.from_iterable(map(positions_of.__getitem__, names))
         place = {position: k for k, position in enumerate(read)}
@@ -226,7 +237,7 @@ def open_parquet(path: Path) -> OpenedFile:
     cached = 0
     for group in groups[:1]:
         for chunk in map(group.column, range(group.num_columns)):
-            # A page, its dictionary, and bytes that are not decoded yet.
+            # A page, its dictionary, and the buffer of bytes not decoded yet.
             most = BUFFER_BYTES + 2 * PAGE_BYTES
             cached += min(most, 2 * chunk.total_uncompressed_size)
     return OpenedFile(
@@ -238,24 +249,24 @@ def open_parquet(path: Path) -> OpenedFile:
 
 
 def _row_bytes(metadata: Any, schema: pa.Schema) -> dict[str, float]:
-    """Return the decoded bytes of a row by column, as far as a Parquet file says."""
+    """Estimate the decoded bytes per row of each column from Parquet metadata."""
     sizes = dict.fromkeys(schema.names, 0.0)
     n_rows = max(1, metadata.num_rows)
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         for chunk in map(group.column, range(group.num_columns)):
             name = chunk.path_in_schema.partition(".")[0]
-            if name in sizes:  # a name with a point in it is not found
+            if name in sizes:  # names that contain a point are not found
                 sizes[name] += chunk.total_uncompressed_size / n_rows
     for field in schema:
-        # Values in a dictionary are longer than their numbers.
+        # Dictionary-encoded values are larger in memory than their codes in the file.
         is_number = kind_of(field.type) in ("number", "flag", "date", "time")
         sizes[field.name] = max(sizes[field.name], 8 if is_number else TEXT_BYTES)
     return sizes
 
 
 def open_arrow(path: Path) -> OpenedFile:
-    """Open an Arrow IPC file (Feather) or, without groups, an Arrow stream."""
+    """Open an Arrow IPC file (Feather), or an Arrow stream, which has no groups."""
 
     @contextmanager
     def reading(fields: list[int]) -> Iterator[pa.ipc.RecordBatchFileReader]:

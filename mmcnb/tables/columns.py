@@ -1,4 +1,4 @@
-"""Columns of a table: the kind of their values, their role, and their numbers."""
+"""Columns of a table: the kind of their values, their role, and their encoding."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -18,15 +18,15 @@ from mmcnb.tables.decide import Decision
 from mmcnb.tables.options import TableOptions
 from mmcnb.tables.record_columns import NUMBERS_ROWS, RecordSign
 
-MOST_DISTINCT = 1000  # more different values are not counted, and are not categories
+MOST_DISTINCT = 1000  # distinct values that are counted; more cannot be categories
 GAP = ""  # the category of missing texts
-MOST_LEVELS = 7  # of an order that are shown
+MOST_LEVELS = 7  # levels of an order that are shown in messages
 SECONDS_OF_DAY = 86400
-LEAST_WORDS = 4  # of a text that is a document
+LEAST_WORDS = 4  # words per text, on average, from which on texts are documents
 
 
 class Role(Enum):
-    """What a column becomes."""
+    """What a column becomes; the value is the text shown in listings."""
 
     NUMBER = "number"
     FLAG = "0 or 1"
@@ -54,7 +54,7 @@ ROLE_OF_TEXTS = {
     "refuse": Role.REFUSED,
 }
 ROLE_OF_DATES = {
-    "auto": Role.SECONDS,  # until it is known whether other columns remain
+    "auto": Role.SECONDS,  # until all rows are read; then it may be left out
     "epoch": Role.SECONDS,
     "drop": Role.LEFT_OUT,
     "refuse": Role.REFUSED,
@@ -62,7 +62,7 @@ ROLE_OF_DATES = {
 
 
 def role_of(kind: str, options: TableOptions) -> Role:
-    """Decide the role of a column by its kind and, for texts and dates, by options."""
+    """Return the role of a column, by its kind and the options for texts and dates."""
     if kind == "text":
         return ROLE_OF_TEXTS[options.categories]
     if kind == "date":
@@ -72,58 +72,62 @@ def role_of(kind: str, options: TableOptions) -> Role:
 
 @dataclass
 class TableColumn:
-    """A column of a table, as far as it is known.
+    """A column of a table: what is decided about it, and counts of its values.
 
     Attributes
     ----------
     position : int
+        Number of the column in the table, from 0.
     key : str
         Its name in parts of the table.
     name : str
     type : pyarrow.DataType
-        Of its cells in the table.
+        Type of its cells in the table.
     role : Role
+        What it becomes.
     decision : Decision or None
-        What its texts are; None if its cells are not texts, or as in a fit.
+        What kind of values its texts are; None if its cells are not texts, or if a fit
+        has decided.
     form : CellForm or None
         How its texts are read; None if there is nothing to decide.
     is_asked : bool
-        Whether it is taken even if it says nothing.
+        Whether it is kept even if it carries no information.
     is_named : bool
-        Whether it is taken even if it describes the record.
+        Whether it is kept even if it describes the record.
     record : RecordSign or None
-        How it describes the record, if it does and is not asked for.
+        Why it seems to describe the record; None if it does not, or is asked for.
     is_even : bool
-        Whether its numbers look like those of an identifier, and its name does not.
+        Whether its numbers, but not its name, look like an identifier.
     marks : tuple of float
         Numbers that mark missing values.
     block : str
-        The list of which it is an element; empty if it is in none.
+        Name of the list that it is an element of, or "".
     angle : {"", "sin", "cos"}
-        Which number of a time of day it is, on a circle: such a column of the table is
-        two columns here.
+        Which coordinate of a time of day it is. A time of day is a point on a circle,
+        so one column of the table becomes two columns here.
     known_marks : dict of {float: int}
-        Those of them that no option names, and how many rows have each.
+        The markers that no option names, and the number of rows that have each.
     categories : pyarrow.Array or None
-        The texts that become columns, sorted; None until they are known.
+        The texts that become 0/1 columns, sorted; None until they are known.
     fill : float or None
-        The number of a gap, the median of the column; None until it is known.
+        Number that replaces missing values, by default the median; None until it is
+        known.
     why : str
-        Why it is left out, if no option says so.
+        Why it is left out; "" if an option says so.
     can_be_kept : bool
-        Whether it can be taken nevertheless.
+        Whether an option can keep it although it would be left out.
     gaps : int
-        Missing values of all rows, if these were looked at ahead.
+        Number of missing values in all rows, if these have been counted ahead.
     unknown : int
-        Texts so far that no row of the fit had.
+        Number of cells so far whose text does not occur in the fit.
     n_wrong : int
-        Cells so far that are not of its kind, and count as gaps.
-    wrong : list of str
-        Up to three of them.
+        Number of cells so far that do not match its kind, and count as missing.
+    wrong : tuple of str
+        Up to three examples of these cells.
     missing : int or None
-        None if the column is not read.
+        Number of missing cells so far; None if the column is not read.
     distinct : pyarrow.Array or None
-        Different values so far; None if they are too many.
+        Distinct values so far; None if there are too many.
     """
 
     position: int
@@ -154,7 +158,7 @@ class TableColumn:
 
     @property
     def is_feature(self) -> bool:
-        """Whether it is written as one or more columns of numbers."""
+        """Whether the column is written as one or more columns of numbers."""
         return self.role not in NO_FEATURES
 
     @property
@@ -164,7 +168,7 @@ class TableColumn:
 
     @property
     def dtype(self) -> np.dtype:
-        """NumPy's type of the numbers that it becomes."""
+        """NumPy's type of the numbers that the column becomes."""
         if self.role is Role.ONE_HOT:
             return np.dtype(np.uint8)
         if self.role is Role.ORDER:
@@ -179,7 +183,7 @@ class TableColumn:
 
     @property
     def type_to_read(self) -> pa.DataType:
-        """Type of its cells: plain numbers, texts, dates or times."""
+        """Arrow type to read the cells as: plain numbers, texts, dates or times."""
         if self.form is not None and self.form.kind in ("text", "order"):
             return TEXT
         if self.role is Role.ROW_NAMES and _is_date(self.type):
@@ -192,7 +196,7 @@ class TableColumn:
 
     @property
     def encoded(self) -> EncodedColumn:
-        """The column as other rows are to have it."""
+        """Description of the column by which new rows are read."""
         kind = "left out"
         if self.is_feature:
             kind = self.kind
@@ -212,7 +216,7 @@ class TableColumn:
         )
 
     def encode(self, values: pa.Array) -> pa.Array:
-        """Return the numbers of values; of texts the numbers of their categories."""
+        """Convert values to numbers; a text becomes the number of its category."""
         if self.role is Role.REFUSED:
             return pc.if_else(values.is_valid(), pa.scalar(0, pa.uint8()), None)
         if self.role is Role.ONE_HOT:
@@ -224,14 +228,14 @@ class TableColumn:
         if self.angle:
             turns = pc.multiply(values.cast(FLOAT64), 2 * np.pi / SECONDS_OF_DAY)
             return pc.sin(turns) if self.angle == "sin" else pc.cos(turns)
-        if types.is_float16(values.type):  # which is not joined with other types
+        if types.is_float16(values.type):  # pyarrow cannot combine it with other types
             return pa.array(np.asarray(values, np.float32))
         if types.is_boolean(values.type):
             return values.cast(pa.uint8())
         return values
 
     def _numbers_of_texts(self, texts: pa.Array) -> pa.Array:
-        """Return numbers of categories; null for gaps that are no category."""
+        """Return the numbers of categories; null for gaps that are not a category."""
         assert self.categories is not None
         has_gaps = GAP in self.categories.to_pylist()
         if has_gaps:
@@ -241,7 +245,7 @@ class TableColumn:
         return pc.if_else(is_unknown, UNKNOWN, numbers)
 
     def begin_count(self) -> None:
-        """Count values from the first row on."""
+        """Reset the counts, before a pass over the rows."""
         self.missing = 0
         self.unknown = 0
         self.n_wrong = 0
@@ -251,11 +255,11 @@ class TableColumn:
             self.distinct = pa.array([], self.type_to_read)
 
     def count(self, values: pa.Array) -> None:
-        """Count missing and different values of the next rows."""
+        """Count missing and distinct values of the next rows."""
         self.missing = (self.missing or 0) + values.null_count
         if self.distinct is None or kind_of(values.type) == "other":
             return
-        # A few rows mostly show that they are too many.
+        # A few rows usually suffice to see that there are too many distinct values.
         for rows in (values[: 4 * MOST_DISTINCT], values):
             distinct = pc.unique(rows.drop_null())
             known = self.distinct
@@ -272,13 +276,20 @@ class TableColumn:
                 return
 
     def count_wrong(self, texts: pa.Array) -> None:
-        """Count cells that are not of the kind of the column."""
+        """Count cells that do not match the kind of the column."""
         self.n_wrong += len(texts)
         examples = [*self.wrong, *pc.unique(texts[:100]).to_pylist()]
         self.wrong = tuple(dict.fromkeys(examples))[:3]
 
     def listing(self) -> dict[str, object]:
-        """Return name, type, missing and different values, and role of the column."""
+        """Return the name, type, counts of values, and role of the column.
+
+        Returns
+        -------
+        dict
+            ``name``, ``type``, ``missing`` and ``distinct`` (counts, or None if the
+            column is not read), and ``becomes``.
+        """
         distinct: str | int | None = None
         if self.distinct is not None:
             distinct = len(self.distinct)
@@ -304,7 +315,7 @@ class TableColumn:
         }
 
     def _type_to_show(self) -> str:
-        """Return the kind of the values of texts, or the type of other cells."""
+        """Return the kind of values for text columns, and the type for others."""
         if self.form is None or kind_of(self.type) != "text":
             return str(self.type)
         is_string = self.form.kind in ("text", "order")
@@ -312,7 +323,7 @@ class TableColumn:
 
 
 def shown_order(form: CellForm) -> str:
-    """Return the texts of an order for messages, at most seven of them.
+    """Return the levels of an order for messages, at most seven of them.
 
     Examples
     --------
@@ -328,7 +339,14 @@ def shown_order(form: CellForm) -> str:
 
 
 def are_documents(texts: Collection[str], n_rows: int) -> bool:
-    """Whether texts are sentences or longer, and nearly all differ.
+    """Whether texts are sentences or longer, and many of them differ.
+
+    Parameters
+    ----------
+    texts : collection of str
+        The distinct texts.
+    n_rows : int
+        Number of rows that have them.
 
     Examples
     --------
@@ -344,7 +362,17 @@ def are_documents(texts: Collection[str], n_rows: int) -> bool:
 
 
 def float32_merges(values: pa.Array, is_first: bool) -> bool:
-    """Whether float32 would merge whole numbers, or over 1 % of the first others."""
+    """Whether float32 would merge distinct values.
+
+    For integers this holds beyond 2**24. Of fractional numbers, only those of the first
+    rows are examined, and more than 1 % of them must be merged.
+
+    Parameters
+    ----------
+    values : pyarrow.Array
+    is_first : bool
+        Whether these are the first rows of the table.
+    """
     if types.is_integer(values.type):
         extremes = pc.min_max(values).as_py().values()
         return any(abs(extreme or 0) > 2**24 for extreme in extremes)
@@ -357,7 +385,7 @@ def float32_merges(values: pa.Array, is_first: bool) -> bool:
 
 
 def _is_date(data_type: pa.DataType) -> bool:
-    """Whether NumPy has values of a type as dates; it knows no time zones."""
+    """Whether NumPy can hold values of a type as dates; it has no time zones."""
     if types.is_timestamp(data_type):
         return data_type.tz is None
     return types.is_date(data_type)

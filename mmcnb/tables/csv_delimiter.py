@@ -1,4 +1,4 @@
-"""The mark between the cells of CSV text, told from its first lines."""
+"""Infer the delimiter of CSV text from its first lines."""
 
 import csv
 import io
@@ -14,20 +14,20 @@ from mmcnb.tables.csv_lines import Line, split_lines, tidy
 MARKS = (",", ";", "\t", "|")
 GROUPED = re.compile(r"-?\d{1,3}(,\d{3})*(\.\d+)?")
 VALUES = ("number", "quantity", "date", "flag")
-_ODD = 0.1  # the largest share of lines with another number of cells
+_ODD = 0.1  # largest share of lines that may have another number of cells
 
 
 class _Division(NamedTuple):
-    """How well a mark divides lines into cells; a larger one is better.
+    """How well a delimiter divides lines into cells; a larger tuple is better.
 
     Attributes
     ----------
     is_even : bool
-        Whether nearly all lines of the last half have equally many cells.
+        Whether nearly all lines of the second half have the same number of cells.
     values : float
-        The share of their cells that are numbers, quantities, dates or flags.
+        Share of their cells that are numbers, quantities, dates or flags.
     even : float
-        The share of all lines with equally many cells.
+        Share of all lines that have this number of cells.
     """
 
     is_even: bool
@@ -38,9 +38,23 @@ class _Division(NamedTuple):
 def find_delimiter(
     text: str, usual: str, gaps: Collection[str], decimal: str, path: object
 ) -> str:
-    """Return the mark that divides the lines best: the usual one if none does.
+    """Return the delimiter that divides the lines best.
 
-    Spaces divide lines only if no other mark does, and if a column has numbers.
+    Spaces are considered only if no other delimiter divides the lines evenly, and if
+    some column has numbers.
+
+    Parameters
+    ----------
+    text : str
+        The first lines.
+    usual : str
+        Delimiter to return if none divides the lines.
+    gaps : collection of str
+        Markers of missing values.
+    decimal : str
+        Decimal mark. It is not considered as a delimiter unless cells are in quotes.
+    path : object
+        The file, for messages.
     """
     if _has_whole_numbers(text):
         return next(mark for mark in MARKS if mark not in text)
@@ -62,10 +76,10 @@ def find_delimiter(
 
 
 def _has_whole_numbers(text: str) -> bool:
-    """Whether lines are numbers as a whole, with commas between thousands.
+    """Whether each line is a single number with commas between thousands.
 
-    If all of them have equally many commas, these may as well divide cells, unless
-    the header has none and all numbers have decimals.
+    If all lines have the same number of commas, these could also be delimiters, unless
+    the header has no comma and all numbers have decimals.
     """
     lines = list(filter(str.strip, text.splitlines()))
     rows = lines[1:]
@@ -79,10 +93,10 @@ def _has_whole_numbers(text: str) -> bool:
 def _divide(
     text: str, mark: str, gaps: Collection[str], path: object
 ) -> _Division | None:
-    """Return how well a mark divides lines; None if most of them have one cell."""
+    """Return how well a delimiter divides lines; None if most have a single cell."""
     try:
         lines = list(split_lines(text, 1, mark, path))
-    except InputError:  # a cell is longer than the parser takes
+    except InputError:  # a cell exceeds the size limit of the parser
         return None
     rows = [line.cells for line in last_half(lines)]
     width = most_common_width(lines)
@@ -106,7 +120,7 @@ def _divide(
 
 
 def _is_one_column(rows: list[list[str]], kinds: list[str | None]) -> bool:
-    """Whether rows that spaces divide are rather texts or quantities of one column."""
+    """Whether rows divided by spaces are rather one column of texts or quantities."""
     if "number" not in kinds:
         return True
     if len(kinds) > 2:
@@ -117,14 +131,14 @@ def _is_one_column(rows: list[list[str]], kinds: list[str | None]) -> bool:
 
 
 def last_half(lines: list[Line]) -> list[Line]:
-    """Return lines that are rows: titles, names and units stand above them."""
+    """Return the second half of lines; titles, names and units are in the first."""
     return lines[len(lines) // 2 :]
 
 
 def most_common_width(lines: list[Line]) -> int:
-    """Return how many cells most rows have.
+    """Return the number of cells that most lines of the second half have.
 
-    If two numbers tie, it is the one that more lines have, or the larger one.
+    Ties are broken by how many of all lines have it, then by the larger number.
     """
     among_all = Counter(len(line.cells) for line in lines)
     widths = Counter(len(line.cells) for line in last_half(lines))
@@ -136,7 +150,7 @@ def most_common_width(lines: list[Line]) -> int:
 
 
 def delimiter_of_first_line(line: str) -> str | None:
-    """Return the mark that a first line such as "sep=;" names; None for others.
+    """Return the delimiter named by a first line such as "sep=;", or None.
 
     Examples
     --------
@@ -148,7 +162,7 @@ def delimiter_of_first_line(line: str) -> str | None:
     name, _, mark = cell.strip("\r\n").partition("=")
     if name.strip().lower() != "sep" or not mark:
         return None
-    # A spreadsheet may have divided the line itself.
+    # A spreadsheet may have appended delimiters to the line, so one character counts.
     if mark.strip() == r"\t":
         return "\t"
     return mark[0]

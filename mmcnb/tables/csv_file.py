@@ -1,4 +1,4 @@
-"""CSV and TSV files: encoding, types of columns, and rows in parts."""
+"""Read CSV and TSV files: encoding, column types, and rows in parts."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -33,31 +33,32 @@ from mmcnb.tables.marks import marks_of_numbers
 from mmcnb.tables.options import TableOptions
 from mmcnb.tables.records import Record, TextPiece, plain_lines, split_records
 
-# Numbers that are nothing else; codes begin with 0, and days may have eight digits.
+# Plain numbers that cannot be codes (which may begin with 0) or dates (eight digits).
 PLAIN_WHOLE = r"^(?:-?(?:0|[1-9]\d{0,6}))?$"
 PLAIN = r"^(?:-?(?:0|[1-9]\d{0,6})(?:\.\d+)?)?$"
-MOST_HEAD_BYTES = 2**21  # of the first lines, unless two rows are longer
-LEAST_LINES = 100  # of a piece that is parsed, as each has its costs for each column
+MOST_HEAD_BYTES = 2**21  # bytes of the first lines, unless two rows are longer
+LEAST_LINES = 100  # of a piece, because parsing a piece has a fixed cost per column
 WIDE_COLUMNS = 256
 
 
 class _Piece(NamedTuple):
-    """Rows of some lines, and lines that are not like the others."""
+    """The rows of some lines, and lines that deserve a note."""
 
     part: Part
     odd: Odd
 
 
 class _Rows(NamedTuple):
-    """Lines with as many cells as there are columns, and others.
+    """Lines that are rows, and lines that are not.
 
     Attributes
     ----------
     lines : list of Line
+        Rows, with as many cells as there are columns.
     odd : Odd
-        Rows that had fewer cells, and lines that are no rows.
+        Rows that were padded because they had fewer cells, and remarks.
     ragged : list of str
-        A sentence about each line that cannot be a row.
+        A sentence about each line with a wrong number of cells.
     """
 
     lines: list[Line]
@@ -73,24 +74,25 @@ class CSVFile:
     path : Path
     options : TableOptions
     show_progress : bool or None
+        Whether to show a progress bar. None shows it on a terminal.
     is_utf8 : bool, default=True
-        False if a line is known that is not UTF-8 text.
+        False if a line is known not to be UTF-8 text.
 
     Attributes
     ----------
     certain_marks : dict of str to str
-        Decimal mark of each column of numbers, ``""`` if its first cells do not show
+        Decimal mark of each column of numbers; ``""`` if its first cells do not show
         it.
     keys_to_exchange : set of str
-        Columns whose points and commas are exchanged when rows are read.
+        Columns in which points and commas are exchanged when rows are read.
 
     Raises
     ------
     InputError
-        There are no rows, or it is not clear what the first lines are.
+        There are no rows, or the first lines are ambiguous.
     """
 
-    lengths = None  # it is not read by groups
+    lengths = None  # text cannot be read group by group
     cached_bytes = 0
     index_columns: tuple[int, ...] = ()
     blocks: tuple[str, ...] = ()
@@ -116,7 +118,7 @@ class CSVFile:
             self._open(is_utf8=False)
 
     def _open(self, is_utf8: bool) -> None:
-        """Read the first lines."""
+        """Find the encoding, and read the first lines."""
         self._find_codec(is_utf8)
         lines = self._read_head()
         reader = HeadReader(self._path, self._options, self._gaps)
@@ -138,12 +140,12 @@ class CSVFile:
                 self.certain_marks[name] = first_cells.decimal
 
     def _look_at(self, name: str, texts: pa.Array) -> FirstCells:
-        """Return the type and the decimal mark of a column by its first cells."""
+        """Infer the type and the decimal mark of a column from its first cells."""
         options = self._options
         is_usual = options.decimal == "." and not (
             options.thousands or options.na_values
         )
-        # A survey of the cells would take minutes for tens of thousands of columns.
+        # A full survey would take minutes for tens of thousands of columns.
         if is_usual and pc.all(pc.match_substring_regex(texts, PLAIN)).as_py():
             if pc.all(pc.match_substring_regex(texts, PLAIN_WHOLE)).as_py():
                 is_empty = pc.all(pc.equal(texts, "")).as_py()
@@ -153,19 +155,19 @@ class CSVFile:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences about its encoding, its first lines, and rows read so far."""
+        """Sentences about the encoding, the first lines, and the rows read so far."""
         notes = [*self._notes, *self._notes_on_rows]
         if self._n_nul:
-            notes.append(f"{self._path}: {self._n_nul:,} NUL bytes were left out.")
+            notes.append(f"{self._path}: {self._n_nul:,} NUL bytes were removed.")
         return notes
 
     def _find_codec(self, is_utf8: bool) -> None:
-        """Take the encoding that is given, or the one that the bytes show."""
+        """Use the given encoding, or detect it from the bytes."""
         head = first_bytes(self._path)
         given = self._options.codec
         marked = marked_codec(head)
         if marked is not None and self._options.encoding is not None:
-            given = None  # the file of a fit had another encoding
+            given = None  # it comes from the fit, but this file has a byte order mark
         unmarked = unmarked_utf16(head)
         self._codec = given or marked or unmarked or UTF8
         self._is_sure = bool(given or marked or unmarked) or not is_utf8
@@ -179,11 +181,14 @@ class CSVFile:
             reason = f"line {first_line_of_windows(self._path)} is not UTF-8"
         self._notes = [
             f"{self._path} was read as {name} text, because {reason}: give another "
-            "encoding (--encoding) if letters are wrong."
+            "encoding (--encoding) if characters look wrong."
         ]
 
     def _pieces(self, show_progress: bool | None) -> Iterator[tuple[int, bytes, bool]]:
-        """Yield whole lines as UTF-8 text without NUL bytes, and whether it ends."""
+        """Yield pieces of whole lines as UTF-8 text without NUL bytes.
+
+        Each comes with the number of its first line, and whether it is the last piece.
+        """
         self._n_nul = 0
         held = None
         pieces = read_pieces(
@@ -199,7 +204,7 @@ class CSVFile:
             yield *held, True
 
     def _read_head(self) -> list[bytes]:
-        """Return the first lines, 100 of which are not empty and no comments."""
+        """Read the first lines, until 100 of them are neither empty nor comments."""
         head = b""
         lines: list[bytes] = []
         for _, piece, _ in self._pieces(show_progress=False):
@@ -216,12 +221,19 @@ class CSVFile:
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
         """Yield columns, piece by piece.
 
-        Two pieces are parsed ahead while the rows of another are written.
+        Two pieces are parsed ahead while the caller handles another.
+
+        Parameters
+        ----------
+        wanted : mapping of str to pyarrow.DataType
+            Keys of the columns, and the types to read them as.
+        group : None
+            Text has no groups.
 
         Raises
         ------
         NotUTF8Error
-            A line is not UTF-8 text: open the file again with ``is_utf8=False``.
+            A line is not UTF-8 text; open the file again with ``is_utf8=False``.
         """
         odd = OddLines()
         waiting: deque[Future[_Piece]] = deque()
@@ -246,18 +258,18 @@ class CSVFile:
 
     @property
     def delimiter(self) -> str:
-        """Mark between cells."""
+        """Character between cells."""
         return self._head.delimiter
 
     @property
     def width(self) -> int:
-        """Number of cells of a row, also those behind the last column."""
+        """Number of cells of a row, including blank cells after the last column."""
         return len(self.keys) + self._head.n_blank
 
     def pieces(self) -> Iterator[TextPiece]:
-        """Yield the text of the file as it is written, divided into rows.
+        """Yield the text of the file unchanged, divided into rows.
 
-        Text in another encoding is UTF-8 here; `as_written` returns it.
+        Text in another encoding is yielded as UTF-8; `as_written` converts it back.
         """
         delimiter = self._head.delimiter
         for line, piece, is_last in self._pieces(show_progress=False):
@@ -282,13 +294,16 @@ class CSVFile:
             )
 
     def as_written(self, text: bytes, is_start: bool) -> bytes:
-        """Return text in the encoding of the file, at its start with its mark."""
+        """Return text in the encoding of the file.
+
+        At the start of the file, its byte order mark is added if it has one.
+        """
         mark, codec = mark_and_codec(first_bytes(self._path), self._codec)
         text = encoded(text, codec)
         return mark + text if is_start else text
 
     def _without_remark(self, record: Record) -> Record:
-        """Return a record as it is, or as none if it is a text that is no row."""
+        """Return a record, with 0 cells if it is a remark and not a row."""
         if record.n_cells >= len(self.keys):
             return record
         text = tidy(record.text, self._head.delimiter).decode()
@@ -304,15 +319,15 @@ class CSVFile:
         return piece._replace(odd=Odd(piece.odd.short, remarks, body.total))
 
     def _piece(self, line: int, text: bytes, types: Types) -> _Piece:
-        """Parse whole lines; all columns are texts if a cell is not of its type."""
+        """Parse whole lines; if a cell does not match its type, as columns of text."""
         text = tidy(text, self._head.delimiter)
         if not text:
             return _Piece(Part({}, 0, str), Odd([], []))
         if b"0x" in text or b"0X" in text:
-            # pyarrow would read whole numbers in hexadecimal.
+            # pyarrow would read such cells as hexadecimal integers.
             return self._piece_of_texts(line, text, types)
         blank = [f"blank cell {k}" for k in range(self._head.n_blank)]
-        # A thread of pyarrow that starts as the process ends aborts it.
+        # A pyarrow thread that starts while the process exits would abort it.
         reading = pa.csv.ReadOptions(
             column_names=[*self.keys, *blank],
             use_threads=False,
@@ -341,7 +356,10 @@ class CSVFile:
         return _Piece(Part(columns, table.num_rows, place), Odd([], []))
 
     def _types_to_parse(self, types: Types) -> dict[str, pa.DataType]:
-        """Return types with text where 1.500 must not be read as a number."""
+        """Return the types to parse: text for columns whose marks are exchanged.
+
+        The parser would read 1.500 as a decimal number where it means 1,500.
+        """
         to_parse = dict(types)
         for key in self.keys_to_exchange & types.keys():
             if pa.types.is_floating(types[key]):
@@ -354,10 +372,10 @@ class CSVFile:
                 columns[key] = with_marks_exchanged(columns[key])
 
     def _marks_in(self, text: bytes) -> list[str]:
-        """Return the marks of missing values for the parser of some lines.
+        """Return the markers of missing values to pass to the parser.
 
-        The parser keeps 270 bytes for each mark in each column. If there are many
-        columns, it is given only marks that are somewhere in the text.
+        The parser needs 270 bytes for each marker in each column. If there are many
+        columns, it therefore gets only the markers that occur in the text.
         """
         marks = self._gaps
         if self.width >= WIDE_COLUMNS:
@@ -378,7 +396,7 @@ class CSVFile:
         return _Piece(part, rows.odd)
 
     def _rows(self, first: int, text: bytes) -> _Rows:
-        """Return the rows of some lines, with as many cells as there are columns."""
+        """Divide lines into rows with as many cells as there are columns."""
         width = len(self.keys)
         decoded_text = decoded(text, first, self._path, self._is_sure)
         rows = _Rows([], Odd([], []), [])

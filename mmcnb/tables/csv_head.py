@@ -1,4 +1,4 @@
-"""What the first lines of CSV text say: titles, names of columns, units, and rows."""
+"""Interpret the first lines of CSV text: titles, column names, units, and rows."""
 
 import csv
 import re
@@ -23,33 +23,35 @@ from mmcnb.tables.csv_kinds import kind_of_cell, kinds_of_columns
 from mmcnb.tables.csv_lines import Line, decoded, split_lines, tidy
 from mmcnb.tables.options import TableOptions
 
-N_LINES = 100  # that are looked at
-FEWEST_LINES = 12  # of a table with many columns
-MOST_BYTES = 2**18  # of the lines that are looked at, if these are more
-MOST_TITLES = 60  # lines above the names
-MOST_UNITS = 3  # lines below the names that are no rows
-RULE = re.compile(r"[-=+:| ]*(--|==)[-=+:| ]*")  # a line that is drawn
+N_LINES = 100  # lines that are examined
+FEWEST_LINES = 12  # examined even if they exceed MOST_BYTES, as wide tables do
+MOST_BYTES = 2**18  # bytes that are examined, once there are FEWEST_LINES
+MOST_TITLES = 60  # lines above the column names
+MOST_UNITS = 3  # lines of units or rules below the column names
+RULE = re.compile(r"[-=+:| ]*(--|==)[-=+:| ]*")  # a horizontal rule, such as ---+---
 
 
 class Head(NamedTuple):
-    """What the first lines of a file say.
+    """How the first lines of a file are interpreted.
 
     Attributes
     ----------
     delimiter : str
     names : list of str
-        One a column, all different; their numbers if the file has no header.
+        Names of the columns, all different; their numbers if the file has no header.
     has_names : bool
+        Whether the file has a header.
     header_line : int
-        Number of the last line of the names; 0 if the file has no header.
+        Number of the last line of the header, from 1; 0 if there is none.
     first_row : int
-        Number of the line at which rows begin.
+        Number of the line at which rows begin, from 1.
     n_blank : int
-        Cells without a name or a value at the end of rows, as a comma leaves them.
+        Number of cells at the end of rows that have neither a name nor a value, as a
+        trailing comma leaves them.
     kinds : list of (str or None)
-        What the cells of each column look like.
+        Kind of the cells of each column, as `kinds_of_columns` returns it.
     notes : list of str
-        Sentences about lines that are no rows.
+        Sentences about lines that are not rows.
     """
 
     delimiter: str
@@ -63,7 +65,7 @@ class Head(NamedTuple):
 
 
 class _Names(NamedTuple):
-    """Names of the columns, and cells without a name or a value at the end of rows."""
+    """Names of the columns, and the number of blank cells at the end of rows."""
 
     names: list[str]
     n_blank: int
@@ -72,20 +74,20 @@ class _Names(NamedTuple):
 
 @dataclass(frozen=True)
 class _Shape:
-    """The rows of a table, as far as its first lines show them.
+    """What rows look like, judged by the first lines of a table.
 
     Attributes
     ----------
     width : int
-        Cells of most rows.
+        Most common number of cells.
     n_columns : int
-        Cells up to the last one that has a value in one of these rows.
+        Number of cells up to the last one that has a value in some row.
     kinds : list of (str or None)
-        What the cells of each column look like.
+        Kind of the cells of each column.
     texts : list of set of str
-        The texts of each column.
+        The distinct texts of each column.
     gaps : collection of str
-        Marks of missing values.
+        Markers of missing values.
     """
 
     width: int
@@ -96,11 +98,11 @@ class _Shape:
 
     @property
     def has_values(self) -> bool:
-        """Whether a column has numbers, dates or flags."""
+        """Whether some column has numbers, dates or flags."""
         return bool(set(self.kinds) - {None, "text"})
 
     def is_row(self, cells: Sequence[str]) -> bool:
-        """Whether cells have values of the kinds that rows have, or the same texts."""
+        """Whether cells have the kinds of values that rows have, or the same texts."""
         n_values = 0
         for cell, kind, texts in zip(cells, self.kinds, self.texts, strict=False):
             found = kind_of_cell(cell, self.gaps)
@@ -115,7 +117,7 @@ class _Shape:
         return n_values > 0
 
     def is_full(self, line: Line) -> bool:
-        """Whether a line has a cell in the last column, or is a row without one."""
+        """Whether a line reaches the last column, or is a row whose end is empty."""
         if self.n_columns == 1 and line.cells == [""]:
             return True
         is_row = len(line.cells) == self.width and self.is_row(line.cells)
@@ -123,14 +125,15 @@ class _Shape:
 
 
 class HeadReader:
-    """The first lines of a file, as they are read.
+    """Reader of the first lines of a file.
 
     Parameters
     ----------
     path : Path
+        The file, for messages.
     options : TableOptions
     gaps : collection of str
-        Marks of missing values.
+        Markers of missing values.
     """
 
     def __init__(
@@ -141,28 +144,32 @@ class HeadReader:
         self._gaps = frozenset(gaps)
 
     def read(self, lines: list[bytes], is_sure: bool) -> Head:
-        """Decide what the first lines of a file are.
+        """Decide which of the first lines are titles, names, units and rows.
 
         Parameters
         ----------
         lines : list of bytes
-            From the first line of the file on.
+            The first lines of the file.
         is_sure : bool
-            Whether the file is surely UTF-8 text.
+            Whether the encoding is certain to be UTF-8.
+
+        Returns
+        -------
+        Head
 
         Raises
         ------
         InputError
-            There are no rows, or a line could be names or values; the message has
-            options that decide.
+            There are no rows, or a line could be names or values; the message lists
+            options that decide it.
         NotUTF8Error
-            A line is not UTF-8 text.
+            A line is not UTF-8 text, and `is_sure` is False.
         """
         above = self._options.skip_lines or 0
         if above and above >= len(lines):
             raise InputError(
-                f"{self._path} has {len(lines)} lines: skip fewer than that, such as "
-                "with --skip-lines 0."
+                f"{self._path} has only {len(lines)} lines: skip fewer than that, for "
+                "example with --skip-lines 0."
             )
         given = None
         if above < len(lines):
@@ -184,34 +191,34 @@ class HeadReader:
         return self._head(table, delimiter, names)
 
     def _is_line(self, line: Line) -> bool:
-        """Whether a line has more than spaces; a missing value may be in quotes."""
+        """Whether a line has cells; an empty cell in quotes is a missing value."""
         return bool(line.width) or line.cells == [""] or len(line.cells) > 1
 
     def _find_delimiter(self, text: str, given: str | None) -> str:
-        """Return the given mark, or one that divides the lines."""
+        """Return the given delimiter, or the one that divides the lines best."""
         decimal = self._options.decimal
         usual = "\t" if plain_name(self._path).endswith(".tsv") else ","
         delimiter = self._options.delimiter
         if self._options.encoding is not None and (delimiter or "") not in text:
-            delimiter = None  # other rows may have another delimiter than the fit
+            delimiter = None  # new rows may have another delimiter than the fit
         delimiter = delimiter or given
         if delimiter is None:
             lines = text.splitlines(keepends=True)
             if usual == decimal and not any(usual in line for line in lines[:1]):
-                usual = ";"  # a single column of decimals
+                usual = ";"  # a single column of numbers with decimal commas
             first_lines = "".join(islice(lines, N_LINES))
             delimiter = find_delimiter(
                 first_lines, usual, self._gaps, decimal, self._path
             )
         if delimiter == decimal and '"' not in text:
             raise InputError(
-                f"{self._path}: {decimal!r} cannot divide both cells and decimals: "
-                "give another delimiter (--delimiter ';')."
+                f"{self._path}: {decimal!r} cannot be both the delimiter and the "
+                "decimal mark: give another delimiter (--delimiter ';')."
             )
         return delimiter
 
     def _cells_of_comment(self, comment: bytes, delimiter: str) -> list[str]:
-        """Return the cells of the last line with # above the others."""
+        """Return the cells of a comment line, without its leading #."""
         text = tidy(comment.lstrip(b"# \t"), delimiter).decode("utf-8", "replace")
         cells = next(csv.reader([text.rstrip("\r\n")], delimiter=delimiter), [])
         return list(map(str.strip, cells))
@@ -262,10 +269,10 @@ class HeadReader:
         )
 
     def _shape(self, table: list[Line]) -> _Shape:
-        """Find what the rows are like, by the last half of the first lines."""
+        """Find what rows look like, from the second half of the examined lines."""
         width = most_common_width(table)
         even = [line for line in last_half(table) if len(line.cells) == width]
-        # A last line such as "Source: ..." is no row.
+        # A last line such as "Source: ..." is not a row.
         rows = [line for line in even if line.width > 1] or even
         n_columns = max(1, *(line.width for line in rows))
         cells = [line.cells for line in rows]
@@ -279,7 +286,7 @@ class HeadReader:
     # Where the table begins
 
     def _start(self, table: list[Line], shape: _Shape) -> int:
-        """Return the place of the line with names, or of the first row without one."""
+        """Return the position of the header or, without one, of the first row."""
         options = self._options
         if isinstance(options.header, int):
             if options.header >= len(table):
@@ -302,7 +309,7 @@ class HeadReader:
         return start
 
     def _first_without_title(self, table: list[Line], shape: _Shape) -> int:
-        """Return the place of the first line that is more than one text."""
+        """Return the position of the first line that is not a title (a single text)."""
         for start, line in enumerate(table):
             kind = kind_of_cell(line.cells[0], self._gaps)
             if line.width != 1 or shape.n_columns == 1 or kind != "text":
@@ -310,10 +317,10 @@ class HeadReader:
         return 0
 
     def _first_full_line(self, table: list[Line], shape: _Shape) -> int:
-        """Return the place of the first line as wide as rows, or of later names.
+        """Return the position of the first line as wide as rows, or of a later header.
 
-        Names may follow an empty line or a title, or lines that are wider than rows, if
-        no row stands above them.
+        A header may come after an empty line, a title, or lines wider than the rows,
+        as long as no row precedes it.
         """
         start = 0
         for place in range(1, min(len(table), MOST_TITLES)):
@@ -332,7 +339,7 @@ class HeadReader:
         return start if shape.is_full(table[start]) else 0
 
     def _is_apart(self, table: list[Line], place: int, shape: _Shape) -> bool:
-        """Whether the lines above one are others than those of the table."""
+        """Whether the lines above a line do not belong to the table."""
         line = table[place]
         above = table[place - 1]
         if line.first > above.number + 1 or above.width > shape.width >= line.width:
@@ -340,12 +347,12 @@ class HeadReader:
         return above.width < shape.n_columns and not self._names_rows(table)
 
     def _names_rows(self, table: list[Line]) -> bool:
-        """Whether the first of these lines surely names the columns of the others."""
+        """Whether the first of these lines certainly names the columns of the rest."""
         rows = [line.cells for line in table[1:]]
         return is_header(table[0].cells, rows, self._gaps) is Verdict.HEADER
 
     def _is_short_header(self, table: list[Line], shape: _Shape) -> bool:
-        """Whether a line has one name fewer than the next line, a row, has cells."""
+        """Whether the first line has one name fewer than the row below it has cells."""
         top = table[0]
         row = table[1]
         if len(top.cells) != shape.n_columns - 1 or row.first > top.number + 1:
@@ -354,7 +361,7 @@ class HeadReader:
         return kinds == {"text"} and not self._names_rows(table[1:])
 
     def _wanted_names(self) -> set[str]:
-        """Return names that a header must have, of a fit or of options."""
+        """Return the names that the header must have, from a fit or from options."""
         encoding = self._options.encoding
         if encoding is not None:
             names = [column.name for column in encoding.features]
@@ -362,7 +369,7 @@ class HeadReader:
         return set(self._names_in_options())
 
     def _names_in_options(self) -> list[str]:
-        """Return the names by which options refer to columns."""
+        """Return the names of columns that occur in options."""
         options = self._options
         references = [options.label_column, options.index_column]
         references += options.drop or ()
@@ -409,13 +416,13 @@ class HeadReader:
         more = ", …" if len(top.cells) > 4 else ""
         also = f" with --skip-lines {top.first - 1}" if start else ""
         return (
-            f"{self._path}, line {top.number}: {cells}{more} could be names or values: "
-            "give --header yes if they name the columns, or --header no if they are "
-            f"values{also}."
+            f"{self._path}, line {top.number}: {cells}{more} could be column names or "
+            "values: give --header yes if they name the columns, or --header no if "
+            f"they are values{also}."
         )
 
     def _names(self, table: list[Line], shape: _Shape) -> _Names:
-        """Return the names in the first of these lines."""
+        """Return the names of the columns, from the first of these lines."""
         top = table[0]
         n_columns = shape.n_columns
         longest = max(len(line.cells) for line in table[1:])
@@ -428,7 +435,7 @@ class HeadReader:
             cells = ["", *cells]
             notes.append(
                 f"{self._path}: the header in line {top.number} has one name fewer "
-                "than rows have cells, so the first column has the names of rows."
+                "than rows have cells, so the first column is read as row names."
             )
         names = _named(cells[: max(top.width, n_columns)])
         notes += notes_on_names(str(self._path), names)
@@ -443,9 +450,9 @@ class HeadReader:
         )
 
     def _check_row_names(self, table: list[Line], shape: _Shape) -> None:
-        """Refuse rows that are one cell longer than the header without names of rows.
+        """Raise InputError unless the cell that the header lacks is a row name.
 
-        Names of rows are different, and have no fractions.
+        Row names are all different, and have no fractions.
         """
         top = table[0]
         rows = [line for line in table[1:] if line.width >= shape.n_columns - 1]
@@ -464,10 +471,10 @@ class HeadReader:
         if len(set(first)) < len(first) or has_fractions:
             raise InputError(self._other_width(top, shape))
 
-    # Lines that are no rows
+    # Lines that are not rows
 
     def _first_row(self, table: list[Line], names: _Names) -> int:
-        """Return the number of the line after the header and lines of units."""
+        """Return the number of the line after the header, its units and rules."""
         place = 1
         while place <= MOST_UNITS and place < len(table) - 1:
             line = table[place]
@@ -483,14 +490,14 @@ class HeadReader:
                 if cell.strip():
                     units.append(f"{name} {cell.strip()!r}")
             names.notes.append(
-                f"{self._path}: line {line.number} was read as a part of the header, "
+                f"{self._path}: line {line.number} was read as part of the header, "
                 f"not as a row: {_listed(units)}."
             )
             place += 1
         return table[place - 1].number + 1
 
     def _notes_on_titles(self, titles: list[Line]) -> list[str]:
-        """Return a sentence about lines above the table; none without any."""
+        """Return a sentence about the lines above the table, if there are any."""
         if not titles:
             return []
         texts = []
@@ -502,13 +509,13 @@ class HeadReader:
         if len(titles) > 1:
             lines = f"lines {titles[0].first} to {titles[-1].number} were"
         return [
-            f"{self._path}: {lines} skipped, as no row or header is like them: "
+            f"{self._path}: {lines} skipped, being neither a header nor a row: "
             f"{_listed(texts)}."
         ]
 
 
 def _first_lines(lines: list[bytes]) -> list[bytes]:
-    """Return the lines that are looked at, fewer of them if they are long."""
+    """Return the lines to examine, fewer of them if they are long."""
     n_bytes = 0
     for place, line in enumerate(lines):
         n_bytes += len(line)
@@ -518,7 +525,10 @@ def _first_lines(lines: list[bytes]) -> list[bytes]:
 
 
 def _named(cells: list[str]) -> list[str]:
-    """Return names of columns, as of pandas where there is none; the first stays so."""
+    """Return column names, with "Unnamed: k" for missing ones as in pandas.
+
+    The first column may stay without a name, because it may hold row names.
+    """
     names = list(map(str.strip, cells))
     for position, name in enumerate(names):
         if position and not name:
@@ -527,7 +537,7 @@ def _named(cells: list[str]) -> list[str]:
 
 
 def _listed(texts: list[str], most: int = 5) -> str:
-    """Return the first texts between commas, and how many more there are."""
+    """Return the first texts, separated by commas, and how many more there are."""
     listed = ", ".join(texts[:most])
     if len(texts) > most:
         listed += f" and {len(texts) - most} more"
@@ -535,6 +545,6 @@ def _listed(texts: list[str], most: int = 5) -> str:
 
 
 def _count(texts: list[str]) -> bool:
-    """Whether texts are whole numbers that count the rows."""
+    """Whether texts are consecutive integers."""
     numbers = list(map(int, texts))
     return numbers == list(range(numbers[0], numbers[0] + len(numbers)))

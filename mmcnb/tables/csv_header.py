@@ -1,4 +1,4 @@
-"""Whether a line names the columns, or is a row like those below it."""
+"""Decide whether a line is a header or a row like the lines below it."""
 
 import re
 from collections import Counter
@@ -18,12 +18,12 @@ from mmcnb.tables.csv_kinds import (
 FIRST_YEAR = 1500
 LAST_YEAR = 2200
 MANY_TEXTS = 10
-LONG_SERIES = 5  # numbers in equal steps that are names, and not by chance
+LONG_SERIES = 5  # equally spaced numbers this long are hardly equal by chance
 Cells = Sequence[str]
 
 
 class Verdict(Enum):
-    """What a line is."""
+    """Whether a line is a header, a row, or could be both."""
 
     HEADER = "header"
     ROW = "row"
@@ -34,8 +34,21 @@ def is_header(top: Cells, rows: Sequence[Cells], gaps: Collection[str]) -> Verdi
     """Decide whether a line names the columns of the rows below it.
 
     A text above numbers or dates is a name. A number above numbers is a value, unless
-    it could be a year or one of a series. A text that appears again below it is a value
-    as well.
+    it could be a year or part of an equally spaced series. A text that occurs again
+    below is a value as well.
+
+    Parameters
+    ----------
+    top : sequence of str
+        Cells of the line.
+    rows : sequence of sequence of str
+        Cells of the lines below it.
+    gaps : collection of str
+        Markers of missing values.
+
+    Returns
+    -------
+    Verdict
 
     Examples
     --------
@@ -49,7 +62,7 @@ def is_header(top: Cells, rows: Sequence[Cells], gaps: Collection[str]) -> Verdi
     if not rows:
         return _without_rows(top, gaps)
     if not top[0].strip() and _count_from_0(_texts(rows, 0)):
-        return Verdict.HEADER  # pandas writes names of rows this way
+        return Verdict.HEADER  # pandas writes an unnamed index this way
     if not any(map(str.strip, top)):
         return Verdict.ROW
     votes = _votes(top, rows, gaps)
@@ -63,25 +76,26 @@ def is_header(top: Cells, rows: Sequence[Cells], gaps: Collection[str]) -> Verdi
 
 
 class _Votes(NamedTuple):
-    """What the cells of a line say.
+    """Evidence from the cells of a line for a header or a row.
 
     Attributes
     ----------
     numbers : list of int
         Positions of numbers above numbers or quantities.
     n_values : int
-        Dates above dates, flags above flags, and quantities above quantities.
+        Number of dates above dates, flags above flags, and quantities above quantities.
     n_names : int
-        Texts above numbers, dates or flags; dates above numbers.
+        Number of texts above numbers, dates or flags, and of dates above numbers.
     n_texts : int
-        Columns of texts.
+        Number of text columns.
     n_again : int
-        Texts above the same text, or above such as differ in numbers alone.
+        Number of cells of text columns that occur again below, exactly or with other
+        digits.
     n_new : int
-        Cells above other texts that repeat.
+        Number of cells that do not occur again, above texts that repeat.
     n_unlike : int
-        The same where there are many texts, and cells above texts that differ in
-        numbers alone.
+        Number of cells that do not occur again, above many texts that repeat, or above
+        texts that differ only in their digits.
     """
 
     numbers: list[int]
@@ -121,7 +135,7 @@ def _votes(top: Cells, rows: Sequence[Cells], gaps: Collection[str]) -> _Votes:
 
 
 def _votes_of_text(cell: str, texts: list[str]) -> dict[str, int]:
-    """Return what a cell says above texts."""
+    """Return the evidence from a cell above a column of texts."""
     patterns = {re.sub(r"\d+", "0", text) for text in texts} - {""}
     are_numbered = len(texts) > 2 and len(patterns) == 1 and "0" in min(patterns)
     is_again = cell in texts or (are_numbered and re.sub(r"\d+", "0", cell) in patterns)
@@ -139,31 +153,32 @@ def _count_from_0(texts: list[str]) -> bool:
 
 
 def _without_rows(top: Cells, gaps: Collection[str]) -> Verdict:
-    """Decide about the only line of a table."""
+    """Decide what the only line of a table is."""
     kinds = {kind_of_cell(cell, gaps) for cell in top}
     is_name = "text" in kinds and kinds <= {"text", "gap"}
     return Verdict.HEADER if is_name else Verdict.ROW
 
 
 def _without_numbers(votes: _Votes) -> Verdict:
-    """Decide about a line without a number above numbers."""
+    """Decide what a line is if it has no number above numbers."""
     is_name = votes.n_names > 0 or (votes.n_new > 0 and not votes.n_values)
     is_value = votes.n_values > 0 or (votes.n_again > 0 and not votes.n_names)
     if is_name and is_value:
         return Verdict.DOUBTFUL
-    # Texts alone are names unless one of them appears again.
+    # A line of texts is a header unless one of them occurs again below.
     return Verdict.ROW if is_value else Verdict.HEADER
 
 
 def _beside_texts(top: Cells, rows: Sequence[Cells], votes: _Votes) -> Verdict:
-    """Decide about a line with numbers above numbers, beside other columns."""
+    """Decide what a line is if some of its cells are numbers above numbers."""
     numbers = votes.numbers
     first = [number_of_cell(top[position]) for position in numbers]
     are_series = _is_series(first) and not _are_series(rows, numbers)
     are_far = _are_far(top, rows, numbers)
     may_be_names = are_series or _are_years_above_others(top, rows, numbers)
     if votes.n_names:
-        # A row with so many cells of another kind is less likely than such names.
+        # A row in which most cells have the wrong kind is less likely than a header
+        # some of whose names are numbers.
         are_names = votes.n_names > 1 and votes.n_names >= 2 * len(numbers)
         return Verdict.HEADER if may_be_names or are_names else Verdict.DOUBTFUL
     if may_be_names and not votes.n_again:
@@ -176,9 +191,9 @@ def _beside_texts(top: Cells, rows: Sequence[Cells], votes: _Votes) -> Verdict:
 
 
 def _of_numbers(top: Cells, rows: Sequence[Cells], numbers: list[int]) -> Verdict:
-    """Decide about a line of numbers above numbers.
+    """Decide what a line of numbers above columns of numbers is.
 
-    They are names if they count 0, 1, 2, … as pandas names columns.
+    It is a header if it counts 0, 1, 2, …, as pandas names columns.
     """
     names = list(map(str, range(len(top))))
     cells = [cell.strip() for cell in top]
@@ -199,7 +214,7 @@ def _of_numbers(top: Cells, rows: Sequence[Cells], numbers: list[int]) -> Verdic
 def _are_years_above_others(
     top: Cells, rows: Sequence[Cells], positions: list[int]
 ) -> bool:
-    """Whether the numbers of a line are years, and most of those below are not."""
+    """Whether the numbers of a line are years, and most numbers below are not."""
     if not all(_is_year(number_of_cell(top[position])) for position in positions):
         return False
     below = [_number(row, position) for row in rows for position in positions]
@@ -212,7 +227,7 @@ def _is_year(value: float) -> bool:
 
 
 def _is_series(values: Sequence[float]) -> bool:
-    """Whether three numbers or more are in equal steps."""
+    """Whether at least three numbers are equally spaced."""
     if len(values) < 3:
         return False
     steps = np.diff(values)
@@ -220,7 +235,7 @@ def _is_series(values: Sequence[float]) -> bool:
 
 
 def _are_series(rows: Sequence[Cells], positions: list[int]) -> bool:
-    """Whether half of the rows are series as well."""
+    """Whether at least half of the rows are equally spaced as well."""
     n_series = 0
     for row in rows:
         values = [_number(row, position) for position in positions]
@@ -229,9 +244,9 @@ def _are_series(rows: Sequence[Cells], positions: list[int]) -> bool:
 
 
 def _are_far(top: Cells, rows: Sequence[Cells], positions: list[int]) -> bool:
-    """Whether all these numbers are far outside the ranges of their columns.
+    """Whether all numbers of a line lie far outside the ranges of their columns.
 
-    They are farther from the range than the range is wide.
+    Far means that the distance from the range exceeds the width of the range.
     """
     if len(rows) < 3:
         return False
@@ -252,10 +267,21 @@ def _number(row: Cells, position: int) -> float:
 def is_line_of_units(
     line: Cells, rows: Sequence[Cells], width: int, gaps: Collection[str]
 ) -> bool:
-    """Whether a line below the header names the units of the columns below it.
+    """Whether a line below the header names the units of the columns.
 
-    No cell of it has a value where the rows have numbers or dates. Its texts are units;
-    or there are several, and none of them appears below.
+    Such a line has no value where the rows have numbers or dates. Its texts must all
+    be units; or there must be several, none of which occurs again below.
+
+    Parameters
+    ----------
+    line : sequence of str
+        Cells of the line.
+    rows : sequence of sequence of str
+        Cells of the lines below it.
+    width : int
+        Number of columns.
+    gaps : collection of str
+        Markers of missing values.
 
     Examples
     --------

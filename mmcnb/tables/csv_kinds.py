@@ -1,4 +1,4 @@
-"""What cells of CSV text look like, as far as this tells names from values."""
+"""Recognise what cells of CSV text look like, to tell column names from values."""
 
 import re
 from collections import Counter
@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import numpy as np
 
-# With any marks of decimals and thousands.
+# Any decimal mark and any thousands separator.
 _DIGITS = r"[-+\u2212]?(\d[\d.,'\u2019_ \u00a0\u202f]*|[.,]\d+)(e[-+]?\d+)?"
 _NUMBER = re.compile(rf"(?i){_DIGITS}|[-+]?inf(inity)?|nan|\({_DIGITS}\)")
 _CURRENCY = r"([$€£¥]|[A-Z]{3}\s)"
@@ -45,7 +45,7 @@ _BRACKETED = re.compile(r"[\[(<{].{0,24}[\])>}]")
 
 
 def kind_of_cell(cell: str, gaps: Collection[str]) -> str:
-    """Return "gap", "number", "quantity" (with a unit), "date", "flag" or "text".
+    """Return "gap", "number", "quantity" (number with unit), "date", "flag" or "text".
 
     Examples
     --------
@@ -56,7 +56,7 @@ def kind_of_cell(cell: str, gaps: Collection[str]) -> str:
     cell = cell.strip()
     if cell in gaps:
         return "gap"
-    with suppress(ValueError):  # far faster than a pattern
+    with suppress(ValueError):  # far faster than the regular expressions
         float(cell)
         return "number"
     if _FLAG.fullmatch(cell):
@@ -73,9 +73,9 @@ def kind_of_cell(cell: str, gaps: Collection[str]) -> str:
 def kinds_of_columns(
     rows: Sequence[Sequence[str]], width: int, gaps: Collection[str]
 ) -> list[str | None]:
-    """Return the kind of four in five cells of each column, or "text".
+    """Return the kind that at least 80 % of the cells of each column have.
 
-    None is a column of gaps alone.
+    A column without such a kind is "text"; a column without values is None.
     """
     kinds: list[str | None] = []
     for position in range(width):
@@ -99,7 +99,9 @@ def looks_like_unit(cell: str) -> bool:
 
 
 def number_of_cell(cell: str) -> float:
-    """Return about the number of a cell, whatever its marks are; NaN for others.
+    """Return the approximate number in a cell, or NaN.
+
+    The decimal mark and the thousands separator are guessed.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Lines of CSV text as cells."""
+"""Divide lines of CSV text into cells."""
 
 import csv
 import io
@@ -10,13 +10,14 @@ from mmcnb.errors import InputError
 
 
 class NotUTF8Error(Exception):
-    """A line is not UTF-8 text, which the encoding of the file is thought to be."""
+    """A line is not UTF-8 text, although the file was assumed to be."""
 
 
 class Line(NamedTuple):
-    """The cells of a row, and the numbers of its first and its last line in the file.
+    """The cells of a row, and its line numbers in the file.
 
-    They differ if a cell in quotes has several lines.
+    ``first`` and ``number`` are its first and last line, which differ if a quoted cell
+    spans several lines.
     """
 
     first: int
@@ -25,7 +26,7 @@ class Line(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Cells up to the last one with a value."""
+        """Number of cells up to the last one with a value."""
         width = len(self.cells)
         while width and not self.cells[width - 1].strip():
             width -= 1
@@ -33,7 +34,7 @@ class Line(NamedTuple):
 
 
 def tidy(text: bytes, delimiter: str) -> bytes:
-    """Join runs of spaces, if spaces divide cells; those in quotes stay.
+    """Collapse runs of spaces outside quotes, if the delimiter is a space.
 
     Examples
     --------
@@ -49,14 +50,24 @@ def tidy(text: bytes, delimiter: str) -> bytes:
 
 
 def decoded(text: bytes, first: int, path: object, is_sure: bool) -> str:
-    """Return UTF-8 text, whose first line has the number ``first``.
+    """Decode UTF-8 text.
+
+    Parameters
+    ----------
+    text : bytes
+    first : int
+        Number of its first line in the file, for messages.
+    path : object
+        The file, for messages.
+    is_sure : bool
+        Whether the encoding is certain to be UTF-8.
 
     Raises
     ------
     InputError
-        A line is not UTF-8 text, although this is surely the encoding of the file.
+        A line is not UTF-8 text, although the encoding is certain.
     NotUTF8Error
-        The same, if another encoding is possible.
+        A line is not UTF-8 text, and another encoding is possible.
     """
     try:
         return text.decode("utf-8")
@@ -73,9 +84,21 @@ def decoded(text: bytes, first: int, path: object, is_sure: bool) -> str:
 def split_lines(
     text: str, first: int, delimiter: str, path: object, is_single: bool = False
 ) -> Iterator[Line]:
-    """Yield the cells of each line that is not blank, as the parser divides them.
+    """Yield the cells of each line that is not blank, divided as pyarrow does.
 
-    A line of spaces is a missing value of a single column, and no row of several.
+    A line of spaces is a missing value if there is a single column, and is skipped
+    otherwise.
+
+    Parameters
+    ----------
+    text : str
+    first : int
+        Number of its first line in the file.
+    delimiter : str
+    path : object
+        The file, for messages.
+    is_single : bool, default=False
+        Whether the table has a single column.
 
     Examples
     --------

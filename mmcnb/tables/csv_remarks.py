@@ -1,4 +1,4 @@
-"""Lines of CSV text that are no rows, and rows that are not like the others."""
+"""Find lines of CSV text that are not rows, and rows that deserve a note."""
 
 import re
 from collections.abc import Collection
@@ -9,23 +9,24 @@ from mmcnb.tables.csv_head import Head
 from mmcnb.tables.csv_kinds import kind_of_cell
 from mmcnb.tables.csv_lines import Line, decoded, split_lines, tidy
 
-# How a text below the rows begins.
+# Beginnings of a remark below the rows.
 REMARK = re.compile(
     r"(?i)(sources?|notes?|quellen?|data|total|generated|exported|created|printed|"
     r"page|end|\(?c\)|©|\*|--)\b|\d+ rows"
 )
-# How the sum of the rows is called.
+# Beginnings of a last row that sums up the others.
 TOTAL = re.compile(r"(?i)(grand |sub)?totals?\b|sum(me)?\b|gesamt|mean\b|average\b")
 MOST_REMARKS = 20  # lines below the rows
 BLANKS = b' ,;|\t\r\n"'
 
 
 class Body(NamedTuple):
-    """The last lines of a file without texts below the rows.
+    """The last lines of a file, divided into rows and remarks below them.
 
     Attributes
     ----------
     text : bytes
+        The rows.
     below : bytes
         The text below the rows.
     remarks : list of Line
@@ -41,17 +42,18 @@ class Body(NamedTuple):
 
 
 class Remarks:
-    """Tells the lines of a file that are no rows.
+    """Recognise lines of a file that are not rows.
 
     Parameters
     ----------
     path : Path
+        The file, for messages.
     head : Head
-        What the first lines say.
+        How the first lines are interpreted.
     gaps : collection of str
-        Marks of missing values.
+        Markers of missing values.
     is_sure : bool
-        Whether the file is surely UTF-8 text.
+        Whether the encoding is certain to be UTF-8.
     """
 
     def __init__(
@@ -63,12 +65,16 @@ class Remarks:
         self._is_sure = is_sure
 
     def is_remark(self, line: Line) -> bool:
-        """Whether a line with too few cells is a comment or a text below the rows."""
+        """Whether a line with too few cells is a comment or a remark."""
         cell = line.cells[0].strip()
         return cell.startswith("#") or self.is_text_alone(line)
 
     def is_text_alone(self, line: Line) -> bool:
-        """Whether a line has one text in several columns, and no name of a row."""
+        """Whether a line of a table with several columns is a single text.
+
+        A text in a first column of texts could be a row name, so it must also begin
+        like a remark.
+        """
         cell = line.cells[0].strip()
         is_alone = line.width == 1 < len(self._head.names)
         if not is_alone or kind_of_cell(cell, self._gaps) != "text":
@@ -76,13 +82,21 @@ class Remarks:
         return self._head.kinds[0] != "text" or bool(REMARK.match(cell))
 
     def body(self, first: int, text: bytes) -> Body:
-        """Divide the last lines of a file from texts below the rows."""
+        """Separate the last rows of a file from remarks below them.
+
+        Parameters
+        ----------
+        first : int
+            Number of the first of these lines in the file.
+        text : bytes
+            The last lines of the file.
+        """
         lines = text.splitlines(keepends=True)
         remarks: list[Line] = []
         total = None
         n_rows = len(lines)
         for place in range(len(lines) - 1, max(-1, len(lines) - MOST_REMARKS), -1):
-            if lines[place].count(b'"') % 2:  # a cell goes on in another line
+            if lines[place].count(b'"') % 2:  # part of a cell that spans several lines
                 break
             cells = tidy(lines[place], self._head.delimiter)
             row = decoded(cells, first + place, self._path, self._is_sure)
@@ -103,14 +117,14 @@ class Remarks:
 
 
 class Odd(NamedTuple):
-    """Lines of a piece that are not like the others.
+    """Lines of a piece of text that deserve a note.
 
     Attributes
     ----------
     short : list of int
-        Numbers of rows with fewer cells than names, which have gaps at their end.
+        Line numbers of rows with fewer cells than columns; the last ones are missing.
     remarks : list of Line
-        Comments, and texts alone such as "Source: ...", which are no rows.
+        Comments and remarks such as "Source: ...", which are not rows.
     total : Line or None
         The last row of the file, if it seems to sum up the others.
     """
@@ -121,7 +135,7 @@ class Odd(NamedTuple):
 
 
 class OddLines:
-    """Lines of a file that are not like the others, as far as it is read."""
+    """Counts of the lines that deserve a note, in the part of a file read so far."""
 
     def __init__(self) -> None:
         self._n_short = 0
@@ -141,7 +155,7 @@ class OddLines:
         self._total = odd.total
 
     def sentences(self, path: Path) -> list[str]:
-        """Return a sentence about each kind of these lines."""
+        """Return a sentence about each kind of line that was found."""
         sentences = []
         if self._n_short:
             rows = f"{self._n_short:,} rows have"
@@ -157,7 +171,8 @@ class OddLines:
             if self._n_remarks > 1:
                 more = f", and {self._n_remarks - 1:,} more such lines"
             sentences.append(
-                f"{path}: line {self._first_remark.number} is no row and was skipped: "
+                f"{path}: line {self._first_remark.number} is not a row, so it was "
+                "skipped: "
                 f"{text!r}{more}."
             )
         if self._total is not None:

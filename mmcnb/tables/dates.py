@@ -1,4 +1,4 @@
-"""Dates, times of day and durations written as text, as seconds."""
+"""Convert dates, times of day and durations written as text to seconds."""
 
 import re
 
@@ -23,7 +23,7 @@ DAY = (
     rf"{MONTH}[- ]\d{{4}}|{MONTH}-\d\d)"
 )
 DATE = rf"(?i)^{DAY}(?:(?:[ t]|, ?){CLOCK}(?:{ZONE})?)?$"
-# Hours with minutes, and perhaps days before them as pandas writes them.
+# Hours and minutes, optionally after a number of days as pandas writes it.
 TIME = (
     r"(?i)^(?P<sign>-)?(?:(?P<days>\d+) days?,? ?)?\+?"
     r"(?P<first>\d+):(?P<second>\d\d)(?::(?P<third>\d\d))?(?P<fraction>[.,]\d{1,9})?"
@@ -36,21 +36,22 @@ SPOKEN = (
     r"[ ,]*(?:(?P<seconds>\d+(?:\.\d+)?) ?s(?:ec(?:ond)?s?)?)?$"
 )
 TWO_UNITS = r"(?i)^(?:p.*\d[dhms]|\d+ ?[dhm][a-z]*[ ,]*\d+ ?[hms][a-z]*.*)$"
-CLOCK_FORMAT = "clock"  # times of day among dates, as models of 0.3 have them
+CLOCK_FORMAT = "clock"  # times of day among dates, in models written by 0.3
 ISO = re.compile(r"^9999-99-99(?:[ T]99:99(?::99(?:\.9{1,9})?)?)?$")
 YEAR_FIRST = re.compile(r"^9999")
 NUMERIC = re.compile(r"^(9{1,2})([-/.])(9{1,2})\2(9999|99)(?!9)")
 
 
 def date_format(shape: str, order: str) -> str:
-    """Return the format of dates of one shape.
+    """Return the `strptime` format of dates that have a given shape.
 
     Parameters
     ----------
     shape : str
-        A date with 9 for each digit, in lower case, such as "99.99.9999 99:99".
+        A date in lower case, with 9 for each digit and m for each letter of the month,
+        such as "99.99.9999 99:99".
     order : {"day", "month", ""}
-        What comes first where both are numbers below the year.
+        What comes first in dates with a numeric month and the year last.
 
     Examples
     --------
@@ -72,7 +73,7 @@ def date_format(shape: str, order: str) -> str:
 
 
 def _divided(shape: str) -> tuple[str, str, str]:
-    """Divide a shape into the day, what stands before the time of day, and that."""
+    """Split a shape into the day, the separator, and the time of day."""
     found = re.search(r"(,? ?t?|t)(9{1,2}:99.*)$", shape)
     if found is None:
         return shape, "", ""
@@ -80,7 +81,7 @@ def _divided(shape: str) -> tuple[str, str, str]:
 
 
 def _format_of_day(day: str) -> str:
-    """Return the format of a day whose month is a word, or whose year is first."""
+    """Return the format of a day whose month is a word, or which begins with a year."""
     if YEAR_FIRST.match(day):
         fields = iter(("%Y", "%m", "%d"))
         return re.sub("9+", lambda _: next(fields), day)
@@ -112,7 +113,7 @@ def _format_of_clock(clock: str) -> str:
 
 
 def shapes_of_dates(texts: pa.Array) -> pa.Array:
-    """Return the shapes of dates: 9 for a digit, m for a letter of the month."""
+    """Return the shapes of dates: 9 for each digit, m for each letter of the month."""
     shapes = pc.utf8_lower(texts)
     shapes = pc.replace_substring_regex(shapes, r"\d", "9")
     for length in (9, 8, 7, 6, 5, 4, 3):
@@ -127,7 +128,7 @@ def _months_of(length: int) -> str:
 
 
 def largest_fields(texts: pa.Array) -> tuple[int, int]:
-    """Return the largest first and second number of dates such as 24/11/2024."""
+    """Return the largest first and second numbers of dates such as 24/11/2024."""
     pattern = r"^(?P<first>\d{1,2})[-/.](?P<second>\d{1,2})[-/.]\d{2,4}"
     found = pc.extract_regex(texts, pattern)
     largest = []
@@ -145,7 +146,13 @@ def largest_hour(texts: pa.Array) -> int:
 
 
 def parse_dates(texts: pa.Array, form: CellForm) -> pa.Array:
-    """Return seconds since 1970 as float64; null for the texts that are no dates.
+    """Convert dates to seconds since 1970, as float64; null for other texts.
+
+    Parameters
+    ----------
+    texts : pyarrow.Array
+    form : CellForm
+        Its ``formats`` are tried one after the other.
 
     Examples
     --------
@@ -191,7 +198,7 @@ def _seconds_of(texts: pa.Array, name: str) -> np.ndarray:
 
 
 def _without_points(values: "pd.Series", name: str) -> "pd.Series":
-    """Write am for a.m., and +00:00 for UTC, which formats do not have."""
+    """Rewrite a.m., UTC and Sept in ways that `strptime` formats can parse."""
     if "%p" in name:
         values = values.str.replace(r"(?i)([ap])\.?m\.?", r"\1m", regex=True)
     if "%z" in name:
@@ -202,7 +209,13 @@ def _without_points(values: "pd.Series", name: str) -> "pd.Series":
 
 
 def parse_times(texts: pa.Array, form: CellForm) -> pa.Array:
-    """Return times of day and durations in seconds; null for texts that are none.
+    """Convert times of day and durations to seconds; null for other texts.
+
+    Parameters
+    ----------
+    texts : pyarrow.Array of large_string
+    form : CellForm
+        Its ``is_minutes`` says whether 3:45 means minutes and seconds.
 
     Examples
     --------
@@ -229,7 +242,7 @@ def _seconds_of_clock(texts: pa.Array, form: CellForm) -> pa.Array:
     short = _weighted((first, 60.0), (second, 1.0))
     seconds = pc.add(pc.if_else(is_short, short, long), _fractions(fraction))
     sign = pc.if_else(pc.equal(found.field("sign"), "-"), -1.0, 1.0)
-    # "-1 days +23:00:00" of pandas is one hour before.
+    # pandas writes minus one hour as "-1 days +23:00:00".
     days = pc.multiply(sign, pc.multiply(_numbers(found, "days"), 86400.0))
     has_days = pc.not_equal(found.field("days"), "")
     after_days = pc.if_else(has_days, seconds, pc.multiply(sign, seconds))
@@ -237,7 +250,7 @@ def _seconds_of_clock(texts: pa.Array, form: CellForm) -> pa.Array:
 
 
 def _hours(found: pa.Array) -> pa.Array:
-    """Return the hours of a match from 0 to 23, also if it says am or pm."""
+    """Return the hours of a match, converted to 24 hours if it says am or pm."""
     hours = _numbers(found, "first")
     half = pc.utf8_lower(pc.utf8_trim_whitespace(found.field("half")))
     is_twelve = pc.and_(pc.not_equal(half, ""), pc.equal(hours, 12.0))
@@ -246,7 +259,7 @@ def _hours(found: pa.Array) -> pa.Array:
 
 
 def _fractions(texts: pa.Array) -> pa.Array:
-    """Return fractions of a second such as ,25 as numbers; 0 where there is none."""
+    """Convert fractions of a second such as ",25" to numbers; 0 for empty texts."""
     points = pc.replace_substring(texts, ",", ".")
     return pc.if_else(pc.equal(points, ""), "0", points).cast(FLOAT64)
 
@@ -263,7 +276,7 @@ def _seconds_of_words(texts: pa.Array) -> pa.Array:
 
 
 def _numbers(found: pa.Array, name: str) -> pa.Array:
-    """Return a field of a match as float64, 0 where it is empty, null without one."""
+    """Return a group of a match as float64: 0 if it is empty, null without a match."""
     texts = found.field(name)
     texts = pc.if_else(pc.equal(texts, ""), pa.scalar("0", TEXT), texts)
     return pc.if_else(found.is_valid(), texts.cast(TEXT), None).cast(FLOAT64)
@@ -277,7 +290,9 @@ def _weighted(*terms: tuple[pa.Array, float]) -> pa.Array:
 
 
 def seconds_of_typed(times: pa.Array) -> pa.Array:
-    """Return seconds since 1970, seconds since midnight, or those of a duration.
+    """Convert Arrow dates, times of day or durations to seconds, as float64.
+
+    Dates are counted from 1970, and times of day from midnight.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Decide from a survey of its texts what a column has: numbers, dates, times or texts.
+"""Decide from a survey of its texts whether a column has numbers, dates, times or text.
 
-Numbers may have a unit, a currency or a percent sign that is the same in nearly all
-cells. What a fit decides is stored in its model, and other rows are read likewise.
+Numbers may have a unit, a currency or a percent sign, if it is the same in nearly all
+cells. The decisions of a fit are stored in its model, and new rows are read by them.
 """
 
 import re
@@ -36,17 +36,17 @@ from mmcnb.tables.orders import (
 )
 from mmcnb.tables.survey import Shapes, Survey
 
-MOST_WRONG = 0.02  # share of cells that may be no numbers, and are gaps then
-ONE_WRONG = 20  # from so many cells on one may be wrong, whatever its share
-LEAST_UNIT = 0.95  # share of the cells that must have the unit
-LEAST_CODES = 0.01  # share of cells with leading zeros, in a column of codes
-LONGEST_MARK = 60  # of missing values, in a message
-MOSTLY = 0.5  # share of numbers in a column of texts that is reported
-# Digits are those of a unit only after a letter, as in m2.
+MOST_WRONG = 0.02  # share of cells that may fail to parse, and count as missing then
+ONE_WRONG = 20  # cells from which on one may fail to parse, even if it exceeds 2 %
+LEAST_UNIT = 0.95  # share of the numbers that must have the unit
+LEAST_CODES = 0.01  # share of cells with leading zeros that makes a column codes
+LONGEST_MARK = 60  # characters of a marker of missing values in a message
+MOSTLY = 0.5  # share of numbers from which on a text column deserves a note
+# Digits belong to a unit only after a letter, as in m2.
 SECOND_NUMBER = re.compile(r"[^A-Za-z^]\d")
 WHOLE_SHAPE = re.compile("\x1f9+$")
 DOUBTFUL_DATES = "its dates may have the day or the month first"
-# Marks of decimals and thousands, the likely ones first.
+# Decimal marks and thousands separators, the most likely first.
 PLAIN_FORMAT = (".", "")
 FORMATS = (
     PLAIN_FORMAT,
@@ -62,27 +62,28 @@ FORMATS = (
 
 @dataclass(frozen=True)
 class Decision:
-    """What a column of texts has.
+    """What kind of values a text column has.
 
     Attributes
     ----------
     form : CellForm
+        Kind of the values, and how they are written.
     n_wrong : int
-        Cells that are of another kind.
+        Number of cells of another kind.
     wrong : tuple of str
-        Up to three of them.
+        Up to three examples of these cells.
     others : str
-        What the other cells are, such as "numbers".
+        What the remaining cells are, such as "numbers".
     doubt : str
-        Why it is text although it may look otherwise; "" if there is no doubt.
+        Why the column is text although it looks like something else, or "".
     is_ambiguous : bool
-        Whether the numbers may have decimal commas or commas between thousands.
+        Whether a comma could be a decimal comma or a thousands separator.
     n_cells : int
-        Cells that have a value.
+        Number of cells that have a value.
     marks : tuple of str
-        Texts among them that would be gaps among numbers.
+        Values that would count as missing in a column of numbers, such as "none".
     answers : Answers or None
-        Its answers, if they are of a known scale.
+        The answers, if the texts belong to a known scale.
     """
 
     form: CellForm
@@ -97,7 +98,7 @@ class Decision:
 
     @property
     def why_text(self) -> str:
-        """Why a column that looks like numbers is text; "" if it does not."""
+        """Why a column that looks like numbers is text; "" if there is no reason."""
         if self.doubt:
             return self.doubt
         if not self.n_wrong:
@@ -109,14 +110,24 @@ class Decision:
         if mark.isprintable() and 0 < len(mark) <= LONGEST_MARK:
             remedy = (
                 f"; na_values=[{mark!r}] of mmcnb.read_table (--na-values "
-                f"{mark_as_argument(mark)}) takes them for missing"
+                f"{mark_as_argument(mark)}) treats them as missing"
             )
         return f"{why} ({examples}){remedy}"
 
 
 @dataclass(frozen=True)
 class Units:
-    """The unit of numbers, what may be written for it, and their sizes in it."""
+    """The unit of a column of numbers.
+
+    Attributes
+    ----------
+    unit : str
+        The most frequent unit, to which all numbers are converted; "" without one.
+    factors : dict of str to float
+        For each spelling that occurs, its size in this unit.
+    n_cells : int
+        Number of cells that can be read with these units.
+    """
 
     unit: str
     factors: dict[str, float]
@@ -126,10 +137,16 @@ class Units:
 def decide_forms(
     surveys: Mapping[int, Survey], options: TableOptions
 ) -> dict[int, Decision]:
-    """Decide what columns of texts have, given by number.
+    """Decide what kind of values text columns have.
 
-    A decimal comma that is certain in one column settles those that could have commas
-    between thousands.
+    If one column certainly has decimal commas, commas in ambiguous columns are read as
+    decimal commas, too.
+
+    Parameters
+    ----------
+    surveys : mapping of int to Survey
+        Surveys of the columns, by number of the column.
+    options : TableOptions
     """
     decisions = {}
     for position, survey in surveys.items():
@@ -143,10 +160,11 @@ def decide_forms(
 
 
 def _with_whole_scales(decisions: Mapping[int, Decision]) -> dict[int, Decision]:
-    """Decide columns of a scale anew by the levels that all columns have.
+    """Revise the decisions for columns of answer scales.
 
-    Questions of one scale become the same numbers, whichever answers nobody gave. A
-    column of two levels is one of texts unless another one has the scale.
+    All columns that share a scale get the levels that occur in any of them, so that an
+    answer becomes the same number in each. A column with only two levels is treated as
+    text unless another column has its scale.
     """
     shown: dict[str, dict[int, str]] = {}
     for decision in decisions.values():
@@ -164,7 +182,7 @@ def _with_whole_scales(decisions: Mapping[int, Decision]) -> dict[int, Decision]
 
 
 def _of_order(decision: Decision, shown: Mapping[int, str]) -> Decision:
-    """Return a decision for the answers of a scale, of which these levels occur."""
+    """Return a decision for answers on a scale, given the levels that occur."""
     answers = decision.answers
     assert answers is not None
     form = CellForm(
@@ -183,12 +201,12 @@ def _of_order(decision: Decision, shown: Mapping[int, str]) -> Decision:
 def decide_form(
     survey: Survey, options: TableOptions, has_decimal_commas: bool = False
 ) -> Decision:
-    """Decide what a column of texts has.
+    """Decide what kind of values a text column has.
 
     Parameters
     ----------
     survey : Survey
-        Of all its cells.
+        Survey of all its cells.
     options : TableOptions
     has_decimal_commas : bool, default=False
         Whether other columns of the table have decimal commas.
@@ -243,7 +261,13 @@ def _decide(
 
 
 def wrong_cells_allowed(n_cells: int) -> int:
-    """Return how many cells of a column of numbers may be none."""
+    """Return how many cells of a column may fail to parse.
+
+    Parameters
+    ----------
+    n_cells : int
+        Number of cells that have a value.
+    """
     least = 1 if n_cells >= ONE_WRONG else 0
     return max(least, int(MOST_WRONG * n_cells))
 
@@ -254,7 +278,7 @@ def wrong_cells_allowed(n_cells: int) -> int:
 def _decide_numbers(
     survey: Survey, options: TableOptions, has_decimal_commas: bool, n_allowed: int
 ) -> Decision | None:
-    """Return the form with which nearly all cells are numbers; None without one."""
+    """Return the decision if nearly all cells are numbers in one form; else None."""
     if survey.numbers.are_too_many:
         return None
     n_least = survey.n_cells - n_allowed
@@ -290,9 +314,11 @@ def _decide_numbers(
 def _formats_of_most(
     survey: Survey, options: TableOptions, n_least: int
 ) -> dict[tuple[str, str], Units]:
-    """Return the formats that read the most cells, if they read enough of them.
+    """Return the number formats that read the most cells, with their units.
 
-    A few cells such as 1,234 among plain numbers are numbers, too.
+    The result is empty if they read fewer than ``n_least`` cells. Formats with a
+    thousands separator are tried even if most numbers are plain, so that a few cells
+    such as 1,234 are read as well.
     """
     all_units: dict[tuple[str, str], Units] = {}
     for number_format in formats_to_try(options):
@@ -311,7 +337,7 @@ def _formats_of_most(
 
 
 def formats_to_try(options: TableOptions) -> Iterator[tuple[str, str]]:
-    """Yield marks of decimals and thousands, the likely ones first."""
+    """Yield pairs of decimal mark and thousands separator, the most likely first."""
     if options.thousands is not None:
         yield options.decimal, ""
         yield options.decimal, options.thousands
@@ -323,12 +349,12 @@ def formats_to_try(options: TableOptions) -> Iterator[tuple[str, str]]:
 
 @lru_cache(maxsize=64)
 def _body(decimal: str, thousands: str) -> re.Pattern[str]:
-    """Return the pattern of the digits of shapes, for Python."""
+    """Return the compiled pattern of the digits of a number format."""
     return compiled(body_pattern(decimal, thousands))
 
 
 def _good_shapes(shapes: Shapes, decimal: str, thousands: str) -> list[str]:
-    """Return the shapes whose digits are a number, and whose unit has no other one."""
+    """Return the shapes whose digits are one number, without another in the unit."""
     body = _body(decimal, thousands)
     good = []
     for shape in shapes:
@@ -343,7 +369,7 @@ def _unit_of(shape: str) -> str:
 
 
 def _units(survey: Survey, decimal: str, thousands: str) -> Units:
-    """Return the unit of the numbers of a format, and how many cells have it."""
+    """Return the unit of the numbers that have a given format."""
     counts: Counter[str] = Counter()
     for shape in _good_shapes(survey.numbers, decimal, thousands):
         counts[_unit_of(shape)] += survey.numbers[shape]
@@ -367,12 +393,16 @@ def _units(survey: Survey, decimal: str, thousands: str) -> Units:
     is_magnitude = main == ""
     if is_magnitude or n_of_unit >= LEAST_UNIT * (n_of_unit + n_bare):
         return Units(main, factors, n_of_unit + n_bare)
-    # Some cells have a unit and others have none, which may be two things.
+    # Cells with and without a unit may be different quantities, so neither is assumed.
     return Units("", {}, n_bare if n_bare >= LEAST_UNIT * n_all else 0)
 
 
 def _split(unit: str, all_units: Sequence[str]) -> tuple[str, float]:
-    """Divide what is written with a number into a unit and a magnitude."""
+    """Split the text around a number into its unit and its magnitude.
+
+    "k€" becomes ("€", 1000.0). An "m" stands for millions after a character that is not
+    a letter, or if other numbers of the column are in thousands.
+    """
     for word, size in MAGNITUDES.items():
         rest = unit.removesuffix(word).rstrip()
         if unit.endswith(word) and (
@@ -386,12 +416,12 @@ def _split(unit: str, all_units: Sequence[str]) -> tuple[str, float]:
 
 
 def _sizes(unit: str) -> dict[str, float]:
-    """Return the units that a unit is converted into, with sizes."""
+    """Return the units that can be converted into each other, with their sizes."""
     for family in FAMILIES:
         if unit in family:
             return family
     sizes = {unit: 1.0, unit.lower(): 1.0, unit.capitalize(): 1.0, unit.upper(): 1.0}
-    # One room, two rooms.
+    # Singular and plural, as in "1 room" and "2 rooms".
     if len(unit) > 3 and unit.isalpha():
         singular = unit.removesuffix("s")
         sizes |= {singular: 1.0, f"{singular}s": 1.0}
@@ -414,7 +444,10 @@ def _decide_dates(survey: Survey, options: TableOptions) -> Decision:
 def _order_of_fields(
     survey: Survey, shapes: Sequence[str], options: TableOptions
 ) -> str:
-    """Return what comes first in dates whose year is last: day, month or doubtful."""
+    """Return what dates with the year last begin with: "day", "month" or "doubtful".
+
+    It is "" if there are no such dates.
+    """
     numeric = [shape for shape in shapes if re.match(r"9{1,2}[-/.]9{1,2}[-/.]9", shape)]
     if not numeric:
         return ""
@@ -424,14 +457,14 @@ def _order_of_fields(
         return "day"
     if survey.largest_second > 12 >= survey.largest_first:
         return "month"
-    # Dates with points have the day first wherever they are written.
+    # No country writes dates with points month first.
     if all(re.match(r"9{1,2}\.", shape) for shape in numeric):
         return "day"
     return "doubtful"
 
 
 def _decide_text(survey: Survey, options: TableOptions) -> Decision:
-    """Return a decision for texts, with the reason if most cells look otherwise."""
+    """Decide for text, and note why if most cells look like another kind."""
     least = MOSTLY * survey.n_cells
     if not survey.numbers.are_too_many:
         numbers = _mostly_numbers(survey, options)
@@ -449,7 +482,7 @@ def _decide_text(survey: Survey, options: TableOptions) -> Decision:
 
 
 def _mostly_numbers(survey: Survey, options: TableOptions) -> Decision | None:
-    """Return why a column of texts has no numbers, though most cells have; or None."""
+    """Return a decision for text with its reason if most cells are numbers, or None."""
     least = MOSTLY * survey.n_cells
     shapes = survey.numbers
     best: list[str] = []
@@ -463,7 +496,7 @@ def _mostly_numbers(survey: Survey, options: TableOptions) -> Decision | None:
     if n_underscored > shapes.n_cells(best) and n_underscored == survey.n_cells:
         doubt = (
             "its numbers have underscores; thousands='_' of mmcnb.read_table "
-            "(--thousands _) takes these for marks between thousands"
+            "(--thousands _) reads these as thousands separators"
         )
         return Decision(CellForm("text"), doubt=doubt)
     n_best = shapes.n_cells(best)
@@ -485,7 +518,7 @@ def _without_units(shapes: Sequence[str]) -> list[str]:
 def _with_wrong(
     form: CellForm, survey: Survey, n_good: int, wrong: Sequence[str]
 ) -> Decision:
-    """Return a decision with the number and examples of cells of another kind."""
+    """Return a decision with the count and examples of cells of another kind."""
     examples = list(wrong)
     if form.kind in ("number", "text", "flag"):
         examples += survey.dates.first.values()
@@ -497,15 +530,15 @@ def _with_wrong(
 
 
 class FirstCells(NamedTuple):
-    """What the first cells of a column show.
+    """What the first cells of a column suggest.
 
     Attributes
     ----------
     type : pyarrow.DataType
-        That plain numbers and flags are read as; text for all others, and null if there
-        is no value.
+        Type to read the column as: that of plain numbers or flags, null if there is no
+        value, and text otherwise.
     decimal : str or None
-        The decimal mark of numbers, ``""`` if it is not certain; None without numbers.
+        Decimal mark of a column of numbers, ``""`` if it is uncertain; None for others.
     """
 
     type: pa.DataType
@@ -515,7 +548,16 @@ class FirstCells(NamedTuple):
 def look_at_first_cells(
     texts: pa.Array, options: TableOptions, column: str
 ) -> FirstCells:
-    """Return the type and the decimal mark of a column by its first cells."""
+    """Infer the type and the decimal mark of a column from its first cells.
+
+    Parameters
+    ----------
+    texts : pyarrow.Array
+        The first cells.
+    options : TableOptions
+    column : str
+        Name of the column.
+    """
     survey = Survey(marks_of_numbers(options, column))
     survey.add(without_gaps(texts, marks_of_texts(options, column)))
     decision = decide_form(survey, options)

@@ -1,8 +1,8 @@
-"""Decimal marks of the files of a folder, some of which have a comma and some a point.
+"""Handle folders in which some files have decimal commas and others decimal points.
 
-Exports of one table by computers of two countries differ like this. Each file is read
-by its own mark: the points and commas of its numbers are exchanged where another mark
-is expected, before anything else looks at them.
+This happens if a table is exported on computers with different locales. Each file is
+read with its own decimal mark: where it differs from the expected one, the points and
+commas of numbers are exchanged before any other step.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,8 @@ from mmcnb.tables.arrow import TEXT
 from mmcnb.tables.numbers import LOOSE_BODY, cell_pattern
 from mmcnb.tables.options import TableOptions
 
-# Three digits behind a point could be thousands, and others are decimals.
+# A point before exactly three digits could separate thousands; otherwise it is a
+# decimal point.
 CERTAIN_POINT = r"\.(?:\d{1,2}|\d{4,})(?:\D|$)|(?:^|\D)0?\.\d|,\d+\."
 LOOSE_NUMBER = cell_pattern(LOOSE_BODY)
 NAMES = {".": "point", ",": "comma"}
@@ -23,7 +24,7 @@ MOST_SHOWN = 10  # columns named in a sentence
 
 
 def has_certain_point(texts: pa.Array) -> bool:
-    """Return whether a number among texts has a point that is no mark of thousands.
+    """Return whether a number among texts certainly has a decimal point.
 
     Examples
     --------
@@ -58,12 +59,14 @@ def with_marks_exchanged(texts: pa.Array) -> pa.Array:
 def marks_of_file(certain: Mapping[str, str]) -> dict[str, str]:
     """Return the decimal mark of each column of numbers of a file.
 
-    A column that does not show it has that of the others, if these have only one.
+    A column that does not show its mark gets the mark of the other columns, if these
+    agree.
 
     Parameters
     ----------
     certain : mapping of str to str
-        The mark of each column of numbers; ``""`` if its first cells do not show it.
+        Decimal mark of each column of numbers; ``""`` if its first cells do not show
+        it.
     """
     marks = set(certain.values()) - {""}
     common = marks.pop() if len(marks) == 1 else ""
@@ -73,15 +76,16 @@ def marks_of_file(certain: Mapping[str, str]) -> dict[str, str]:
 def expected_marks(
     marks: Sequence[Mapping[str, str]], options: TableOptions
 ) -> dict[str, str]:
-    """Return the mark to which the numbers of each column are turned.
+    """Return the decimal mark to which the numbers of each column are converted.
 
-    It is that of the fit for other rows. In a fit it is a point where files differ, and
-    there is none for the other columns, nor if options say how numbers are written.
+    For rows of a fitted model, it is the mark of the fit. In a fit, it is the point for
+    columns whose mark differs between files. Other columns are not converted, and no
+    column is if options specify how numbers are written.
 
     Parameters
     ----------
     marks : sequence of mapping of str to str
-        Of each file, as `marks_of_file` returns them.
+        For each file, the marks that `marks_of_file` returns.
     options : TableOptions
     """
     if options.encoding is not None:
@@ -105,15 +109,16 @@ def notes_on_marks(
     marks: Sequence[Mapping[str, str]],
     expected: Mapping[str, str],
 ) -> list[str]:
-    """Return a sentence about the files whose numbers have another mark, if any.
+    """Return a sentence about the files whose marks are exchanged, if there are any.
 
     Parameters
     ----------
     paths : sequence of Path
+        The files.
     marks : sequence of mapping of str to str
-        Of each file, for columns whose first cells show it.
+        For each file, the decimal marks of the columns whose first cells show it.
     expected : mapping of str to str
-        The mark to which the numbers of each column are turned.
+        Decimal mark to which the numbers of each column are converted.
     """
     others = []
     columns: dict[str, str] = {}
@@ -138,12 +143,12 @@ def notes_on_marks(
     mark = NAMES[expected[names[0]]]
     return [
         f"{files} {verb} numbers with a decimal {own_mark} ({listed}), where other "
-        f"rows have a {mark}: each file was read by its own mark."
+        f"rows have a {mark}: each file was read with its own mark."
     ]
 
 
 def keys_to_exchange(marks: Mapping[str, str], expected: Mapping[str, str]) -> set[str]:
-    """Return the columns of a file whose numbers have another mark than expected."""
+    """Return the columns of a file whose decimal mark is not the expected one."""
     return {
         key for key, mark in marks.items() if mark and expected.get(key, mark) != mark
     }

@@ -1,4 +1,4 @@
-"""Workbooks of Excel and LibreOffice: one sheet, read whole, with heads as of CSV."""
+"""Read a sheet of an Excel or LibreOffice workbook; its header is found as in CSV."""
 
 import csv
 import datetime
@@ -22,11 +22,11 @@ from mmcnb.tables.marks import ERRORS, marks_of_numbers
 from mmcnb.tables.options import TableOptions
 
 Row = list[Any]
-CELL_FACTOR = 8  # bytes of objects for a byte of the unpacked sheets, at most
+CELL_FACTOR = 8  # upper bound: bytes of Python objects per byte of the unpacked sheet
 
 
 def open_excel(path: Path, options: TableOptions) -> OpenedFile:
-    """Open a sheet of a workbook, which is read whole."""
+    """Read a whole sheet of a workbook into memory."""
     with worded(
         f"{path} needs python-calamine", "pip install 'mmcnb[excel]'", ImportError
     ):
@@ -39,11 +39,11 @@ def open_excel(path: Path, options: TableOptions) -> OpenedFile:
         worded(f"{path} cannot be read as a workbook", remedy, CalamineError, OSError),
         open_file(path) as file,
     ):
-        # By a path, the ending would tell the format.
+        # Given a path, the library would trust the file extension.
         workbook = CalamineWorkbook.from_filelike(file)
         wanted = options.sheet
         if options.encoding is not None and wanted not in workbook.sheet_names:
-            wanted = None  # other workbooks may name their sheets otherwise
+            wanted = None  # new workbooks may have other names for their sheets
         name, notes = _sheet(path, workbook, wanted)
         sheet = workbook.get_sheet_by_name(name)
         rows = sheet.to_python(skip_empty_area=False)
@@ -67,7 +67,7 @@ def open_excel(path: Path, options: TableOptions) -> OpenedFile:
 
 
 def _check_size(path: Path) -> None:
-    """Refuse a workbook that is too large for the free memory, as it is read whole."""
+    """Raise InputError if a workbook, read as a whole, would exceed the free memory."""
     n_bytes = path.stat().st_size
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
@@ -84,7 +84,7 @@ def _check_size(path: Path) -> None:
 def _sheet(
     path: Path, workbook: Any, wanted: str | int | None
 ) -> tuple[str, list[str]]:
-    """Return the name of the sheet to read, and a note if others have rows too."""
+    """Return the name of the sheet to read, and a note if other sheets have rows."""
     names = [
         sheet.name
         for sheet in workbook.sheets_metadata
@@ -103,16 +103,16 @@ def _sheet(
         return (full or names)[0], []
     others = ", ".join(map(repr, full[1:6]))
     note = (
-        f"{path}: the sheet {full[0]!r} was read, and {others} not; sheet={full[1]!r} "
+        f"{path}: the sheet {full[0]!r} was read, but not {others}; sheet={full[1]!r} "
         f"(--sheet {full[1]!r}) reads another one."
     )
     return full[0], [note]
 
 
 def _with_merged(rows: list[Row], merged: Iterable[Any]) -> list[Row]:
-    """Fill merged cells, and join names in two lines, of which the upper one is merged.
+    """Fill merged cells, and join a header of two lines whose upper cells are merged.
 
-    A cell that is merged over all columns is a title.
+    A cell that is merged across all columns is a title, and stays as it is.
     """
     width = max(map(len, rows), default=0)
     names_above: set[int] = set()
@@ -136,7 +136,7 @@ def _with_merged(rows: list[Row], merged: Iterable[Any]) -> list[Row]:
 
 
 def _tidy(rows: list[Row]) -> list[Row]:
-    """Return rows without errors, and without empty rows and columns."""
+    """Replace blank and error cells by None, and remove empty rows and columns."""
     for row in rows:
         for k, cell in enumerate(row):
             if isinstance(cell, str) and (not cell.strip() or cell.strip() in ERRORS):
@@ -168,7 +168,7 @@ def _text(cell: Any) -> str:
 
 
 def _array(cells: list[Any]) -> pa.Array:
-    """Return cells as Arrow has them; those of several types are texts."""
+    """Return cells as an Arrow array; cells of mixed types become texts."""
     kinds = {type(cell) for cell in cells if cell is not None}
     if kinds <= {float, int}:
         numbers = pa.array(cells, FLOAT64)

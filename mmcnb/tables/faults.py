@@ -1,4 +1,4 @@
-"""Columns and cells that cannot be taken: one sentence each, with a remedy."""
+"""Messages about columns and cells that cannot be converted, each with a remedy."""
 
 from collections.abc import Hashable
 
@@ -9,77 +9,84 @@ _DROP = "leave the column out{drop}"
 FAULTS = {
     "text": (
         "{cell} is not a number",
-        f"write one 0/1 column a text with --categories one-hot, or {_DROP} "
-        "(classes are named with --label-column, rows with --index-column)",
+        f"make a 0/1 column for each text with --categories one-hot, or {_DROP} "
+        "(name a column of class labels with --label-column, and one of row names with "
+        "--index-column)",
     ),
     "date": (
-        "{cell} is a date or time and not a number",
-        f"make it seconds with --dates epoch, or {_DROP}",
+        "{cell} is a date or time, not a number",
+        f"convert dates to seconds with --dates epoch, or {_DROP}",
     ),
-    "time": ("{cell} is a time and not a number", _DROP),
+    "time": ("{cell} is a time, not a number", _DROP),
     "date order": (
-        "{cell} may have the day or the month first",
-        "say which with --dates day-first or --dates month-first",
+        "{cell} may begin with the day or the month",
+        "say which comes first with --dates day-first or --dates month-first",
     ),
     "documents": (
         "its texts are documents",
-        "turn them into numbers first, such as by TF-IDF with scikit-learn's "
-        f"TfidfVectorizer or by an embedding model, or {_DROP}",
+        "convert them to numbers first, for example by TF-IDF (scikit-learn's "
+        f"TfidfVectorizer) or by an embedding model, or {_DROP}",
     ),
     "other": (
-        "{cell} is of type {type} and not a number",
+        "{cell} has type {type} and is not a number",
         f"{_DROP}, or write a number instead",
     ),
     "cell": ("{cell} is not a number", f"correct it, or {_DROP}"),
     "flag cell": ("{cell} is neither true nor false", f"correct it, or {_DROP}"),
-    "date cell": ("{cell} is no date as those before", f"correct it, or {_DROP}"),
+    "date cell": (
+        "{cell} is not a date, unlike the cells before it",
+        f"correct it, or {_DROP}",
+    ),
     "order cell": (
-        "{cell} is none of the ordered texts of its column",
+        "{cell} is not among the ordered texts of its column",
         f"correct it, or {_DROP}",
     ),
     "order": (
         "{n_wrong:,} of {n_cells:,} cells, such as {cell}, are not in the given order",
-        "add their texts to it with {order}, make gaps of them with --na-values "
-        f"{{mark}}, or {_DROP}",
+        "add their texts to the order with {order}, treat them as missing with "
+        f"--na-values {{mark}}, or {_DROP}",
     ),
     "gap": (
         "the cell {cell}",
-        "correct it, leave such rows out with --missing drop, or take the median of "
-        "the column with --missing median{hint}",
+        "correct it, leave such rows out with --missing drop, or fill such cells with "
+        "the median of their column by --missing median{hint}",
     ),
     "empty row": (
         "the row has no value in any column",
-        "leave the row out, or take the medians of the columns with --missing median",
+        "leave the row out, or fill it with the medians of the columns by --missing "
+        "median",
     ),
     "infinite": (
         "the cell is infinite",
-        "correct it, or make gaps of such cells with --na-values inf,-inf",
+        "correct it, or treat such cells as missing with --na-values inf,-inf",
     ),
-    "large": ("{cell} is too large for {type}", "write float64 (--dtype float64)"),
+    "large": ("{cell} is too large for {type}", "use float64 (--dtype float64)"),
     "no class": (
-        "the class is empty",
+        "the class label is missing",
         "fill it in, or leave such rows out with --missing drop",
     ),
     "class": (
-        "label {cell} is not a whole number as those before",
-        "correct it, or use names in all rows",
+        "label {cell} is not an integer, unlike the labels before it",
+        "correct it, or use text labels in all rows",
     ),
-    "row name": ("the name of the row is missing", f"fill it in, or {_DROP}"),
+    "row name": ("the row name is missing", f"fill it in, or {_DROP}"),
     "no value": ("no cell has a value", _DROP),
     "no value in an array": (
         "no row has a value",
-        "leave the column out, such as by numpy.delete(X, {position}, axis=1)",
+        "leave the column out, for example by numpy.delete(X, {position}, axis=1)",
     ),
     "categories": (
-        f"there are more than {MOST_DISTINCT} different texts, which are no categories",
+        f"it has more than {MOST_DISTINCT} different texts, too many for categories",
         _DROP,
     ),
 }
-"""The fault of a column or cell that cannot be taken, and the remedy."""
+"""What is wrong with a column or cell, and the remedy, by kind of fault."""
 
 
 class Faults(dict[Hashable, tuple[str, str, int]]):
-    """All faults of a table: each kind in a column once, with its place and count.
+    """All faults of a table, with one entry for each kind of fault in a column.
+
+    An entry holds the first occurrence, its remedy, and the number of occurrences.
 
     Examples
     --------
@@ -94,25 +101,37 @@ class Faults(dict[Hashable, tuple[str, str, int]]):
     """
 
     def add(self, key: Hashable, fault: str, remedy: str, count: int = 1) -> None:
-        """Add faults of a kind; the first one is shown."""
+        """Add occurrences of a fault.
+
+        Parameters
+        ----------
+        key : hashable
+            Kind of fault, or a pair of the kind and the number of the column.
+        fault : str
+            Place and description; only the first one of a key is shown.
+        remedy : str
+            What to do about it.
+        count : int, default=1
+            Number of occurrences.
+        """
         first_fault, first_remedy, n_before = self.get(key, (fault, remedy, 0))
         self[key] = (first_fault, first_remedy, n_before + count)
 
     def forget(self, position: int) -> None:
-        """Remove the faults of a column that is left out."""
+        """Remove the faults of a column, because it is left out."""
         for key in [key for key in self if _position(key) == position]:
             del self[key]
 
     def check(self) -> None:
-        """Raise if there is a fault, with one sentence for each kind.
+        """Raise InputError if there are any faults.
 
         Raises
         ------
         InputError
-            The message has up to ten of them.
+            The message has one sentence for each kind of fault, at most ten.
         """
         sentences = []
-        # By column, whatever the parts are in which rows come.
+        # Sorted by column, so that the message does not depend on how rows are split.
         for key in sorted(self, key=_position):
             fault, remedy, count = self[key]
             more = f" (and {count - 1:,} more)" if count > 1 else ""
@@ -124,5 +143,5 @@ class Faults(dict[Hashable, tuple[str, str, int]]):
 
 
 def _position(key: Hashable) -> int:
-    """Return the number of the column of a fault; -1 if it is of no column."""
+    """Return the column number of a fault, or -1 if it concerns no single column."""
     return key[1] if isinstance(key, tuple) else -1

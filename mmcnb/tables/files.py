@@ -1,4 +1,4 @@
-"""Files of tables, and folders of them, as one table."""
+"""A table file, or a folder of table files, as one table."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -48,7 +48,7 @@ OPENERS: dict[str, Callable[[Path], OpenedFile]] = {
     "arff": open_arff,
 }
 
-COLUMN_BYTES = 36 * 2**10  # of the state of a column while it is read, measured
+COLUMN_BYTES = 36 * 2**10  # measured memory of a column's state while it is read
 
 
 class FileTable(BaseTable):
@@ -56,12 +56,22 @@ class FileTable(BaseTable):
 
     A folder named ``year=2024`` adds a column ``year`` to the files below it.
 
+    Parameters
+    ----------
+    path : Path
+        File or folder.
+    options : TableOptions
+    show_progress : bool or None, default=False
+        Whether to show a progress bar while text is read. None shows it on a terminal.
+    is_flat : bool, default=True
+        Whether lists and objects are split into plain columns.
+
     Attributes
     ----------
     cached_bytes : int
-        In memory at once, beyond a few megabytes.
+        Memory that reading needs at once, beyond a few megabytes.
     file_lengths : list of int
-        Rows of each file, if these can be read by groups.
+        Number of rows of each file, if files can be read by groups.
     """
 
     paths: list[Path]
@@ -85,7 +95,7 @@ class FileTable(BaseTable):
             refuse_csv_options(path, options)
         if form != "excel" and not _is_of_fit("sheet", options):
             raise InputError(
-                f"sheet is of workbooks, but {path} is none: leave it out."
+                f"sheet applies to workbooks only, and {path} is not one: leave it out."
             )
         open_file = OPENERS.get(form or "", partial(open_excel, options=options))
         self._options = options
@@ -136,9 +146,10 @@ class FileTable(BaseTable):
         self.notes = self._notes_of_files()
 
     def text_files(self) -> list[CSVFile] | None:
-        """Return its files if they are CSV text that can be written one after another.
+        """Return the CSV files if their text can be concatenated, otherwise None.
 
-        They have the same columns in the same order, and folders add none.
+        The files must have the same columns in the same order, and folders must not add
+        columns.
         """
         texts = []
         for file in self._files:
@@ -153,7 +164,7 @@ class FileTable(BaseTable):
         return texts
 
     def types_as_written(self) -> dict[str, pa.DataType]:
-        """Return the types that columns have in the files, however they are read."""
+        """Return the types of the columns in the files, not those they are read as."""
         types: dict[str, list[pa.DataType]] = {}
         for file in self._files:
             written = file.types
@@ -171,8 +182,8 @@ class FileTable(BaseTable):
             has_other_keys = not file.has_names and file.keys != first.keys
             if file.has_names != first.has_names or has_other_keys:
                 raise InputError(
-                    f"{path} has another header than {self.paths[0]}: give all files "
-                    "the same."
+                    f"{path} has a different header from {self.paths[0]}: give all "
+                    "files the same header."
                 )
         keys = [file.keys for file in self._files]
         refuse_other_spellings(self.paths, keys)
@@ -191,14 +202,14 @@ class FileTable(BaseTable):
                 return TEXT
             listed = " and ".join(dict.fromkeys(map(str, types)))
             raise InputError(
-                f"{self.name}: column {key!r} is {listed} in its files: write one type "
-                "in all files."
+                f"{self.name}: column {key!r} has the types {listed} in its files: "
+                "write it with the same type in all files."
             ) from error
 
     def orders(self) -> dict[int, list[str]]:
-        """Return the texts of categories that have an order, by number of column.
+        """Return the texts of ordered categories, by number of the column.
 
-        Files whose texts are in different orders have none.
+        A column whose order differs between files has no order.
         """
         of_files: dict[str, list[list[str]]] = {}
         for file in self._files:
@@ -218,7 +229,7 @@ class FileTable(BaseTable):
         return [*notes, *notes_on_lacking(self.paths, keys), *self._note_on_marks]
 
     def _expect_marks(self) -> list[str]:
-        """Have files exchange the marks of numbers that are written otherwise there."""
+        """Find the files that use another decimal mark, and have them exchange it."""
         files = [file for file in self._files if isinstance(file, CSVFile)]
         certain = [file.certain_marks for file in files]
         marks = list(map(marks_of_file, certain))
@@ -238,7 +249,7 @@ class FileTable(BaseTable):
                 continue
             if any(key in file.keys for file in self._files):
                 raise InputError(
-                    f"{self.name}: {key!r} names a column and folders: rename the "
+                    f"{self.name}: {key!r} names both a column and folders: rename the "
                     "folders."
                 )
             is_whole = all(map(is_numeral, values))
@@ -246,7 +257,15 @@ class FileTable(BaseTable):
         return types
 
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
-        """Read columns, given by their keys, as these types; of one group, or all."""
+        """Read columns of all rows, or of one group.
+
+        Parameters
+        ----------
+        wanted : mapping of str to pyarrow.DataType
+            Keys of the columns, and the types to read them as.
+        group : int or None, default=None
+            Number of the group; None reads all rows.
+        """
         files = zip(self.paths, self._files, self._folders, strict=True)
         for number, (path, file, values) in enumerate(files):
             n_groups = len(file.lengths or ())
@@ -273,20 +292,29 @@ class FileTable(BaseTable):
 def refuse_csv_options(
     name: object, options: TableOptions, of_sheets: Sequence[str] = ()
 ) -> None:
-    """Raise InputError if an option is of CSV files, which this is not.
+    """Raise InputError if an option applies to CSV files only.
 
-    Options that only say how a fit has read its table are ignored.
+    Options that were only taken over from a fit are ignored.
+
+    Parameters
+    ----------
+    name : object
+        Name of the table, for messages.
+    options : TableOptions
+    of_sheets : sequence of str, default=()
+        Options of CSV files that apply to this table as well.
     """
     for option in ("header", "delimiter", "skip_lines", "codec"):
         if option not in of_sheets and not _is_of_fit(option, options):
             public_name = "encoding" if option == "codec" else option
             raise InputError(
-                f"{public_name} is of CSV files, but {name} is none: leave it out."
+                f"{public_name} applies to CSV files only, and {name} is not one: "
+                "leave it out."
             )
 
 
 def _is_of_fit(option: str, options: TableOptions) -> bool:
-    """Whether an option is not given, or only says how a fit has read its table."""
+    """Whether an option is not given, or was only taken over from a fit."""
     value = getattr(options, option)
     if value == getattr(TableOptions, option):
         return True
@@ -296,12 +324,12 @@ def _is_of_fit(option: str, options: TableOptions) -> bool:
 
 
 def _is_part(texts: list[str], order: list[str]) -> bool:
-    """Whether texts are those of an order, or some of them in this order."""
+    """Whether texts are all or some of the texts of an order, in the same order."""
     return [text for text in order if text in texts] == texts
 
 
 def _values_of_folders(path: Path) -> dict[str, str]:
-    """Return the values of the columns that folders like ``year=2024`` add."""
+    """Return the columns that folders such as ``year=2024`` add, with their values."""
     values = {}
     for folder in path.parts[:-1]:
         key, mark, value = folder.partition("=")
@@ -311,7 +339,7 @@ def _values_of_folders(path: Path) -> dict[str, str]:
 
 
 def _filled(part: Part, name: str, values: dict[str, str], wanted: Types) -> Part:
-    """Add the columns to a part of a file that other files or its folder have."""
+    """Add the columns that a part lacks, with the value of its folder or with null."""
     columns = dict(part.columns)
     place = part.place
     for key in wanted.keys() - columns.keys():

@@ -1,4 +1,4 @@
-"""Data frames as rows of numbers with names of columns, by way of Arrow."""
+"""Convert data frames to rows of numbers with column names, by way of Arrow."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -45,7 +45,7 @@ from mmcnb.tables.sentinels import KnownMarks
 
 
 def is_frame(source: object) -> bool:
-    """Return whether `open_frame` takes an object, or knows what to do with it."""
+    """Return whether `open_frame` accepts an object, or has a message about it."""
     is_lazy = type(source).__name__ == "LazyFrame"
     return is_lazy or as_frame(source) is not None
 
@@ -60,27 +60,28 @@ def open_frame(
     Parameters
     ----------
     source : data frame
-        Of pandas, or of another library that exports Arrow.
+        A pandas data frame, or one of a library that exports Arrow.
     options : TableOptions or None, default=None
-        None takes a frame of numbers without gaps as it is, and others as tables are
-        taken.
+        None uses a frame of numbers without missing values unchanged, and reads others
+        with the default options.
     memory_limit : str, int or None, default=None
-        Of the process, for rows that have to be copied.
+        Resident memory of the process; it limits the rows that have to be copied.
 
     Returns
     -------
     Samples
-        Sparse if all columns of a pandas frame are. Dense rows are those of the frame
-        itself if it is one C-ordered array, and float32 or float64 otherwise.
+        Sparse rows if all columns of a pandas frame are sparse. Dense rows share the
+        memory of the frame if it is a single C-ordered array; otherwise they are a
+        float32 or float64 copy.
 
     Raises
     ------
     InputError
-        A column cannot be taken, or names are no names.
+        A column cannot be converted, or column names are not valid.
     """
     frame = as_frame(source)
     if options is not None and options.encoding is not None:
-        # Each row of a frame has a label, though the fit has left out rows of a file.
+        # A fit on a file may drop rows, but every row of a frame must get a label.
         options = replace(options, missing=options.encoding.missing)
     with options_of_frames():
         samples = _open_columns(frame, options, memory_limit)
@@ -98,7 +99,7 @@ def _open_columns(
     if names is not None:
         notes = notes_on_names(FRAME, columns)
     if columns and hasattr(frame, "sparse"):  # of pandas, and only if all columns are
-        fault = f"{FRAME} is sparse around other values"
+        fault = f"{FRAME} has sparse columns whose fill value is not 0"
         with worded(fault, "give X.sparse.to_dense()", ValueError):
             if any(data_type.fill_value != 0 for data_type in frame.dtypes):
                 raise ValueError("fill value must be 0")
@@ -109,7 +110,7 @@ def _open_columns(
     if _may_be_plain(names, options) and columns and columns[0] not in UNNAMED:
         plain = _plain_rows(frame)
         is_decided = options not in (None, OF_FITS)
-        # Other rows have the marks and the columns of their fit.
+        # For rows of a fitted model, its encoding decides about markers and columns.
         if plain is not None and not is_decided and _needs_reader(plain, names):
             plain = None
         if plain is not None:
@@ -149,12 +150,12 @@ def _open_refilled(
     memory_limit: str | int | None,
     encoding: Encoding | None,
 ) -> Samples:
-    """Open a frame with its gaps filled as in a fit."""
+    """Open a frame with its missing values filled the way a fit fills them."""
     return open_frame(frame, refilling(options, encoding), memory_limit)
 
 
 def _of_one_type(frame: Any) -> Any:
-    """Return sparse columns as one type of NumPy; pandas makes objects of several."""
+    """Convert sparse columns to a common NumPy type; pandas would make them objects."""
     sparse_types = list(frame.dtypes)
     common = np.result_type(*(sparse_type.subtype for sparse_type in sparse_types))
     sparse_type = type(sparse_types[0])
@@ -164,10 +165,10 @@ def _of_one_type(frame: Any) -> Any:
 def _arrays(
     frame: Any, refusals: dict[int, InputError] | None = None
 ) -> Iterator[pa.Array]:
-    """Yield the columns one by one, as Arrow has them.
+    """Yield the columns as Arrow arrays.
 
-    Errors of columns that Arrow cannot have go to ``refusals``, by their positions,
-    because such a column may be one that is left out.
+    A column that Arrow cannot hold may be left out later, so its error is not raised
+    but stored in ``refusals`` under the position of the column.
     """
     for k, name in enumerate(column_labels(frame)):
         try:
@@ -183,7 +184,7 @@ def _arrays(
 
 
 def _may_be_plain(names: list[str] | None, options: TableOptions | None) -> bool:
-    """Whether columns may be taken as they are, if they are numbers without gaps."""
+    """Whether columns may be used unchanged if they are numbers without gaps."""
     if options in (None, NUMBERS_ALONE, OF_FITS):
         return True
     assert options is not None
@@ -192,7 +193,7 @@ def _may_be_plain(names: list[str] | None, options: TableOptions | None) -> bool
 
 
 class PlainRows(NamedTuple):
-    """The rows of a frame of plain numbers, the kind of each column, and medians."""
+    """Rows of a frame of plain numbers, the kinds of the columns, and medians."""
 
     block: np.ndarray
     kinds: list[str]
@@ -200,12 +201,12 @@ class PlainRows(NamedTuple):
 
 
 def _needs_reader(rows: PlainRows, names: list[str] | None) -> bool:
-    """Whether a reader has to mark gaps, or to leave out columns."""
+    """Whether a `TableReader` has to mark missing values or leave out columns."""
     return _has_known_marks(rows) or _has_records(rows, names)
 
 
 def _has_records(rows: PlainRows, names: list[str] | None) -> bool:
-    """Whether a column describes the record, or looks so: a reader decides what for."""
+    """Whether a column seems to describe the record, so that a reader must decide."""
     has_names = names is not None
     for k, name in enumerate(names or map(str, range(len(rows.kinds)))):
         if rows.kinds[k] == "number":
@@ -219,7 +220,10 @@ def _has_records(rows: PlainRows, names: list[str] | None) -> bool:
 def _encoding_of_numbers(
     rows: PlainRows, names: list[str] | None, options: TableOptions | None
 ) -> Encoding:
-    """Return the encoding of plain numbers, with medians for the gaps of other rows."""
+    """Return the encoding of plain numbers.
+
+    It has medians and donors, which fill missing values in later rows.
+    """
     columns = []
     for k, name in enumerate(names or map(str, range(len(rows.kinds)))):
         fill = rows.medians.fill(k, "median")
@@ -234,9 +238,9 @@ def _encoding_of_numbers(
 
 
 def _plain_rows(frame: Any) -> PlainRows | None:
-    """Return the rows of a frame of plain numbers; None if it needs a reader.
+    """Return the rows of a frame of plain numbers, or None.
 
-    It needs one if a column has gaps or other values.
+    A frame with missing values or other kinds of values needs a `TableReader`.
     """
     kinds = []
     for column in _arrays(frame):
@@ -251,7 +255,7 @@ def _plain_rows(frame: Any) -> PlainRows | None:
 
 
 def _block_of_numbers(frame: Any) -> np.ndarray:
-    """Return the columns of plain numbers as one array, without a copy if possible."""
+    """Return columns of plain numbers as one array, without a copy if possible."""
     pandas_types = set(getattr(frame, "dtypes", ()))
     if len(pandas_types) == 1 and _is_of_numpy(pandas_types.pop()):
         rows = frame.to_numpy(copy=False)
@@ -263,13 +267,13 @@ def _block_of_numbers(frame: Any) -> np.ndarray:
 
 
 def _has_known_marks(rows: PlainRows) -> bool:
-    """Whether a column has a value such as -999 that is a gap."""
+    """Whether a column has a value such as -999 that marks missing values."""
     numbers = [k for k, kind in enumerate(rows.kinds) if kind == "number"]
     marks = KnownMarks(len(rows.kinds), numbers)
     for start in range(0, len(rows.block), BLOCK_ROWS):
         marks.add(rows.block[start : start + BLOCK_ROWS])
     for k in marks.columns:
-        # Values are counted, which takes long, only if their number may decide.
+        # Counting distinct values is slow, so it is done only if the count can matter.
         if marks.find(k, LEAST_VALUES):
             n_values = np.unique(rows.block[:, k]).size
             if marks.find(k, n_values):
@@ -278,12 +282,12 @@ def _has_known_marks(rows: PlainRows) -> bool:
 
 
 def _is_of_numpy(data_type: Any) -> bool:
-    """Whether a type is one of NumPy's numbers, and not of objects that are numbers."""
+    """Whether a dtype is one of NumPy's other than object."""
     return isinstance(data_type, np.dtype) and data_type.kind != "O"
 
 
 def _is_plain(column: pa.Array) -> bool:
-    """Whether a column has finite numbers or flags alone."""
+    """Whether a column has only finite numbers or flags."""
     if kind_of(column.type) not in ("number", "flag"):
         return False
     if pa.types.is_decimal(column.type) or pa.types.is_null(column.type):
@@ -317,7 +321,7 @@ class FrameTable(BaseTable):
         self.blocks = [leaf.block for leaf in leaves]
 
     def orders(self) -> dict[int, list[str]]:
-        """Return the texts of categories that have an order, by number of column."""
+        """Return the texts of ordered categories, by number of the column."""
         return {
             position: texts_of_order(self._rows.column(position))
             for position, data_type in enumerate(self.types)
@@ -325,7 +329,15 @@ class FrameTable(BaseTable):
         }
 
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
-        """Yield columns, some rows at a time."""
+        """Yield columns, a limited number of rows at a time.
+
+        Parameters
+        ----------
+        wanted : mapping of str to pyarrow.DataType
+            Keys of the columns, and the types to read them as.
+        group : None
+            A frame has no groups.
+        """
         for key, error in self._refusals.items():
             if key in wanted:
                 raise error
@@ -333,13 +345,13 @@ class FrameTable(BaseTable):
 
 
 def _array_of_series(name: object, series: Any) -> pa.Array:
-    """Return a column of a pandas frame as Arrow has it."""
+    """Return a column of a pandas frame as an Arrow array."""
     if hasattr(series, "sparse"):
         series = series.sparse.to_dense()
     if hasattr(series, "cat") and not _has_plain_categories(series):
         series = series.cat.rename_categories(str)
     array = None
-    if hasattr(series.array, "_pa_array"):  # of a type of Arrow
+    if hasattr(series.array, "_pa_array"):  # the column is stored by Arrow already
         array = series.array.__arrow_array__()
     else:
         array = array_of_objects(name, series, FRAME)
@@ -347,7 +359,7 @@ def _array_of_series(name: object, series: Any) -> pa.Array:
 
 
 def _has_plain_categories(series: Any) -> bool:
-    """Whether Arrow has the categories as an array of one type."""
+    """Whether the categories can be an Arrow array of a single type."""
     try:
         pa.array(series.cat.categories)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -356,7 +368,7 @@ def _has_plain_categories(series: Any) -> bool:
 
 
 def _array_of_arrow(name: object, column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return a column in the type that it is read as."""
+    """Return a column in its plain type, or raise InputError if that is impossible."""
     data_type = type_name(column.type)
     with worded(
         f"{FRAME}, column {name!r}: values of type {data_type} cannot be read",

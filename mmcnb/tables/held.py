@@ -1,6 +1,6 @@
-"""Rows of a table that are read once, and held in memory or in a scratch file.
+"""Hold the rows of a table, which are read once, in memory or in a scratch file.
 
-Categories are held as their numbers, and become columns of 0 and 1 as rows are read.
+Categories are held as numbers, and become columns of 0 and 1 when rows are read.
 """
 
 import tempfile
@@ -27,30 +27,41 @@ from mmcnb.samples.scratch import ScratchRows
 from mmcnb.samples.stored import SlicedRows
 
 LEAST_HELD_BYTES = 2**24
-GROUPS_AT_ONCE = 6  # that a thread and the tasks around it have in memory
+GROUPS_AT_ONCE = 6  # row groups that a thread and its surrounding tasks hold
 
 
 def groups_fit(
     lengths: Sequence[int], row_bytes: float, memory_limit: str | int | None
 ) -> bool:
-    """Whether groups of rows can be read as they are needed, within a memory limit."""
+    """Whether groups of rows can be read on demand within a memory limit.
+
+    Parameters
+    ----------
+    lengths : sequence of int
+        Number of rows of each group.
+    row_bytes : float
+        Bytes of a row of numbers.
+    memory_limit : str, int or None
+        Resident memory of the process.
+    """
     group_bytes = max(lengths, default=0) * row_bytes
     return GROUPS_AT_ONCE * group_bytes <= spare_bytes(memory_limit) / 2
 
 
 class HeldRows:
-    """Takes rows block by block; more than may be in memory go to a scratch file.
+    """Collect rows block by block, in memory or, if they are too large, on disk.
 
     Parameters
     ----------
     name : str
-        Of the table, for messages.
+        Name of the table, for messages.
     n_categories : sequence of int or None
-        Categories of each column; None if it has numbers.
+        Number of categories of each column; None for a column of numbers.
     memory_limit : str, int or None
-        Of the process. A quarter of what it leaves beside the libraries is for rows.
+        Resident memory of the process. Rows may use a quarter of what the libraries
+        leave.
     has_gaps : bool, default=False
-        Whether NaN stands for gaps.
+        Whether NaN marks missing values.
     """
 
     def __init__(
@@ -98,7 +109,7 @@ class HeldRows:
         Raises
         ------
         InputError
-            There are none.
+            There are no rows.
         """
         if self._scratch is not None:
             return self._narrow_samples(self._scratch)
@@ -125,7 +136,7 @@ class HeldRows:
 def _widened(
     rows: np.ndarray, n_categories: Sequence[int | None], has_gaps: bool
 ) -> np.ndarray:
-    """Return columns of 0 and 1 for categories, made some rows at a time."""
+    """Expand categories to columns of 0 and 1, a block of rows at a time."""
     if not has_categories(n_categories):
         return rows
     wide = np.empty((len(rows), n_columns_of(n_categories)), rows.dtype)
@@ -136,7 +147,7 @@ def _widened(
 
 
 class HeldSamples(ChunkedSamples):
-    """Rows of a table, in memory or in a scratch file, with categories as numbers."""
+    """Rows of a table in memory or in a scratch file, held with numbered categories."""
 
     checksummed = True
     makes_blocks = True
@@ -154,7 +165,8 @@ class HeldSamples(ChunkedSamples):
         self.has_gaps = has_gaps
         if isinstance(rows, np.ndarray):
             self.held_bytes = rows.nbytes
-        # Pieces of a few pages, of which none lies in two blocks.
+        # Pieces span a few memory pages. Their length is a power of two, so that none
+        # crosses the boundary of a block.
         n_rows = max(1, PIECE_BYTES // (rows.shape[1] * rows.dtype.itemsize))
         length = min(1 << n_rows.bit_length() - 1, BLOCK_ROWS)
         array: Any = rows
@@ -183,7 +195,7 @@ class HeldSamples(ChunkedSamples):
 
 
 class _InMemory:
-    """An array as `SlicedRows` reads it."""
+    """Give an array the interface that `SlicedRows` reads."""
 
     def __init__(self, rows: np.ndarray) -> None:
         self._rows = rows
@@ -196,6 +208,6 @@ class _InMemory:
 
 
 def release_memory() -> None:
-    """Return what reading has freed, and Arrow and the C library keep."""
+    """Return freed memory, which Arrow and the C library retain, to the system."""
     pa.default_memory_pool().release_unused()
     return_freed_memory()

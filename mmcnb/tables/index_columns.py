@@ -1,4 +1,4 @@
-"""Which rows those of a table are, by the columns and metadata of its files."""
+"""Build the index of the rows of a table from columns and metadata of its files."""
 
 from dataclasses import replace
 from functools import partial
@@ -20,12 +20,20 @@ from mmcnb.tables.base import BaseTable
 from mmcnb.tables.files import FileTable
 from mmcnb.tables.reader import TableReader
 
-# Name and values of each level of an index of pandas.
+# Name and values of each level of a pandas index.
 Levels: TypeAlias = tuple[tuple[str | None, Names], ...]
 
 
 def index_of_files(reader: TableReader, lengths: list[int]) -> RowIndex:
-    """Return which rows those of files are, all of which are taken."""
+    """Return the index of rows of files that are all used.
+
+    Parameters
+    ----------
+    reader : TableReader
+        Reader of a `FileTable`.
+    lengths : list of int
+        Number of rows of each group.
+    """
     table = reader.table
     assert isinstance(table, FileTable)
     names = None
@@ -49,14 +57,21 @@ def index_of_files(reader: TableReader, lengths: list[int]) -> RowIndex:
 
 
 def index_of_held(reader: TableReader, taken: RowsTaken) -> RowIndex:
-    """Return which rows those of a table in memory are."""
+    """Return the index of held rows.
+
+    Parameters
+    ----------
+    reader : TableReader
+    taken : RowsTaken
+        Which rows of the files are held.
+    """
     table = reader.table
     index = taken.index(reader.index_name)
     if not index.is_numbered:
         return index
     own = range_of_pandas(table.metadata, reader.n_read)
     if own is not None:
-        kept: Any = slice(index.n_samples)  # which takes no memory
+        kept: Any = slice(index.n_samples)  # unlike an array, it takes no memory
         if index.numbers is not None:
             kept = index.numbers_of(0, index.n_samples)
         return replace(index, own=own[kept])
@@ -69,7 +84,7 @@ def index_of_held(reader: TableReader, taken: RowsTaken) -> RowIndex:
 
 
 def _levels(table: BaseTable) -> Levels:
-    """Return the columns of an index of pandas with several levels, unread."""
+    """Return the levels of a pandas MultiIndex, to be read on demand."""
     types = [table.types[position] for position in table.index_columns]
     is_known = all(kind_of(kind) in ("number", "date", "text") for kind in types)
     has_categories = any(map(pa.types.is_dictionary, types))

@@ -1,4 +1,4 @@
-"""Columns of the files of a folder: do they belong together, and what do some lack."""
+"""Check whether the files of a folder belong together, and which columns some lack."""
 
 import re
 import unicodedata
@@ -13,13 +13,14 @@ SEPARATORS = re.compile(r"(?<!\d)[\s_]+|[\s_]+(?!\d)")
 
 
 def refuse_other_spellings(paths: Sequence[Path], keys: Sequence[list[str]]) -> None:
-    """Raise InputError if a column seems to be spelled otherwise in another file.
+    """Raise InputError if a column seems to be spelled differently in another file.
 
-    A file that has both spellings tells them apart.
+    Two spellings that occur in the same file are accepted as different columns.
 
     Parameters
     ----------
     paths : sequence of Path
+        The files.
     keys : sequence of list of str
         Names of the columns of each file.
     """
@@ -43,19 +44,20 @@ def refuse_other_spellings(paths: Sequence[Path], keys: Sequence[list[str]]) -> 
 
 
 def _folded(name: str) -> str:
-    """Return a name without case, spaces and underscores."""
+    """Return a name in folded case, without spaces and underscores."""
     return SEPARATORS.sub("", unicodedata.normalize("NFKC", name)).casefold()
 
 
 def refuse_unrelated_files(paths: Sequence[Path], keys: Sequence[list[str]]) -> None:
-    """Raise InputError if a file shares few columns with the one that has most.
+    """Raise InputError if a file shares few columns with the widest file.
 
-    It shares at most half of its own columns. Files of the same rows, each with other
-    columns beside a common key, are therefore refused too.
+    A file is refused if it shares at most half of its columns. This also refuses files
+    that hold different columns of the same rows, next to a common key.
 
     Parameters
     ----------
     paths : sequence of Path
+        The files.
     keys : sequence of list of str
         Names of the columns of each file.
     """
@@ -76,11 +78,12 @@ def refuse_unrelated_files(paths: Sequence[Path], keys: Sequence[list[str]]) -> 
 
 
 def notes_on_lacking(paths: Sequence[Path], keys: Sequence[list[str]]) -> list[str]:
-    """Return sentences about the columns that only some files have.
+    """Return sentences about columns that some files lack.
 
     Parameters
     ----------
     paths : sequence of Path
+        The files.
     keys : sequence of list of str
         Names of the columns of each file.
     """
@@ -114,7 +117,7 @@ def notes_on_lacking(paths: Sequence[Path], keys: Sequence[list[str]]) -> list[s
 
 
 def _columns(names: Sequence[str]) -> str:
-    """Return the names of columns for a sentence: the first of them, and a count."""
+    """Return the names of columns for a sentence: the first ten, and a count."""
     shown = list(map(repr, names[:MOST_SHOWN]))
     if len(names) > MOST_SHOWN:
         shown.append(f"{len(names) - MOST_SHOWN} more")

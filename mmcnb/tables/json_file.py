@@ -1,4 +1,4 @@
-"""JSON: lines of one object each, read in pieces, and documents of a whole table."""
+"""Read JSON: lines of one object each, in pieces, or a whole table as one document."""
 
 import json
 from collections.abc import Iterator
@@ -17,7 +17,10 @@ BOM = b"\xef\xbb\xbf"
 
 
 def open_json_lines(path: Path) -> OpenedFile:
-    """Open text with a JSON object on each line; all lines are read for their types."""
+    """Open text with a JSON object on each line.
+
+    All lines are read once to find the types of the columns.
+    """
     schema = pa.schema([])
     for first, piece in _pieces(path):
         schema = _common_schema(schema, _parsed(path, first, piece, None).schema)
@@ -41,7 +44,7 @@ def _pieces(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _parsed(path: Path, first: int, text: bytes, schema: pa.Schema | None) -> pa.Table:
-    """Return whole lines as a table; other columns than the wanted ones are ignored."""
+    """Parse whole lines as a table; columns that ``schema`` lacks are ignored."""
     reading = pa.json.ReadOptions(use_threads=False, block_size=len(text) + 1)
     behavior = "infer" if schema is None else "ignore"
     parsing = pa.json.ParseOptions(
@@ -54,7 +57,7 @@ def _parsed(path: Path, first: int, text: bytes, schema: pa.Schema | None) -> pa
 
 
 def _rows(path: Path, first: int, text: bytes) -> list[dict[str, Any]]:
-    """Read lines by Python, which takes values of several types in a column."""
+    """Parse lines in Python, which allows values of several types in a column."""
     rows = []
     for number, line in enumerate(text.split(b"\n"), first):
         if not line.strip():
@@ -67,8 +70,8 @@ def _rows(path: Path, first: int, text: bytes) -> list[dict[str, Any]]:
             ) from error
         if not isinstance(row, dict):
             raise InputError(
-                f"{path}, line {number}: this is no JSON object: write each row as "
-                'one, such as {"width": 1, "height": 2}.'
+                f"{path}, line {number}: this is not a JSON object: write each row as "
+                'an object, such as {"width": 1, "height": 2}.'
             )
         rows.append(row)
     return rows
@@ -87,7 +90,7 @@ def _table_of_rows(
 
 
 def _array(values: list[Any], data_type: pa.DataType | None) -> pa.Array:
-    """Return values as Arrow has them; those of several types are texts."""
+    """Return values as an Arrow array; values of mixed types become texts."""
     if data_type != TEXT:
         try:
             return pa.array(values, data_type, from_pandas=True)
@@ -101,7 +104,7 @@ def _array(values: list[Any], data_type: pa.DataType | None) -> pa.Array:
 
 
 def _common_schema(first: pa.Schema, second: pa.Schema) -> pa.Schema:
-    """Join the columns of two schemas; of other types they are texts."""
+    """Join the columns of two schemas; columns whose types conflict become texts."""
     try:
         return pa.unify_schemas([first, second], promote_options="permissive")
     except pa.ArrowException:
@@ -120,7 +123,7 @@ def _common_schema(first: pa.Schema, second: pa.Schema) -> pa.Schema:
 
 
 def open_json(path: Path) -> OpenedFile:
-    """Open a JSON document: a list of objects, or columns as pandas writes them."""
+    """Open a JSON document: a list of objects, or any layout that pandas writes."""
     with open_text(path) as (_, file):
         text = file.read().removeprefix(BOM)
     try:
@@ -132,14 +135,14 @@ def open_json(path: Path) -> OpenedFile:
     table = _table_of_document(document)
     if table is None:
         raise InputError(
-            f"{path} is JSON, but no table: write a list of objects, one for each row, "
-            'such as [{"width": 1, "height": 2}].'
+            f"{path} is JSON, but not a table: write a list of objects, one for each "
+            'row, such as [{"width": 1, "height": 2}].'
         )
     return opened_in_memory(table)
 
 
 def _table_of_document(document: Any) -> pa.Table | None:
-    """Return the table of a JSON document; None if it is no table."""
+    """Return the table of a JSON document; None if it is not a table."""
     if isinstance(document, list) and document:
         if all(isinstance(row, dict) for row in document):
             return _table_of_rows(document)
@@ -169,7 +172,7 @@ def _table_of_columns(document: dict[str, Any]) -> pa.Table | None:
     is_even = len(set(map(len, lists))) == 1
     if lists and is_even and len(lists) == len(values):
         return pa.table({name: _array(document[name], None) for name in document})
-    if len(lists) == 1:  # the rows, beside facts about them
+    if len(lists) == 1:  # rows next to metadata about them
         return _table_of_document(lists[0])
     return None
 

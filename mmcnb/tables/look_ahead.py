@@ -1,4 +1,4 @@
-"""What is learned of all rows before the first is written: categories and medians."""
+"""Collect categories and medians in a first pass over all rows."""
 
 from collections.abc import Sequence
 
@@ -10,9 +10,21 @@ from mmcnb.tables.columns import GAP, MOST_DISTINCT, Role, TableColumn
 
 
 class Categories:
-    """Different texts of each feature that is text, by its number.
+    """Distinct texts of each text feature, numbered in order of appearance.
 
-    They are numbered as they come. A feature has over 1,000 of them if it has too many.
+    Collecting stops once a feature has more than 1,000 texts, which is too many for
+    categories.
+
+    Parameters
+    ----------
+    features : sequence of TableColumn
+    takes_gaps : bool
+        Whether missing texts are a category of their own.
+
+    Attributes
+    ----------
+    texts : dict of int to dict of str to int
+        For each text feature, by its number, the number of each text.
     """
 
     def __init__(self, features: Sequence[TableColumn], takes_gaps: bool) -> None:
@@ -25,9 +37,17 @@ class Categories:
     def add(
         self, values: list[pa.Array], is_kept: np.ndarray, block: np.ndarray
     ) -> None:
-        """Add the texts of the next rows; a gap is a category or is passed over.
+        """Add the texts of the next rows.
 
-        The block of the rows gets the numbers of the texts, and NaN for others.
+        Parameters
+        ----------
+        values : list of pyarrow.Array
+            Values of the features.
+        is_kept : ndarray of bool
+            Which rows are kept; the others are not counted.
+        block : ndarray
+            The same rows as numbers. Its text columns are overwritten with the numbers
+            of the texts, or with NaN.
         """
         mask = pa.array(is_kept)
         for k, known in self.texts.items():
@@ -44,17 +64,29 @@ class Categories:
             block[is_kept, k] = np.array([*numbers, np.nan])[codes]
 
     def in_order(self, k: int) -> np.ndarray:
-        """Return the number of each text of a feature in sorted order."""
+        """Return the rank of each text of a feature in sorted order."""
         texts = [*self.texts[k]]
         order = sorted(range(len(texts)), key=texts.__getitem__)
         return np.argsort(order).astype(np.float64)
 
 
 class Medians:
-    """Rows at equal distances, from which medians are taken, and counts of gaps.
+    """Equally spaced rows, for medians and donors, and counts of missing values.
 
-    There are at least 250 rows if the table has so many. They do not depend on the
-    parts in which rows come.
+    There are at least 250 rows, unless the table is shorter. The selection does not
+    depend on how the rows are split into blocks.
+
+    Parameters
+    ----------
+    width : int
+        Number of features.
+
+    Attributes
+    ----------
+    step : int
+        Distance between the selected rows.
+    n_gaps : ndarray of shape (width,)
+        Number of missing values of each feature, in all rows.
     """
 
     def __init__(self, width: int) -> None:
@@ -64,11 +96,11 @@ class Medians:
         self.n_gaps = np.zeros(width, int)
 
     def add(self, block: np.ndarray, start: int) -> None:
-        """Add the next rows; ``start`` is the number of the first."""
+        """Add the next rows, the first of which has the number ``start``."""
         self.n_gaps += np.isnan(block).sum(axis=0)
         first = -start % self.step
         rows = block[first :: self.step]
-        # A copy, so that no view keeps all rows in memory.
+        # The conversion copies, so that no view keeps all rows in memory.
         self._parts.append(rows.astype(np.float64))
         while sum(map(len, self._parts)) > self._most:
             all_rows = np.concatenate(self._parts)
@@ -76,16 +108,24 @@ class Medians:
             self.step *= 2
 
     def column(self, k: int) -> np.ndarray:
-        """Return the values of a feature, ``step`` rows apart."""
+        """Return the values of a feature in the selected rows."""
         return np.concatenate([part[:, k] for part in self._parts])
 
     def some_rows(self) -> np.ndarray:
-        """Return the rows that become donors, with all features."""
+        """Return the rows that become donors."""
         rows = np.concatenate(self._parts)
         return rows[donor_numbers(*rows.shape)]
 
     def fill(self, k: int, missing: str) -> float:
-        """Return the median or the mean of a feature; NaN if it is empty."""
+        """Return the value that fills gaps of a feature; NaN if it has no values.
+
+        Parameters
+        ----------
+        k : int
+            Number of the feature.
+        missing : str
+            "mean" returns the mean, anything else the median.
+        """
         values = np.sort(self.column(k))  # NaN comes last
         n_known = np.isfinite(values).sum()
         if n_known == 0:

@@ -1,4 +1,4 @@
-"""Marks of missing values: the usual ones of texts and of numbers, and those given."""
+"""Markers of missing values: the usual ones, and those that options add."""
 
 import re
 import shlex
@@ -14,7 +14,7 @@ from mmcnb.tables.options import TableOptions
 MANY_TEXTS = 1000
 FIRST_TEXTS = 256
 # fmt: off
-# pandas.read_csv takes these for gaps, so a frame that it has read lost them already.
+# pandas.read_csv treats these as missing, so frames that it has read lack them anyway.
 OF_PANDAS = (
     "", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
     "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
@@ -24,8 +24,8 @@ ERRORS = (
     "#GETTING_DATA",
 )
 OF_TEXTS = (*OF_PANDAS, *ERRORS, "?", "-", "--", ".", "NaT", "\\N")
-LEAST = "None"  # of an order, or a gap
-# Among texts these are categories: to have none is an answer, too.
+LEAST = "None"  # a missing value, or the lowest level of an order
+# In text columns these are categories, because "none" can be an answer.
 OF_NUMBERS_ALONE = (
     "none", "NONE", "Null", "Nan", "NAN", "na", "Na", "N.A.", "n.a.", "n.a", "n. a.",
     "N/a", "nd", "ND", "n.d.", "nil", "missing", "Missing", "MISSING", "unknown",
@@ -36,7 +36,13 @@ OF_NUMBERS_ALONE = (
 
 
 def marks_of_texts(options: TableOptions, column: str) -> pa.Array:
-    """Return what marks a missing value in a column of texts.
+    """Return the markers of missing values in a text column.
+
+    Parameters
+    ----------
+    options : TableOptions
+    column : str
+        Name of the column.
 
     Examples
     --------
@@ -50,9 +56,10 @@ def marks_of_texts(options: TableOptions, column: str) -> pa.Array:
 
 
 def marks_of_order(options: TableOptions, column: str, form: CellForm) -> pa.Array:
-    """Return what marks a missing value in a column of ordered texts.
+    """Return the markers of missing values in a column of ordered texts.
 
-    A text of the order is none, and "None" may be the least of none, mild and severe.
+    Texts of the order are not markers. Neither is "None" in a column of answers, where
+    it may be the lowest level, as in none, mild and severe, unless an option says so.
     """
     texts = set(chain.from_iterable(form.levels))
     if form.by_keys and LEAST not in options.marks_of(column):
@@ -62,7 +69,7 @@ def marks_of_order(options: TableOptions, column: str, form: CellForm) -> pa.Arr
 
 
 def marks_of_numbers(options: TableOptions, column: str) -> pa.Array:
-    """Return what marks a missing value in a column of numbers written as text."""
+    """Return the markers of missing values in a column of numbers written as text."""
     return _marks(options, column, OF_TEXTS + OF_NUMBERS_ALONE)
 
 
@@ -74,7 +81,7 @@ def _marks(options: TableOptions, column: str, usual: tuple[str, ...]) -> pa.Arr
 
 
 def mark_as_argument(mark: str) -> str:
-    """Return a mark as ``--na-values`` takes it, in the words of a shell.
+    """Return a marker as an argument of ``--na-values``, quoted for a shell.
 
     Examples
     --------
@@ -88,12 +95,12 @@ def mark_as_argument(mark: str) -> str:
 
 
 def without_marks(numbers: pa.Array, marks: tuple[float, ...]) -> pa.Array:
-    """Return numbers, with null for those that mark missing values."""
+    """Replace numbers that mark missing values by null."""
     if not marks:
         return numbers
     values = pa.array(marks, FLOAT64)
     if pa.types.is_floating(numbers.type):
-        # Marks are rounded as these numbers are, or as they were before, in float32.
+        # The numbers may be float32, or may have been float32 before.
         rounded = values.cast(numbers.type, safe=False).cast(FLOAT64)
         single = values.cast(pa.float32(), safe=False).cast(FLOAT64)
         values = pa.concat_arrays([rounded, single])
@@ -102,10 +109,10 @@ def without_marks(numbers: pa.Array, marks: tuple[float, ...]) -> pa.Array:
 
 
 def without_gaps(texts: pa.Array, marks: pa.Array) -> pa.Array:
-    """Return texts without spaces around them, and null for marks of missing values."""
+    """Strip surrounding spaces, and replace markers of missing values by null."""
     if not _has_few_values(texts):
         return _tidied(texts, marks)
-    # Each value is looked at once, and texts that do not change are not copied.
+    # Each distinct value is handled once, and unchanged texts are not copied.
     encoded = texts.dictionary_encode()
     values = _tidied(encoded.dictionary, marks)
     if values.equals(encoded.dictionary):
@@ -114,7 +121,7 @@ def without_gaps(texts: pa.Array, marks: pa.Array) -> pa.Array:
 
 
 def _has_few_values(texts: pa.Array) -> bool:
-    """Return whether many texts seem to have few values, by the first of them."""
+    """Return whether the first of many texts suggest few distinct values."""
     if len(texts) < MANY_TEXTS or not isinstance(texts, pa.Array):
         return False
     return len(texts[:FIRST_TEXTS].unique()) <= FIRST_TEXTS // 4

@@ -1,4 +1,4 @@
-"""Columns of lists and of objects as plain columns: one for each element and field."""
+"""Split columns of lists and objects into plain columns."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -14,20 +14,22 @@ Step = str | int
 
 
 class Leaf(NamedTuple):
-    """A plain column inside a column: fields by name, and elements by number.
+    """A plain column inside a column of lists or objects.
 
     Attributes
     ----------
     name : str
-        Such as ``address.city``, or ``vector_0`` for an element of a list.
+        For example ``address.city`` for a field of an object, or ``vector_0`` for an
+        element of a list.
     source : int
-        Number of the column.
+        Number of the column that contains it.
     steps : tuple of (str or int)
+        Path to it inside this column: names of fields, and numbers of elements.
     type : pyarrow.DataType
     length : int
-        Elements of its list; 0 if it is in none.
+        Number of elements of its list; 0 if it is not an element of a list.
     block : str
-        Name of its list; empty if it is in none.
+        Name of its list; empty if it is not an element of a list.
     """
 
     name: str
@@ -39,7 +41,7 @@ class Leaf(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Name of a table, and number of the first of some rows."""
+    """Where a batch comes from: name of the table, and number of its first row."""
 
     table: str
     first: int
@@ -54,7 +56,8 @@ def leaves_of(
     ----------
     schema : pyarrow.Schema
     columns : callable
-        Reads a column, given its number, some rows at a time.
+        Yields the chunks of a column, given its number. It is used to find the length
+        of lists.
     """
     leaves: list[Leaf] = []
     for source, field in enumerate(schema):
@@ -88,7 +91,7 @@ def _leaves(leaf: Leaf, columns: Callable[[int], Iterator[pa.Array]]) -> Iterato
 
 
 def _length(leaf: Leaf, columns: Callable[[int], Iterator[pa.Array]]) -> int:
-    """Return the elements of a list of numbers; 0 if it is none, or has no rows."""
+    """Return the length of lists of numbers; 0 for other types or without a list."""
     if not is_list(leaf.type) or kind_of(leaf.type.value_type) not in (
         "number",
         "flag",
@@ -104,7 +107,7 @@ def _length(leaf: Leaf, columns: Callable[[int], Iterator[pa.Array]]) -> int:
 
 
 def is_list(data_type: pa.DataType) -> bool:
-    """Whether values of a type are lists, of one length or not."""
+    """Whether a type is a list type, of fixed or variable length."""
     return (
         types.is_list(data_type)
         or types.is_large_list(data_type)
@@ -129,12 +132,13 @@ def leaf_arrays(
     Parameters
     ----------
     batch : pyarrow.RecordBatch
-        The columns that they are in.
+        The columns that contain them.
     sources : list of int
-        Numbers of these columns.
+        Numbers of these columns in the table.
     leaves : list of Leaf
+        The plain columns.
     place : Place
-        Name of the table, and number of the first row, for messages.
+        Where the batch comes from, for messages.
 
     Raises
     ------
@@ -158,19 +162,33 @@ def _check_lengths(lists: pa.Array, leaf: Leaf, place: Place) -> None:
     if row >= 0:
         raise InputError(
             f"{place.table}, row {place.first + row}, column {leaf.block!r}: the list "
-            f"has {lengths[row].as_py()} elements, but the first one {leaf.length}: "
-            "make all lists equally long, or leave the column out "
+            f"has {lengths[row].as_py()} elements, but the first one has "
+            f"{leaf.length}: make all lists equally long, or leave the column out "
             f"(--drop {leaf.block})."
         )
 
 
 def is_nested(leaves: list[Leaf]) -> bool:
-    """Whether columns have others inside."""
+    """Whether any of the plain columns is inside a list or object."""
     return any(leaf.steps for leaf in leaves)
 
 
 def flat_batch(batch: pa.RecordBatch, name: str) -> tuple[pa.RecordBatch, list[Leaf]]:
-    """Return rows in memory with plain columns, and what these are."""
+    """Split the lists and objects of rows in memory into plain columns.
+
+    Parameters
+    ----------
+    batch : pyarrow.RecordBatch
+    name : str
+        Name of the table, for messages.
+
+    Returns
+    -------
+    batch : pyarrow.RecordBatch
+        The plain columns.
+    leaves : list of Leaf
+        Their description.
+    """
 
     def columns(source: int) -> Iterator[pa.Array]:
         yield batch.column(source)

@@ -1,4 +1,4 @@
-"""Sentences about a table: columns left out, and cells that were changed."""
+"""Notes about a table: columns that are left out, and cells that were changed."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from mmcnb.tables.marks import mark_as_argument
 from mmcnb.tables.options import TableOptions
 from mmcnb.tables.record_columns import IS_DATED
 
-MOST_NAMED = 10  # columns named in a sentence; of others the number
+MOST_NAMED = 10  # columns named in a sentence; further ones are only counted
 
 
 def notes_of_columns(
@@ -28,12 +28,17 @@ def notes_of_columns(
     ----------
     table : BaseTable
     columns : sequence of TableColumn
-        In the order of the table.
+        All columns, in the order of the table.
     options : TableOptions
     n_dropped : int
-        Rows left out because of missing cells.
+        Number of rows left out because of missing cells.
     how_filled : str
-        What became of the missing cells.
+        Clause that says how missing cells were filled.
+
+    Returns
+    -------
+    list of str
+        Each sentence begins with the name of the table.
     """
     notes: list[str] = []
     if options.encoding is None:
@@ -58,7 +63,7 @@ def notes_of_columns(
     dropped = [f"{n_dropped:,}"] if n_dropped else []
     for change, counts in (
         (how_filled, filled),
-        ("texts that no row of the fit had are 0 in all categories", unknown),
+        ("texts that do not occur in the fit are 0 in all categories", unknown),
         ("rows with missing cells were left out and have no label", dropped),
     ):
         if counts:
@@ -67,7 +72,7 @@ def notes_of_columns(
 
 
 def listed(texts: Sequence[str]) -> str:
-    """Return the first ten texts, and the number of the others."""
+    """Return the first ten texts, separated by commas, and the number of the others."""
     listed = ", ".join(texts[:MOST_NAMED])
     if len(texts) > MOST_NAMED:
         listed += f" and {len(texts) - MOST_NAMED} more"
@@ -75,7 +80,7 @@ def listed(texts: Sequence[str]) -> str:
 
 
 def option_with(table: BaseTable, option: str, columns: Sequence[TableColumn]) -> str:
-    """Return an option with columns, for Python and for the command line."""
+    """Return an option that lists columns, for Python and for the command line."""
     columns = columns[:MOST_NAMED]
     names = [column.name for column in columns]
     words = [f"--{option} {table.option(column.position)}" for column in columns]
@@ -84,29 +89,32 @@ def option_with(table: BaseTable, option: str, columns: Sequence[TableColumn]) -
 
 
 def _left_out(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator[str]:
-    """Yield a sentence about the columns that take no part, and how to keep them."""
+    """Yield a sentence about the columns that are left out, and how to keep them."""
     left_out = [column for column in columns if not column.is_feature and column.why]
     if not left_out:
         return
     reasons = [f"{column.name!r} ({column.why})" for column in left_out]
-    verb = "column takes" if len(left_out) == 1 else "columns take"
-    sentence = f"{len(left_out)} {verb} no part: {listed(reasons)}"
+    verb = "column is" if len(left_out) == 1 else "columns are"
+    sentence = f"{len(left_out)} {verb} left out: {listed(reasons)}"
     kept = [column for column in left_out if column.can_be_kept]
     if kept:
         it = "them" if len(kept) > 1 else "it"
-        sentence += f"; {option_with(table, 'keep', kept)} takes {it}"
+        sentence += f"; {option_with(table, 'keep', kept)} keeps {it}"
     if any(column.why == IS_DATED for column in left_out):
-        sentence += "; dates='epoch' of mmcnb.read_table (--dates epoch) takes dates"
+        sentence += "; dates='epoch' of mmcnb.read_table (--dates epoch) keeps dates"
     yield sentence
     if any(column.why == DOUBTFUL_DATES for column in left_out):
         yield (
             "dates='day-first' or dates='month-first' of mmcnb.read_table (--dates "
-            "day-first or --dates month-first) says what comes first in these dates"
+            "day-first or --dates month-first) says what these dates begin with"
         )
 
 
 def _records_taken(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator[str]:
-    """Yield a sentence about columns of the record that stay, as others are few."""
+    """Yield a sentence about columns that describe the record but are kept.
+
+    They are kept if too few other columns remain.
+    """
     features = [column for column in columns if column.is_feature]
     records = []
     reasons = []
@@ -116,8 +124,8 @@ def _records_taken(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator
             reasons.append(f"{column.name!r} ({column.record.why})")
     if not records:
         return
-    verb = "takes" if len(records) == 1 else "take"
-    sentence = f"{listed(reasons)} {verb} part, as few columns would remain"
+    verb = "is" if len(records) == 1 else "are"
+    sentence = f"{listed(reasons)} {verb} kept, because few columns would remain"
     if len(features) > len(records):
         it = "them" if len(records) > 1 else "it"
         sentence += f"; {option_with(table, 'drop', records)} leaves {it} out"
@@ -132,13 +140,13 @@ def _even_numbers(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator[
         names = listed([repr(column.name) for column in even])
         it = "them" if len(even) > 1 else "it"
         yield (
-            f"all numbers of {names} differ and are spread evenly, as identifiers are; "
+            f"all numbers of {names} differ and are spread evenly, like identifiers; "
             f"{option_with(table, 'drop', even)} leaves {it} out"
         )
 
 
 def _units(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator[str]:
-    """Yield a sentence about the units that were taken off numbers."""
+    """Yield a sentence about the units that were removed from numbers."""
     with_units = []
     units = []
     for column in columns:
@@ -153,14 +161,14 @@ def _units(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator[str]:
     if units:
         yield (
             f"numbers were read without their units: {listed(units)}; "
-            f"{option_with(table, 'text', with_units)} takes texts instead"
+            f"{option_with(table, 'text', with_units)} keeps the texts instead"
         )
 
 
 def _orders(
     table: BaseTable, columns: Sequence[TableColumn], options: TableOptions
 ) -> Iterator[str]:
-    """Yield a sentence about texts that were read in an order that nobody gave."""
+    """Yield a sentence about texts whose order was recognised, not given."""
     given = [name for name, _ in options.orders or ()]
     asked = table.resolve(given, "--order")
     by_order: dict[str, list[TableColumn]] = {}
@@ -177,12 +185,12 @@ def _orders(
     ordered = list(chain.from_iterable(by_order.values()))
     yield (
         f"texts were read as numbers in their order: {listed(orders)}; "
-        f"{option_with(table, 'text', ordered)} takes texts instead"
+        f"{option_with(table, 'text', ordered)} keeps the texts instead"
     )
 
 
 def _commas(columns: Sequence[TableColumn]) -> Iterator[str]:
-    """Yield sentences about numbers with commas or other marks."""
+    """Yield sentences about numbers with decimal commas, certain or ambiguous."""
     with_commas = []
     doubtful = []
     for column in columns:
@@ -211,12 +219,12 @@ def _commas(columns: Sequence[TableColumn]) -> Iterator[str]:
         if names:
             yield (
                 f"numbers such as 1,234 were read with {meaning}: {listed(names)}; "
-                f"{other} reads them otherwise"
+                f"{other} reads them the other way"
             )
 
 
 def _wrong_cells(columns: Sequence[TableColumn]) -> Iterator[str]:
-    """Yield a sentence about cells that are gaps, as they are not of the kind."""
+    """Yield a sentence about cells of another kind, which count as missing."""
     wrong = []
     for column in columns:
         if column.is_feature and column.n_wrong and column.kind != "text":
@@ -224,7 +232,7 @@ def _wrong_cells(columns: Sequence[TableColumn]) -> Iterator[str]:
             wrong.append(f"{column.n_wrong:,} in {column.name!r} ({examples})")
     if wrong:
         yield (
-            "cells that are not of the kind of their column count as missing: "
+            "cells that do not match the kind of their column count as missing: "
             f"{listed(wrong)}"
         )
 
@@ -237,7 +245,7 @@ def _doubts(columns: Sequence[TableColumn]) -> Iterator[str]:
             continue
         why = decision.why_text
         if why:
-            yield f"{column.name!r} is taken as text, because {why}"
+            yield f"{column.name!r} is treated as text, because {why}"
 
 
 def _marks_as_texts(columns: Sequence[TableColumn]) -> Iterator[str]:
@@ -252,12 +260,12 @@ def _marks_as_texts(columns: Sequence[TableColumn]) -> Iterator[str]:
             yield (
                 f"{marks} is a category of {column.name!r}; "
                 f"na_values={[*decision.marks]} of mmcnb.read_table (--na-values "
-                f"{option}) takes it for missing"
+                f"{option}) treats it as missing"
             )
 
 
 def _known_marks(columns: Sequence[TableColumn]) -> Iterator[str]:
-    """Yield a sentence about numbers that are gaps though no option says so."""
+    """Yield a sentence about numbers such as -999 that were recognised as missing."""
     marked = [column for column in columns if column.is_feature and column.known_marks]
     if not marked:
         return

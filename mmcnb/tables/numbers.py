@@ -1,4 +1,4 @@
-"""Numbers written as text: separators, signs, currencies, percent signs and units."""
+"""Parse numbers with separators, signs, currencies, percent signs and units."""
 
 import re
 from typing import NamedTuple
@@ -10,11 +10,11 @@ from mmcnb.samples.encoding import CellForm
 from mmcnb.tables.arrow import FLOAT64, TEXT
 
 NOTHING = pa.scalar("", TEXT)
-# A space, a no-break space, a thin space and a narrow no-break space.
+# Space, no-break space, thin space and narrow no-break space.
 SPACES = " \\x{a0}\\x{2009}\\x{202f}"
 APOSTROPHES = "'\\x{2019}"
 MINUS = "-\\x{2212}"
-# Units before a number: signs and codes of currencies.
+# Units before a number: currency symbols and codes.
 BEFORE = (
     r"\p{Sc}|[A-Z]{1,3}\p{Sc}|"
     r"(?:AED|ARS|AUD|BRL|CAD|CHF|CLP|CNY|CZK|DKK|EUR|GBP|HKD|HUF|IDR|ILS|INR|JPY|"
@@ -22,12 +22,12 @@ BEFORE = (
     r"VND|ZAR|Rs|Fr|kr|zł|Kč|Ft)\.?"
 )
 AFTER = r"[\p{L}%‰°\p{Sc}](?:[\p{L}\p{N}%‰°\p{Sc}/²³·^*. -]*[\p{L}\p{N}%‰°\p{Sc}²³.])?"
-MOST_LETTERS = 20  # of a unit; a repetition of {0,18} would take long to compile
+# Longest unit. It is checked separately, because {0,18} is slow to compile.
+MOST_LETTERS = 20
 LOOSE_BODY = (
     rf"(?:\d[\d.,_{APOSTROPHES}{SPACES}]*\d[.,]?|\d[.,]?|[.,]\d+)(?:[eE][-+]?\d+)?"
 )
 INFINITE = r"(?i)^[-+]?(inf(inity)?)$"
-# Written without units, whatever the marks of decimals and thousands are.
 FLAG = r"(?i)^(true|false)$"
 WHOLE = r"^[-+]?\d+$"
 
@@ -59,7 +59,7 @@ FAMILIES: tuple[dict[str, float], ...] = (
     {"mV": 1e-3, "V": 1.0, "kV": 1e3},
     {"mA": 1e-3, "A": 1.0},
 )  # fmt: skip
-"""Units that are converted into each other, with their size in one of them."""
+"""Groups of units that are converted into each other, with their relative sizes."""
 
 MAGNITUDES: dict[str, float] = {
     "k": 1e3, "K": 1e3, "thousand": 1e3, "tsd": 1e3, "Tsd.": 1e3,
@@ -68,11 +68,20 @@ MAGNITUDES: dict[str, float] = {
     "B": 1e9, "bn": 1e9, "Bn": 1e9, "Mrd": 1e9, "Mrd.": 1e9, "billion": 1e9,
     "Billion": 1e9, "T": 1e12, "trillion": 1e12, "lakh": 1e5, "crore": 1e7, "Cr": 1e7,
 }  # fmt: skip
-"""Words that multiply a number; they are no units of their own."""
+"""Words that multiply a number, with the factor; they are not units."""
 
 
 def body_pattern(decimal: str, thousands: str) -> str:
-    """Return the regular expression of digits with marks between thousands."""
+    """Return the regular expression of unsigned numbers in a format.
+
+    Parameters
+    ----------
+    decimal : str
+        Decimal mark.
+    thousands : str
+        Thousands separator; empty if there is none. Groups of two digits, as written in
+        India, are accepted as well.
+    """
     whole = r"\d+"
     if thousands:
         mark = f"[{mark_class(thousands)}]"
@@ -84,7 +93,7 @@ def body_pattern(decimal: str, thousands: str) -> str:
 
 
 def mark_class(thousands: str) -> str:
-    """Return the characters that are written for a mark, inside of brackets."""
+    """Return the characters that a separator stands for, as a regex character class."""
     if thousands == " ":
         return SPACES
     if thousands == "'":
@@ -93,31 +102,37 @@ def mark_class(thousands: str) -> str:
 
 
 def cell_pattern(body: str) -> str:
-    """Return the regular expression of a number with all that may be around it."""
+    """Return the regular expression of a number with signs, brackets and units.
+
+    Parameters
+    ----------
+    body : str
+        Regular expression of the unsigned number.
+    """
     space = f"[{SPACES}]*"
     return (
         rf"^(?P<open>\()?{space}(?P<sign>[-+\x{{2212}}])?{space}"
         rf"(?P<before>{BEFORE})?{space}(?P<minus>[-+\x{{2212}}])?{space}"
-        # A minus behind a unit would be that of a grade, such as 3B-.
+        # No minus is allowed after a unit, because 3B- is rather a grade.
         rf"(?P<body>{body})(?:{space}(?P<after>{AFTER})|(?P<tail>[{MINUS}]))?"
         rf"{space}(?P<close>\))?$"
     )
 
 
 def plain_pattern(decimal: str = ".") -> str:
-    """Return the regular expression of a number without units and thousands."""
+    """Return the regular expression of a number without unit and separators."""
     body = body_pattern(decimal, "")
     return rf"(?i)^[-+]?(?:{body}|inf(?:inity)?|nan)$"
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
-    """Return a pattern of Arrow as one of Python, whose escapes differ."""
+    """Compile a pattern for Python, after converting Arrow's escapes."""
     written = re.sub(r"\\x\{([0-9a-f]+)\}", lambda code: chr(int(code[1], 16)), pattern)
     return re.compile(written)
 
 
 class CellParts(NamedTuple):
-    """The parts of cells that look like numbers; null for other cells."""
+    """The sign, digits and unit of cells; digits are null if a cell is not a number."""
 
     is_negative: pa.Array
     body: pa.Array
@@ -125,7 +140,7 @@ class CellParts(NamedTuple):
 
 
 def parts_of_numbers(texts: pa.Array, pattern: str) -> CellParts:
-    """Divide texts into signs, digits and units by a pattern of `cell_pattern`."""
+    """Split texts into signs, digits and units by a pattern from `cell_pattern`."""
     found = pc.extract_regex(texts, pattern)
     is_open = pc.equal(found.field("open"), "(")
     is_closed = pc.equal(found.field("close"), ")")
@@ -145,13 +160,14 @@ def parts_of_numbers(texts: pa.Array, pattern: str) -> CellParts:
 
 
 def parse_numbers(texts: pa.Array, form: CellForm) -> pa.Array:
-    """Return numbers as float64; null for the texts that are none.
+    """Convert texts to float64; null for texts that are not numbers in this form.
 
     Parameters
     ----------
     texts : pyarrow.Array of large_string
-        Without spaces around them.
+        Texts without surrounding spaces.
     form : CellForm
+        Decimal mark, thousands separator, and units with their factors.
 
     Examples
     --------
@@ -167,7 +183,7 @@ def parse_numbers(texts: pa.Array, form: CellForm) -> pa.Array:
     plain = _parse_plain(texts, form.decimal)
     if plain.null_count == texts.null_count:
         return plain
-    # Only those that are not plain are looked at in detail.
+    # The slow pattern is applied only to texts that are not plain numbers.
     is_rest = pc.and_(plain.is_null(), texts.is_valid())
     rest = _parse_written(texts.filter(is_rest), form)
     return pc.replace_with_mask(plain, is_rest, rest)
@@ -182,7 +198,7 @@ def _parse_plain(texts: pa.Array, decimal: str) -> pa.Array:
 
 
 def _parse_written(texts: pa.Array, form: CellForm) -> pa.Array:
-    """Return numbers with thousands, units, brackets or other minus signs."""
+    """Parse numbers with separators, units, brackets or unusual minus signs."""
     texts = texts.cast(TEXT)
     pattern = cell_pattern(body_pattern(form.decimal, form.thousands))
     parts = parts_of_numbers(texts, pattern)

@@ -1,4 +1,4 @@
-"""Python objects of any types as one Arrow array: numbers, texts, dates or lists."""
+"""Convert Python objects to an Arrow array of numbers, texts, dates or lists."""
 
 import datetime
 import shlex
@@ -29,8 +29,8 @@ SCALARS = (
     UUID,
 )
 NUMBERS = (Real, Decimal, np.bool_)
-# Of other classes pyarrow takes a part of the value, warns or even crashes, as it does
-# for dates of NumPy before other scalars.
+# For other classes pyarrow may keep only a part of the value, warn, or even crash, as
+# for NumPy dates that are followed by other scalars.
 KNOWN_CLASSES = frozenset(
     {
         *(type(None), type(pd.NA), type(pd.NaT)),
@@ -46,9 +46,9 @@ KNOWN_CLASSES = frozenset(
 
 
 def array_of_objects(name: object, values: Any, table: str) -> pa.Array:
-    """Return objects as Arrow has them.
+    """Convert objects to an Arrow array.
 
-    Objects of several types become float64 if all are numbers, and texts otherwise.
+    Objects of mixed types become float64 if all are numbers, and texts otherwise.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def array_of_objects(name: object, values: Any, table: str) -> pa.Array:
     Raises
     ------
     InputError
-        A value is neither a number, a text, a date nor a list.
+        A value is not a number, text, date or list.
 
     Examples
     --------
@@ -84,13 +84,13 @@ def array_of_objects(name: object, values: Any, table: str) -> pa.Array:
         return _array_of_mixed(name, list(values), table)
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
-    if isinstance(array, pa.ExtensionArray):  # such as periods and intervals
+    if isinstance(array, pa.ExtensionArray):  # for example periods and intervals
         return _array_of_mixed(name, list(values), table)
     return array
 
 
 def _array_of_mixed(name: object, values: list[Any], table: str) -> pa.Array:
-    """Return objects of several types as numbers or as texts."""
+    """Convert objects of mixed types to numbers or texts."""
     known: list[Any] = []
     are_numbers = True
     for row, value in enumerate(values):
@@ -104,7 +104,7 @@ def _array_of_mixed(name: object, values: list[Any], table: str) -> pa.Array:
             continue
         known.append(value)
         are_numbers &= isinstance(value, NUMBERS)
-        # A duration of NumPy is an integer to Python.
+        # NumPy's timedelta64 counts as an integer in Python.
         are_numbers &= not isinstance(value, np.timedelta64)
     if not are_numbers:
         texts = [None if value is None else str(value) for value in known]
@@ -117,7 +117,7 @@ def _array_of_mixed(name: object, values: list[Any], table: str) -> pa.Array:
 
 
 def _are_known(values: Any) -> bool:
-    """Whether pyarrow knows all values, or all are dates of NumPy."""
+    """Whether pyarrow handles the classes of all values correctly."""
     if getattr(values, "dtype", np.dtype(object)).kind != "O":
         return True
     classes = set(map(type, values))
@@ -126,7 +126,7 @@ def _are_known(values: Any) -> bool:
 
 
 def _encodable(text: str | None) -> str | None:
-    """Return a text of valid Unicode, in which half pairs are written as codes."""
+    """Return a text that UTF-8 can encode, with lone surrogates escaped."""
     if text is None:
         return None
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
@@ -140,7 +140,7 @@ def _number(value: Any) -> float:
 
 
 def _is_infinite(value: Any) -> bool:
-    """Whether a number is infinity itself and not a number beyond float64."""
+    """Whether a number is infinity itself, and not an integer beyond float64."""
     return not isinstance(value, int) and value in (np.inf, -np.inf)
 
 
@@ -153,7 +153,7 @@ def _is_missing(value: Any) -> bool:
 def _refusal(name: object, row: int, value: Any, table: str) -> str:
     kind = type(value).__name__
     return (
-        f"{table}, row {row}, column {name!r}: {shown(value)} is of type {kind}, which "
-        "is neither a number, a text nor a date: write one of these, or leave the "
-        f"column out with --drop {shlex.quote(str(name))}."
+        f"{table}, row {row}, column {name!r}: {shown(value)} has type {kind}, which "
+        "is not a number, text or date: write one of these, or leave the column out "
+        f"with --drop {shlex.quote(str(name))}."
     )

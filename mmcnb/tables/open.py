@@ -1,4 +1,4 @@
-"""Open a table as samples: held, or by groups of rows as they are needed."""
+"""Open a table as samples, held in memory or read group by group on demand."""
 
 import os
 import warnings
@@ -28,7 +28,7 @@ from mmcnb.tables.source import TableSource
 
 
 class TableSamples(ChunkedSamples):
-    """Rows of Parquet or Arrow files, read by row groups and record batches."""
+    """Rows of Parquet or Arrow files, read one row group or record batch at a time."""
 
     is_reopenable = True
 
@@ -44,12 +44,12 @@ class TableSamples(ChunkedSamples):
         self.feature_names = reader.feature_names
         self.encoding = encoding
         self.notes = []
-        if options.encoding is None:  # notes of other rows come as they are read
+        if options.encoding is None:  # for later rows, `_read_group` warns instead
             self.notes = reader.notes
         self.doubts = reader.doubts
         self.sampled_rows = reader.sampled_rows
         self.path = str(path.absolute())
-        # With the encoding, no process looks ahead again.
+        # Passing the encoding spares other processes the pass that decides the columns.
         self.opening = (_open_groups, self.path, replace(options, encoding=encoding))
         self._set_rows(GroupedRows(lengths, self._read_group), max(lengths))
         self.row_index = index_of_files(reader, lengths)
@@ -57,7 +57,7 @@ class TableSamples(ChunkedSamples):
     def _read_group(self, number: int) -> np.ndarray:
         with options_of_files():
             block = self._reader.group(number)
-        # The rows with their gaps filled have told of other rows already.
+        # Rows opened with gaps are a second view: the filled rows have warned already.
         if self._options.encoding is not None and not self.has_gaps:
             for note in self._reader.notes:
                 self._warn_once(note)
@@ -67,11 +67,11 @@ class TableSamples(ChunkedSamples):
         change = note.rpartition(": ")[0]
         if change not in self._warned:
             self._warned.add(change)
-            sentence = f"{note.removesuffix('.')} as far as rows are read."
+            sentence = f"{note.removesuffix('.')} in the rows read so far."
             warnings.warn(sentence, ClusterWarning, stacklevel=3)
 
     def identity(self) -> str:
-        """Return a hash of sizes and times of the files."""
+        """Return a hash of the sizes and modification times of the files."""
         return "".join(map(file_identity, self._reader.table.paths))
 
 
@@ -80,16 +80,31 @@ def open_table(
     options: TableOptions | None = None,
     memory_limit: str | int | None = None,
 ) -> Samples:
-    """Open the rows of a table.
+    """Open the rows of a table file, or of a folder of table files.
 
-    Row groups are read as they are needed if they are small beside the memory limit.
-    Other rows are read once and held, in memory or in a scratch file.
+    Row groups are read on demand if they are small compared with the memory limit.
+    Otherwise all rows are read once and held in memory or in a scratch file.
+
+    Parameters
+    ----------
+    path : path
+        File or folder.
+    options : TableOptions or None, default=None
+        Which columns to use, and how to read their cells. None stands for the defaults
+        of `mmcnb.read_table`.
+    memory_limit : str, int or None, default=None
+        Resident memory of the process, such as ``"512MiB"``. None stands for the
+        setting of `mmcnb.config`, or half of the free memory.
+
+    Returns
+    -------
+    Samples
 
     Raises
     ------
     InputError
-        A column is not numbers, a cell is missing, or the file cannot be read or is too
-        large.
+        A column cannot be converted to numbers, a cell is missing although
+        ``missing="refuse"``, or the file cannot be read or is too large.
     """
     path = checked_path(path)
     options = options or TableOptions()
@@ -124,12 +139,12 @@ def _open_refilled(
     memory_limit: str | int | None,
     encoding: Encoding | None,
 ) -> Samples:
-    """Open a table with its gaps filled as in a fit."""
+    """Open a table with its missing cells filled the way a fit fills them."""
     return open_table(path, refilling(options, encoding), memory_limit)
 
 
 def _open_groups(path: str, options: TableOptions) -> TableSamples:
-    """Open a table in another process, as it was opened in the first."""
+    """Reopen a table in another process, with the columns decided in the first."""
     reader = TableReader(FileTable(Path(path), options), options)
     samples = TableSamples(Path(path), reader, options)
     samples.table_source = TableSource(path, options)
@@ -137,12 +152,12 @@ def _open_groups(path: str, options: TableOptions) -> TableSamples:
 
 
 def check_is_table(path: Path) -> None:
-    """Refuse a path that is no table.
+    """Raise InputError if a path is not a table.
 
     Raises
     ------
     InputError
-        There is nothing at the path, or it is something else.
+        The path does not exist, or is not a table.
     """
     if table_format(path) is not None:
         return
@@ -151,7 +166,7 @@ def check_is_table(path: Path) -> None:
         if is_unknown(path):
             raise refusal(path)
     raise InputError(
-        f"{path} is no table: give a .csv, .tsv, .jsonl, .xlsx, .parquet, .arrow or "
+        f"{path} is not a table: give a .csv, .tsv, .jsonl, .xlsx, .parquet, .arrow or "
         ".feather file, or a folder of these."
     )
 
@@ -186,98 +201,114 @@ def read_table(  # noqa: PLR0913
     Parameters
     ----------
     path : path, data frame or array
-        CSV text or JSON (plain, .gz, .bz2, .xz or .zst), Parquet, Arrow or Feather, a
-        workbook (.xlsx, .xls, .ods; needs ``mmcnb[excel]``), ORC, ARFF, or a file of
-        Stata or SAS; or a folder of such files, whose columns are joined by name. A
-        folder named ``year=2024`` adds a column ``year``. Or a frame of pandas, polars
-        or Arrow, to give the options of its columns. Or dense rows as
-        `mmcnb.open_samples` takes them, in memory or as the path of a .npy file, an
-        HDF5 file or a Zarr store, which have the options ``na_values`` and ``missing``
-        alone.
+        A file, or a folder of files whose columns are joined by name. The formats are
+        CSV and JSON (plain, .gz, .bz2, .xz or .zst), Parquet, Arrow or Feather,
+        workbooks (.xlsx, .xls, .ods; these need ``mmcnb[excel]``), ORC, ARFF, Stata and
+        SAS. A folder named ``year=2024`` adds a column ``year``.
+
+        Data frames of pandas, polars or Arrow are accepted as well, so that the options
+        below can be applied to their columns.
+
+        Dense rows of numbers may be given in any form that `mmcnb.open_samples`
+        accepts: an array, or the path of a .npy file, an HDF5 file or a Zarr store. For
+        these, only ``na_values`` and ``missing`` apply.
     columns : {None, "all"} or list of str or int, default=None
-        Columns to take as features, in this order, by name or by number from 0. One
-        text may contain several names between commas. None leaves out texts of many
-        values, empty columns and, in tables with names, columns that describe the
-        record: dates, numbers of rows and identifiers. "all" takes these too.
+        Columns to use as features, in this order, by name or by number from 0. A string
+        may hold several names separated by commas. None leaves out text columns with
+        many distinct values, empty columns and, in tables with column names, columns
+        that describe the record: dates, row numbers and identifiers. "all" uses these
+        as well.
     drop : list of str or int, default=None
         Columns to leave out.
     keep : list of str or int, default=None
-        Columns to take beside the others although they would be left out.
+        Columns to use in addition, although they would be left out by default.
     text : list of str or int, default=None
-        Columns whose numbers, dates or ordered texts are categories, such as codes.
+        Columns to treat as categories although they hold numbers, dates or ordered
+        texts, such as codes.
     orders : dict of str to list of str, default=None
-        The texts of columns in their order, such as ``{"size": ["S", "M", "L"]}``,
-        which become the numbers 0, 1, 2. Ordered categories and known scales, such as
-        "never" to "always", need no order.
+        Order of the texts of a column, such as ``{"size": ["S", "M", "L"]}``; they
+        become the numbers 0, 1, 2. Ordered categories and well-known scales, such as
+        "never" to "always", are recognised without it.
     label_column, index_column : str or int, default=None
-        Columns of classes and of row names, which are no features;
-        `mmcnb.stores.convert` keeps their values. None leaves out the index that pandas
-        has recorded in a Parquet or Arrow file.
+        Columns of class labels and of row names. They are not features;
+        `mmcnb.stores.convert` stores their values. If `index_column` is None, the index
+        that pandas has recorded in a Parquet or Arrow file is used as row names.
     header : {None, "yes", "no"} or int, default=None
-        Whether the first line of CSV text names the columns; None tells it from its
-        cells. As in pandas, a number is that of the line with the names, from 0, where
-        empty lines do not count.
+        Whether the first line of a CSV file names the columns. None decides by
+        comparing its cells with the rows below. An integer is the number of the line
+        that has the names, counted from 0 without empty lines, as in pandas.
     na_values : str, number, list, array or dict, default=None
-        Marks of missing values beside the usual ones, such as NA, ?, - and None; ``""``
-        is the empty cell alone. A dict has the marks of each column, by name. Numbers
-        such as -999 far outside all others are marks, unless ``""`` is among those
-        given for their column.
+        Markers of missing values, in addition to the usual ones such as NA, ?, - and
+        None. ``""`` alone restricts the markers to the empty cell. A dict gives the
+        markers of each column, by name. Numbers such as -999 that lie far outside the
+        range of all other values are treated as missing unless the markers of their
+        column include ``""``.
     thousands : str, default=None
-        Mark between thousands of numbers written as text; None recognises commas,
-        points, spaces and apostrophes where they are certain.
+        Thousands separator of numbers written as text. None recognises commas, points,
+        spaces and apostrophes where they are unambiguous.
     decimal : {".", ","}, default="."
-        Decimal point of numbers written as text. A decimal comma is recognised where it
-        is certain.
+        Decimal mark of numbers written as text. With ".", decimal commas are still
+        recognised where they are unambiguous.
     delimiter : str, default=None
-        Mark between cells of CSV text, a space for any number of them. None tells it
-        from the first lines.
+        Character between the cells of a CSV file; a space stands for any number of
+        spaces. None infers it from the first lines.
     skip_lines : int, default=None
-        Lines of CSV text above the header or, without one, above the rows. None tells
-        titles from rows by their cells.
+        Number of lines of a CSV file above the header or, if it has none, above the
+        rows. None recognises titles above the table by their cells.
     encoding : str, default=None
-        Python's name of the encoding of CSV text, such as "cp1252". None is UTF-8 or
-        UTF-16, or cp1252 if the bytes are no UTF-8.
+        Python's name of the encoding of a CSV file, such as "cp1252". None detects
+        UTF-8 and UTF-16, and falls back to cp1252 for bytes that are not valid UTF-8.
     sheet : str or int, default=None
-        Sheet of a workbook, by name or by number from 0; None is the first with rows.
+        Sheet of a workbook, by name or by number from 0. None selects the first sheet
+        that has rows.
     missing : {"auto", "neighbors", "median", "mean", "drop", "refuse"}, default="auto"
-        Treatment of missing cells. "neighbors" takes the median of the five nearest of
-        at most 1,000 rows that have a value there, or their most frequent text.
-        "median" and "mean" are those of the column, where a missing text is a category
-        of its own. "drop" leaves the rows out, and "refuse" is an error. "auto" is
-        "median", and "neighbors" in a fit. Infinite cells are no gaps.
+        Treatment of missing cells:
+
+        - "neighbors" fills a number with the median, and a text with the most frequent
+          category, of the five nearest rows that have a value there, out of at most
+          1,000 sampled rows;
+        - "median" and "mean" fill numbers with the median or mean of their column, and
+          make a missing text a category of its own;
+        - "drop" leaves out rows with missing cells;
+        - "refuse" raises an error;
+        - "auto" is "neighbors" in a fit, and "median" elsewhere.
+
+        Infinite cells do not count as missing.
     categories : {"auto", "one-hot", "refuse"}, default="auto"
-        A column of text becomes one column of 0 and 1 for each text, in sorted order.
-        "auto" leaves out texts of more than 30 values, or of more than 10 in fewer than
-        100 rows a value. "refuse" takes no text.
+        Treatment of text. A text column becomes one column of 0 and 1 for each distinct
+        text, in sorted order. "auto" leaves out columns with more than 30 distinct
+        texts, or with more than 10 if there are fewer than 100 rows per text. "one-hot"
+        keeps these as well. "refuse" raises an error if a column holds text.
     dates : str or list of str, default="auto"
-        "auto" leaves dates out if the table has names, because they mostly say when a
-        row was recorded; ``keep`` and ``columns`` take them as seconds since 1970.
-        "epoch" takes all dates, "drop" leaves them out without a word, and "refuse" is
-        an error. "day-first" and "month-first" say how dates such as 3/4/2025 are read,
-        and take these; without them the whole column decides it. A list may have both:
+        Treatment of dates. "auto" leaves dates out if the table has column names,
+        because dates mostly say when a row was recorded; dates selected by ``keep`` or
+        ``columns`` become seconds since 1970. "epoch" converts all dates, "drop" leaves
+        them out without a note, and "refuse" raises an error. "day-first" and
+        "month-first" state how to read dates such as 3/4/2025, and also convert these;
+        otherwise all cells of the column decide. A list may combine both kinds:
         ``["epoch", "day-first"]``.
     dtype : {None, "float32", "float64"}, default=None
-        None is float32 for CSV text, or float64 if float32 would merge its numbers, and
-        for others as the columns are.
+        Type of the numbers. None reads text as float32, or as float64 if float32 would
+        merge distinct numbers; other formats keep the type of their columns.
     element : str, default=None
         Element of an HDF5 file or a Zarr store.
     memory_limit : str, int or None, default=None
-        Resident memory of the process, such as ``"512MiB"``; None is the setting of
-        `mmcnb.config`, or half of what is free.
+        Resident memory of the process, such as ``"512MiB"``. None stands for the
+        setting of `mmcnb.config`, or half of the free memory.
 
     Returns
     -------
     Samples
-        Parquet and Arrow are read as rows are needed. Text, Arrow streams, rows with
-        ``missing="drop"`` and files of large row groups are read once, and are in
-        memory, or in a scratch file if they take more than about a quarter of the
-        memory limit.
+        Rows of Parquet and Arrow files are read on demand. Text files, Arrow streams,
+        files with large row groups, and tables with ``missing="drop"`` are read once,
+        and held in memory, or in a scratch file if they need more than about a quarter
+        of the memory limit.
 
     Raises
     ------
     InputError
-        Columns or cells cannot be taken; the message names all of them, with options
-        that help.
+        Columns or cells cannot be converted. The message lists all of them, with
+        options that help.
 
     Examples
     --------
@@ -320,7 +351,9 @@ def read_table(  # noqa: PLR0913
     is_path = isinstance(path, str | os.PathLike)
     if is_path and not is_of_arrays(path):
         if element is not None:
-            raise InputError(f"{path} is a table and has no elements: leave it out.")
+            raise InputError(
+                f"{path} is a table, which has no elements: leave element out."
+            )
         return open_table(path, options, memory_limit)
     from mmcnb.samples.frames import is_stream, table_of_stream
     from mmcnb.tables.frames import is_frame, open_frame
@@ -335,7 +368,15 @@ def read_table(  # noqa: PLR0913
 
 
 def held_table(reader: TableReader, memory_limit: str | int | None = None) -> Samples:
-    """Read all rows of a table, whose columns are decided, and hold them."""
+    """Read all rows of a table whose columns are decided, and hold them.
+
+    Parameters
+    ----------
+    reader : TableReader
+    memory_limit : str, int or None, default=None
+        Resident memory of the process; rows that exceed about a quarter of it go to a
+        scratch file.
+    """
     taken = RowsTaken(reader.table.files)
     has_gaps = reader.keeps_gaps
     held = HeldRows(reader.table.name, reader.n_categories, memory_limit, has_gaps)
@@ -362,8 +403,9 @@ def describe_table(
     Returns
     -------
     dict
-        ``table``, ``n_samples``, ``header``, ``columns``, ``notes`` and ``faults``, a
-        text or None.
+        ``table`` (path), ``n_samples``, ``header`` (whether there are column names),
+        ``columns``, ``notes``, ``rows_dropped``, ``cells_filled``, and ``faults``: the
+        message about columns and cells that cannot be converted, or None.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Options of tables: which columns are taken, and how their cells are read."""
+"""Options of tables: which columns are used, and how their cells are read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -30,8 +30,9 @@ ORDERS_OF_DATES: tuple[str, ...] = ("day-first", "month-first")
 class TableOptions:
     """Options of a table; see `mmcnb.read_table`.
 
-    ``encoding`` has the columns of a fit, which these columns are to be; the encoding
-    of text is ``codec``. With ``keeps_gaps`` gaps that could be filled stay NaN.
+    ``encoding`` holds the columns of a fit if the table is to be read in the same way;
+    the character encoding of text is ``codec``. With ``keeps_gaps``, missing values
+    that could be filled stay NaN.
     """
 
     columns: Any = None
@@ -57,8 +58,8 @@ class TableOptions:
     keeps_gaps: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse unknown words; lists become tuples, so that options are a key."""
-        fields = vars(self)  # attributes of a frozen class cannot be assigned
+        """Raise InputError for unknown values, and make lists hashable tuples."""
+        fields = vars(self)  # a frozen dataclass does not allow assignment
         fields["header"] = _header(self.header)
         fields["skip_lines"] = _skip_lines(self.skip_lines)
         if self.codec is not None:
@@ -72,7 +73,7 @@ class TableOptions:
             fields["orders"] = _as_orders(self.orders)
         if self.na_values is not None:
             fields["na_values"] = _as_marks(self.na_values)
-        if self.delimiter == r"\t":  # a shell leaves \t as it is
+        if self.delimiter == r"\t":  # a shell passes \t as two characters
             fields["delimiter"] = "\t"
         for name, choices in CHOICES.items():
             if fields[name] not in choices:
@@ -83,13 +84,13 @@ class TableOptions:
         _check_delimiter(self.delimiter)
         if self.thousands not in {None, ",", ".", "'", " ", "_"} - {self.decimal}:
             raise InputError(
-                f"thousands={shown(self.thousands)} cannot stand between thousands "
-                f'beside decimal={self.decimal!r}: give another mark, such as "\'".'
+                f"thousands={shown(self.thousands)} cannot separate thousands if "
+                f'decimal={self.decimal!r}: give another separator, such as "\'".'
             )
 
     @property
     def names_columns(self) -> bool:
-        """Whether columns are chosen by name or number, and not by rules."""
+        """Whether columns are selected by name or number."""
         return self.columns not in (None, ("auto",), ("all",))
 
     @property
@@ -105,7 +106,7 @@ class TableOptions:
         return orders[-1].removesuffix("-first") if orders else ""
 
     def marks_of(self, column: str) -> tuple[str, ...]:
-        """Return the marks of missing values that are given for a column."""
+        """Return the markers of missing values that ``na_values`` has for a column."""
         marks: list[str] = []
         for mark in self.na_values or ():
             name, text = (column, mark) if isinstance(mark, str) else mark
@@ -114,39 +115,41 @@ class TableOptions:
         return tuple(dict.fromkeys(marks))
 
     def numeric_marks_of(self, column: str) -> tuple[float, ...]:
-        """Return those of the marks of missing values that are numbers."""
+        """Return the markers of `marks_of` that are numbers."""
         marks = pa.array(self.marks_of(column), TEXT)
         is_number = pc.match_substring_regex(marks, plain_pattern())
         return tuple(marks.filter(is_number).cast(FLOAT64).to_pylist())
 
     @property
     def asks_columns(self) -> bool:
-        """Whether columns are asked for, by name or all of them."""
+        """Whether ``columns`` asks for columns, by name or for all of them."""
         return self.columns not in (None, ("auto",))
 
     @property
     def takes_all(self) -> bool:
-        """Whether columns are asked for, by name or all of a kind."""
+        """Whether an option asks for columns that would be left out by default."""
         return self.asks_columns or self.categories == "one-hot"
 
 
 OF_MODELS = ("encoding", "keeps_gaps")
-"""Fields of `TableOptions` that are no options of users."""
+"""Fields of `TableOptions` that users cannot set."""
 
 
 def named_options(options: Mapping[str, Any]) -> TableOptions:
-    """Return options by the names that users know; None is left out.
+    """Make options from a mapping with the parameter names of `mmcnb.read_table`.
+
+    Options whose value is None keep their default.
 
     Raises
     ------
     InputError
-        There is no such option, or a value is unknown.
+        A name is not an option of tables, or a value is unknown.
     """
     return TableOptions(**_fields(options))
 
 
 def changed_options(options: TableOptions, changes: Mapping[str, Any]) -> TableOptions:
-    """Return options of which some are changed, by the names that users know."""
+    """Return options with some replaced, by the names that users know."""
     return replace(options, **_fields(changes))
 
 
@@ -156,7 +159,7 @@ def _fields(options: Mapping[str, Any]) -> dict[str, Any]:
     for name in options:
         if name not in known:
             names = ", ".join(sorted(known))
-            raise InputError(f"{name} is no option of tables: give one of {names}.")
+            raise InputError(f"{name} is not an option of tables: give one of {names}.")
     fields = {name: value for name, value in options.items() if value is not None}
     if "encoding" in fields:
         fields["codec"] = fields.pop("encoding")
@@ -164,7 +167,7 @@ def _fields(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _header(header: object) -> str | int | None:
-    """Return "yes", "no", the number of the line with names if it is not 0, or None."""
+    """Return the option in one form: None, "yes", "no", or a line number above 0."""
     if header is None or header == "auto":
         return None
     if isinstance(header, str) and header in ("yes", "no"):
@@ -197,12 +200,12 @@ def _check_delimiter(delimiter: str | None) -> None:
         return
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise InputError(
-            f"delimiter={delimiter!r} is no single character between cells: give one."
+            f"delimiter={delimiter!r} is not a single character: give one character."
         )
     if not delimiter.isascii():
         raise InputError(
-            f"delimiter={delimiter!r} is no character of ASCII: write the file with "
-            "another, such as ';'."
+            f"delimiter={delimiter!r} is not an ASCII character: write the file with "
+            "another delimiter, such as ';'."
         )
 
 
@@ -219,7 +222,11 @@ def _as_tuple(name: str, values: Any) -> tuple[Any, ...] | None:
 
 
 def _words_of_dates(dates: Any) -> tuple[str, ...]:
-    """Return what dates become and what comes first in them; the last word counts."""
+    """Return the words of ``dates`` as a tuple; of contradicting ones the last counts.
+
+    The words say what dates become ("epoch", ...) and what comes first in them
+    ("day-first", "month-first").
+    """
     words = dates.split(",") if isinstance(dates, str) else dates
     words = tuple(words) if np.iterable(words) else (words,)
     words = tuple(dict.fromkeys(word or "auto" for word in words)) or ("auto",)
@@ -231,7 +238,7 @@ def _words_of_dates(dates: Any) -> tuple[str, ...]:
 
 
 def _as_marks(values: Any) -> tuple[Any, ...]:
-    """Return marks as texts, and those of a dict as pairs of a column and a text."""
+    """Return markers as texts; for a dict, as pairs of a column name and a text."""
     if isinstance(values, dict):
         pairs = []
         for column, marks in values.items():
@@ -243,7 +250,7 @@ def _as_marks(values: Any) -> tuple[Any, ...]:
 
 
 def _as_orders(orders: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return pairs of a column and its texts, from a dict or from texts NAME=A,B,C."""
+    """Return pairs of a column name and its texts, from a dict or texts NAME=A,B,C."""
     pairs = [orders]
     if isinstance(orders, Mapping):
         pairs = [*orders.items()]
@@ -253,7 +260,7 @@ def _as_orders(orders: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def _as_order(order: Any) -> tuple[str, tuple[str, ...]]:
-    """Return a column and its texts in their order."""
+    """Return a column name and its texts in order."""
     name = ""
     texts: Any = ()
     if isinstance(order, str):
@@ -272,7 +279,7 @@ def _as_order(order: Any) -> tuple[str, tuple[str, ...]]:
 
 
 def _as_mark(value: Any) -> Any:
-    """Return a mark as text: a whole number without decimals."""
+    """Return a marker as text; an integer has no decimals."""
     is_pair = isinstance(value, tuple) and len(value) == 2
     if isinstance(value, str) or is_pair:
         return value
@@ -284,19 +291,28 @@ def _as_mark(value: Any) -> Any:
 NUMBERS_ALONE = TableOptions(
     "all", missing="refuse", categories="refuse", dates="refuse"
 )
-"""Options of rows for a model of plain numbers."""
+"""Options that read new rows for a model fitted on plain numbers."""
 
 OF_FITS = TableOptions(missing="neighbors")
-"""Options of rows for a fit, if none are given."""
+"""Options that read the rows of a fit, if the user gives none."""
 
 
 def options_of_fit(
     estimator: object, given: Mapping[str, Any] | None = None
 ) -> TableOptions | None:
-    """Return options that read other rows as the table of a fit; None without one.
+    """Return options that read new rows the way the table of a fit was read.
 
-    ``given`` has options by the names that users know. They take the place of those of
-    the fit, as other rows may be written otherwise.
+    Parameters
+    ----------
+    estimator : estimator
+    given : mapping or None, default=None
+        Options by the names that users know. They replace those of the fit, because the
+        new rows may be written differently.
+
+    Returns
+    -------
+    TableOptions or None
+        None if the estimator is not fitted on a table.
     """
     encoding = getattr(getattr(estimator, "model_", None), "encoding", None)
     if encoding is None:
@@ -311,17 +327,20 @@ def options_of_fit(
 
 
 def refilling(options: TableOptions, encoding: Encoding | None) -> TableOptions:
-    """Return options that fill gaps as in a fit, or from the rows of an encoding."""
+    """Return options that fill missing values from neighbours, as a fit does.
+
+    If there is an encoding, its stored rows are the neighbours.
+    """
     return replace(options, missing="neighbors", encoding=encoding)
 
 
 def keeping_gaps(options: TableOptions, encoding: Encoding | None) -> TableOptions:
-    """Return options that read rows as an encoding has them, with NaN for gaps."""
+    """Return options that read rows by an encoding, with NaN for missing values."""
     return replace(options, encoding=encoding, keeps_gaps=True)
 
 
 def options_of_gaps(estimator: object) -> TableOptions | None:
-    """Return options that fill the gaps of arrays from the rows of a fit."""
+    """Return options that fill the missing values of arrays from the rows of a fit."""
     donors = getattr(getattr(estimator, "model_", None), "donors", None)
     if donors is None:
         return None
@@ -331,9 +350,10 @@ def options_of_gaps(estimator: object) -> TableOptions | None:
 
 
 def _with_marks(encoding: Encoding, na_values: Any) -> Encoding:
-    """Return the encoding of rows with other marks of missing values.
+    """Return the encoding for rows with other markers of missing values.
 
-    Known marks that the fit has found remain, unless the marks of a column have "".
+    Markers that the fit has found itself, such as -999, remain unless the new markers
+    of a column include "".
     """
     of_fit = TableOptions(na_values=dict(encoding.options).get("na_values"))
     given = TableOptions(na_values=na_values)

@@ -1,8 +1,8 @@
-"""Answer scales that are known, in English and German, and how their texts are found.
+"""Known answer scales in English and German, and how their texts are recognised.
 
-A scale has the texts of each of its levels, separated by semicolons, from the least
-level to the greatest. Texts are compared in lower case, without punctuation and without
-a number before or behind them.
+A scale lists the texts of each level, separated by semicolons, from the lowest level to
+the highest. Texts are compared in lower case, without punctuation and without a number
+before or after them.
 """
 
 import re
@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import NamedTuple
 
-MOST_TEXTS = 100  # different ones in a column; of more, none is looked up
-LEAST_LEVELS = 3  # of a column; two texts are as far apart as those of a flag
+MOST_TEXTS = 100  # distinct texts in a column; with more, no scale is searched for
+LEAST_LEVELS = 3  # of a column, because an order means nothing for two texts
 NUMBER_BEFORE = re.compile(r"^\W*\d+\W+")
 NUMBER_BEHIND = re.compile(r"\W+\d+\W*$")
 NUMBERED = "numbers with words"
@@ -197,7 +197,7 @@ NO_ANSWERS = (
 
 
 def key_of(text: str) -> str:
-    """Return a text as scales have it.
+    """Return the normalised form of a text, in which scales are compared.
 
     Examples
     --------
@@ -217,13 +217,13 @@ def _keys(texts: str) -> tuple[str, ...]:
 
 @cache
 def levels_of(scale: str) -> tuple[tuple[str, ...], ...]:
-    """Return the keys of each level of a scale."""
+    """Return the keys (normalised texts) of each level of a scale."""
     return tuple(map(_keys, SCALES[scale]))
 
 
 @cache
 def _places(scale: str) -> dict[str, int]:
-    """Return the number of the level of each key of a scale."""
+    """Return the number of the level of each key (normalised text) of a scale."""
     places: dict[str, int] = {}
     for number, keys in enumerate(levels_of(scale)):
         places |= dict.fromkeys(keys, number)
@@ -231,17 +231,17 @@ def _places(scale: str) -> dict[str, int]:
 
 
 class Answers(NamedTuple):
-    """The answers of a column on a known scale.
+    """The answers in a column that uses a known scale.
 
     Attributes
     ----------
     scale : str
-        Its name; `NUMBERED` if some levels have only a number, as in "1 - never", "2",
-        "3 - always".
+        Name of the scale, or `NUMBERED` if some levels are only a number, as in
+        "1 - never", "2", "3 - always".
     shown : dict of int to str
         The most frequent text of each level that occurs.
     no_answers : dict of str to int
-        Cells of texts such as "don't know".
+        Number of cells of each text such as "don't know".
     """
 
     scale: str
@@ -250,12 +250,12 @@ class Answers(NamedTuple):
 
 
 def answers_of(counts: Mapping[str, int]) -> Answers | None:
-    """Return the scale that all texts of a column belong to; None if there is none.
+    """Return the scale that all texts of a column belong to, or None.
 
     Parameters
     ----------
     counts : mapping of str to int
-        How many cells have each text.
+        Number of cells that have each text.
 
     Examples
     --------
@@ -285,7 +285,10 @@ def answers_of(counts: Mapping[str, int]) -> Answers | None:
 
 
 def _numbered(counts: Mapping[str, int]) -> Answers | None:
-    """Return the numbers of texts if some have words, all of which are of a scale."""
+    """Return the answers if all texts begin with a number, and some have words.
+
+    The words must belong to one scale, and must rise or fall with the numbers.
+    """
     no_answer = _keys(NO_ANSWERS)
     texts = [text for text in counts if key_of(text) not in no_answer]
     matches = [NUMBERED_TEXT.match(text) for text in texts]
@@ -310,7 +313,16 @@ def _numbered(counts: Mapping[str, int]) -> Answers | None:
 def levels_with_texts(
     scale: str, shown: Mapping[int, str]
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the levels of a scale that occur, each with its text before its keys."""
+    """Return the levels of a scale that occur.
+
+    Each level is a tuple of the text to show, followed by all its keys.
+
+    Parameters
+    ----------
+    scale : str
+    shown : mapping of int to str
+        The text to show for each level that occurs.
+    """
     if scale == NUMBERED:
         return tuple((shown[number], str(number)) for number in sorted(shown))
     keys = levels_of(scale)
@@ -320,7 +332,7 @@ def levels_with_texts(
 def places_of_texts(
     levels: Iterable[tuple[str, ...]], texts: Iterable[str], by_keys: bool
 ) -> list[int | None]:
-    """Return the number of the level of each text; None for others.
+    """Return the number of the level of each text; None for texts without a level.
 
     Parameters
     ----------
@@ -328,7 +340,7 @@ def places_of_texts(
         Texts of each level.
     texts : iterable of str
     by_keys : bool
-        Whether texts are compared as those of scales are, and not exactly.
+        Whether texts are compared in normalised form (`key_of`), not exactly.
     """
     places: dict[str, int] = {}
     for number, of_level in enumerate(levels):

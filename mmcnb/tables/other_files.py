@@ -1,4 +1,4 @@
-"""Tables of other programs: ORC, Stata, SAS and ARFF."""
+"""Read tables of other programs: ORC, Stata, SAS and ARFF."""
 
 import io
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ REMEDY = "get the file again, or save it as CSV or Parquet"
 
 
 def open_orc(path: Path) -> OpenedFile:
-    """Open an ORC file, read by stripes."""
+    """Open an ORC file, which is read stripe by stripe."""
     with worded(f"{path} needs pyarrow with ORC", "write it as Parquet", ImportError):
         from pyarrow import orc
     file = orc.ORCFile(path)
@@ -38,12 +38,12 @@ def open_orc(path: Path) -> OpenedFile:
 
 
 def open_stata(path: Path) -> OpenedFile:
-    """Open a file of Stata, whose labelled values are texts."""
+    """Open a Stata file, in which values with labels become texts."""
     return _opened(path, lambda: pd.read_stata(path, preserve_dtypes=True))
 
 
 def open_sas(path: Path) -> OpenedFile:
-    """Open a file of SAS."""
+    """Open a SAS file."""
     return _opened(path, lambda: pd.read_sas(path, encoding="infer"))
 
 
@@ -62,7 +62,7 @@ def _opened(path: Path, read: Callable[[], pd.DataFrame]) -> OpenedFile:
 
 
 def open_arff(path: Path) -> OpenedFile:
-    """Open an ARFF file; ? is a missing value."""
+    """Open an ARFF file, in which ? marks missing values."""
     from scipy.io import arff
 
     with (

@@ -1,4 +1,4 @@
-"""Arrow arrays in the types that columns are read as, without codes and extensions."""
+"""Convert Arrow arrays to plain types, without run-end encoding and extension types."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from pyarrow import types
 
 from mmcnb.tables.arrow import BOOL, TEXT, is_text, kind_of
 
-# Extensions whose values are written as texts; pandas registers the last two.
+# Extension types whose values become texts; pandas registers the last two.
 AS_TEXTS = ("arrow.uuid", "arrow.json", "pandas.period", "pandas.interval")
 
 
 def plain_type(data_type: pa.DataType) -> pa.DataType:
-    """Return the type of the values of a type, whatever their layout is.
+    """Return the plain type that represents the values of a type.
 
-    Categories stay categories, unless their values are of no kind that is known.
+    Dictionary types (categories) remain, unless their values are of kind "other".
 
     Examples
     --------
@@ -41,7 +41,7 @@ def plain_type(data_type: pa.DataType) -> pa.DataType:
 
 
 def plain_array(array: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return values in their plain type, categories as texts.
+    """Convert values to their plain type; the values of categories become texts.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def plain_array(array: pa.Array | pa.ChunkedArray) -> pa.Array:
     [True, False]
     """
     if isinstance(array, pa.ChunkedArray):
-        # pyarrow cannot join empty slices that came through its C interface.
+        # pyarrow cannot concatenate empty slices imported through its C interface.
         chunks = [chunk for chunk in array.chunks if len(chunk)]
         if len(chunks) == 1:
             return plain_array(chunks[0])
@@ -84,7 +84,7 @@ def _decoded(array: pa.RunEndEncodedArray) -> pa.Array:
 
 
 def _of_values(array: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Return an array of a type from Python objects, which takes long."""
+    """Convert an array by way of Python objects, which is slow."""
     return pa.array(array.to_pylist(), data_type)
 
 
@@ -93,18 +93,18 @@ def _texts(values: list[Any]) -> list[str | None]:
 
 
 def as_type(array: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Return values as a type; Arrow casts some types not even to themselves."""
+    """Convert values to a type; Arrow cannot even cast some types to themselves."""
     array = plain_array(array)
     return array if array.type == data_type else array.cast(data_type)
 
 
 def has_order(data_type: pa.DataType) -> bool:
-    """Whether values are categories in an order."""
+    """Whether a type is that of ordered categories."""
     return types.is_dictionary(data_type) and data_type.ordered
 
 
 def texts_of_order(array: pa.DictionaryArray) -> list[str]:
-    """Return categories as texts, in their order.
+    """Return ordered categories as texts, in their order.
 
     Examples
     --------

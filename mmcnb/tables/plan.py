@@ -1,4 +1,4 @@
-"""The plan of the columns of a table: what becomes of each in a fit, and why."""
+"""Plan the columns of a table: what each of them becomes in a fit, and why."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TablePlan:
-    """What becomes of the columns of a table; it prints as one line a column.
+    """What the columns of a table become in a fit; prints one line per column.
 
-    A plan is not changed: `keep`, `drop` and `with_options` return another one.
-    ``fit(table, columns=plan)`` reads the table by it.
+    Plans are immutable: `keep`, `drop` and `with_options` return a new plan.
+    ``fit(table, columns=plan)`` reads the table according to a plan.
 
     Attributes
     ----------
     columns : DataFrame
-        A row for each "column": the "type" of its cells, how many are "missing", how
-        many "distinct" values there are, and what it "becomes", with the reason if it
-        is left out.
+        One row per "column": the "type" of its cells, the numbers of "missing" cells
+        and of "distinct" values, and what it "becomes", with the reason if it is left
+        out.
     notes : list of str
-        Sentences about cells and columns.
+        Sentences about cells that are changed and columns that are left out.
     n_samples : int
-        Rows of the table.
+        Number of rows of the table.
     encoding : Encoding
-        How the cells become numbers.
+        How cells become numbers.
     options : TableOptions
-        Options that say so.
+        The options of the plan.
     """
 
     columns: "pd.DataFrame"
@@ -54,26 +54,44 @@ class TablePlan:
 
     @property
     def feature_names(self) -> list[str]:
-        """Names of the columns of numbers that a fit has."""
+        """Names of the columns of numbers that a fit uses."""
         return self.encoding.feature_names
 
     def keep(self, *columns: str | int) -> "TablePlan":
-        """Return the plan in which columns take part that would be left out."""
+        """Return a plan that keeps columns which would be left out.
+
+        Parameters
+        ----------
+        *columns : str or int
+            Names or numbers of the columns.
+        """
         dropped = [name for name in self.options.drop or () if name not in columns]
         kept = [*(self.options.keep or ()), *columns]
         return self.with_options(keep=kept, drop=dropped)
 
     def drop(self, *columns: str | int) -> "TablePlan":
-        """Return the plan without columns."""
+        """Return a plan that leaves columns out.
+
+        Parameters
+        ----------
+        *columns : str or int
+            Names or numbers of the columns.
+        """
         kept = [name for name in self.options.keep or () if name not in columns]
         return self.with_options(keep=kept, drop=[*(self.options.drop or ()), *columns])
 
     def with_options(self, **options: Any) -> "TablePlan":
-        """Return the plan with other options of `mmcnb.read_table`."""
+        """Return a plan with other options.
+
+        Parameters
+        ----------
+        **options
+            Options of `mmcnb.read_table`; the others are unchanged.
+        """
         return _planned(self._table, changed_options(self.options, options))
 
     def __str__(self) -> str:
-        """Return one line for each column, and the sentences."""
+        """Return the number of rows, one line for each column, and the notes."""
         lines = [f"{self.n_samples:,} rows", self.columns.to_string(index=False)]
         return "\n".join([*lines, *self.notes])
 
@@ -81,12 +99,14 @@ class TablePlan:
 
 
 def table_plan(table: Any, **options: Any) -> TablePlan:
-    """Plan the columns of a table: all rows are read, and nothing is fitted.
+    """Plan what the columns of a table become, without fitting a model.
+
+    All rows of the table are read.
 
     Parameters
     ----------
     table : path or data frame
-        As `mmcnb.read_table` takes it.
+        Any table that `mmcnb.read_table` accepts.
     **options
         Options of `mmcnb.read_table`, such as ``keep``, ``drop``, ``text`` or
         ``na_values``.
@@ -98,7 +118,7 @@ def table_plan(table: Any, **options: Any) -> TablePlan:
     Raises
     ------
     InputError
-        The table cannot be read, or an option is unknown or does not fit it.
+        The table cannot be read, or an option is unknown or does not apply to it.
 
     Examples
     --------
@@ -134,10 +154,10 @@ def _planned(table: Any, options: TableOptions) -> TablePlan:
         opened = table_of_frame(table)
     else:
         raise InputError(
-            f"a {type(table).__name__} is no table with columns: give a data frame or "
-            "the path of a table."
+            f"a {type(table).__name__} is not a table with columns: give a data frame "
+            "or the path of a table."
         )
-    # Gaps as in a fit.
+    # A fit fills missing values from neighbours by default.
     of_fit = options
     if options.missing == "auto":
         of_fit = replace(options, missing="neighbors")

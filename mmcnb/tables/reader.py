@@ -1,9 +1,9 @@
-"""Rows of a table as numbers: the reader that follows the roles of its columns.
+"""Read the rows of a table as numbers, according to the roles of its columns.
 
-A reader looks at all rows once to decide what its texts are, for categories, medians
-and columns that say nothing, if it needs these, and reads all rows again as blocks. If
-a cell shows that a column has another type than its first rows did, the reader begins
-anew with that type.
+If necessary, the reader makes a first pass over all rows. It decides what kind of
+values the texts are, collects categories and medians, and finds columns that carry no
+information. A second pass reads the rows as blocks of numbers. If a cell shows that the
+first rows suggested a wrong type for a column, reading starts again with the right one.
 """
 
 import shlex
@@ -62,48 +62,48 @@ from mmcnb.tables.record_columns import are_spread_evenly, sign_of
 from mmcnb.tables.sentinels import KnownMarks
 from mmcnb.tables.survey import Survey
 
-MOST_CATEGORIES = 30  # of a text that is taken without being asked for
-LEAST_WRONG = 10  # rows of which all have another kind of cell
+MOST_CATEGORIES = 30  # of a text column that no option asks for
+LEAST_WRONG = 10  # rows; if the cells of all have another kind, the column is refused
 DOCUMENTS = (
-    "its texts are documents, which TF-IDF (TfidfVectorizer of scikit-learn) or an "
-    "embedding turns into numbers"
+    "its texts are documents, which TF-IDF (scikit-learn's TfidfVectorizer) or an "
+    "embedding model converts to numbers"
 )
 FAULT_OF_KIND = {"flag": "flag cell", "number": "cell", "order": "order cell"}
 Result = TypeVar("Result")
 
 
 class TypeChangedError(Exception):
-    """A row changed the type of a column: read the table again with the new type."""
+    """A later row changed the type of a column, so the table must be read again."""
 
 
 class TableReader:
-    """Rows of a table as blocks of numbers.
+    """Read the rows of a table as blocks of numbers.
 
     Parameters
     ----------
     table : BaseTable
     options : TableOptions
     show : callable or None, default=None
-        Called once with the listing of the columns, when 100,000 rows are read.
+        Called once with the listing of the columns, after 100,000 rows.
 
     Attributes
     ----------
     stored_dtype : dtype
-        The narrowest type of all features; of text float32, or float64 if float32 would
-        merge numbers.
+        The narrowest type that holds all features. For text it is float32, or float64
+        if float32 would merge distinct numbers.
     columns : list of TableColumn
-        Features first, in the order in which they are written.
+        Features come first, in the order in which they are written.
     classes : ClassLabels
-        As far as rows are read.
+        Class labels of the rows read so far.
     faults : Faults
-        Columns and cells that cannot be taken, as far as rows are read.
+        Columns and cells of the rows read so far that cannot be converted.
     keeps_gaps : bool
-        Whether gaps that could be filled stay NaN.
+        Whether missing values that could be filled stay NaN.
     sampled_rows : ndarray of shape (m, c) or None
-        Some rows with numbers in place of categories, and NaN for gaps of numbers; None
-        before all rows were looked at.
+        A sample of rows, with the numbers of categories in place of texts, and NaN for
+        missing values; None before the first pass.
     n_dropped, n_filled : int
-        Rows left out and cells filled so far, as values are missing.
+        Number of rows left out, and of cells filled, so far because of missing values.
     """
 
     is_sparse = False
@@ -118,7 +118,7 @@ class TableReader:
         self.keeps_gaps = options.keeps_gaps
         self._options = options
         self._show = show
-        # Whether gaps are filled, from their columns or from other rows.
+        # "auto" is resolved here; a fit passes "neighbors" itself (`OF_FITS`).
         self._missing = options.missing
         if options.missing == "auto":
             self._missing = "median"
@@ -135,17 +135,29 @@ class TableReader:
         self._known_marks: dict[int, dict[float, int]] = {}
         self.n_read = 0
         self._take(choose_columns(table, options, self._decisions))
-        self._begin_count()  # of groups, which another process reads without a pass
+        # Another process reads groups without a pass, so counting begins here already.
+        self._begin_count()
 
     def with_final_types(self, read: Callable[[], Result]) -> Result:
-        """Call a function that reads rows, once the columns are decided.
+        """Decide the columns, then call a function that reads rows.
 
-        If a row changes the type of a column, both are done again with the new type.
+        If a row changes the type of a column, both steps are repeated with the new
+        type.
+
+        Parameters
+        ----------
+        read : callable
+            Called without arguments.
+
+        Returns
+        -------
+        object
+            What `read` returns.
 
         Raises
         ------
         InputError
-            Columns or cells cannot be taken; the message names all of them.
+            Columns or cells cannot be converted; the message lists all of them.
         """
         while True:
             with suppress(TypeChangedError):
@@ -164,7 +176,7 @@ class TableReader:
         self._take(columns)
 
     def _needs_look_ahead(self) -> bool:
-        """Whether all rows must be seen before it is known what columns become."""
+        """Whether all rows must be read before it is known what columns become."""
         if self._options.encoding is not None:
             return False
         if self._fills or not self._options.asks_columns:
@@ -174,7 +186,7 @@ class TableReader:
         return any(column.type_to_read == TEXT for column in self.features)
 
     def _take(self, columns: list[TableColumn]) -> None:
-        """Set the columns to read, and the features to write."""
+        """Set the columns to read, the features to write, and what marks their gaps."""
         self.columns = columns
         self._used = [column for column in columns if column.role is not Role.LEFT_OUT]
         self.features = [column for column in self._used if column.is_feature]
@@ -205,21 +217,24 @@ class TableReader:
 
     @property
     def feature_names(self) -> list[str] | None:
-        """Names of the columns that are written; None if the table has no header."""
+        """Names of the written columns of numbers; None if the table has no header."""
         if not self.table.has_names:
             return None
         return self.encoding.feature_names
 
     @property
     def refills(self) -> bool:
-        """Whether a fit fills gaps otherwise than these rows have them filled."""
+        """Whether a fit would fill the missing values of these rows differently."""
         if self._options.missing != "auto" or self._options.encoding is not None:
             return False
         return any(column.missing for column in self.features)
 
     @property
     def encoding(self) -> Encoding:
-        """All columns but classes and row names; chosen features keep their order."""
+        """How columns become numbers, except those of class labels and row names.
+
+        Columns selected by name keep the order of the selection.
+        """
         if self._options.encoding is not None:
             return self._options.encoding
         columns = self.columns
@@ -242,7 +257,7 @@ class TableReader:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences about the table, and about cells that were changed."""
+        """Sentences about the table, its columns, and cells that were changed."""
         n_dropped = self.n_dropped if self._missing == "drop" else 0
         return [
             *self.table.notes,
@@ -258,18 +273,24 @@ class TableReader:
     @property
     def _how_filled(self) -> str:
         if self.keeps_gaps:
-            return "gaps are NaN in the store, which a fit fills from the nearest rows"
+            return "gaps are stored as NaN, and a fit fills them from the nearest rows"
         if self._missing == "neighbors":
             return "gaps were filled from the nearest rows"
         return "gaps were filled from their column"
 
     @property
     def has_stored_gaps(self) -> bool:
-        """Whether rows have gaps that are not filled."""
+        """Whether the rows have missing values that stay NaN."""
         return self.keeps_gaps and any(column.gaps for column in self.features)
 
     def may_fill_gaps(self, are_read: bool) -> bool:
-        """Whether gaps are filled, or may be as long as not all rows are read."""
+        """Whether missing values are filled, or may turn up in rows not yet read.
+
+        Parameters
+        ----------
+        are_read : bool
+            Whether all rows have been read.
+        """
         if self.keeps_gaps or not self._fills:
             return False
         is_counted = are_read or self._options.encoding is None
@@ -277,7 +298,7 @@ class TableReader:
 
     @property
     def doubts(self) -> list[str]:
-        """What speaks against clusters of these rows, a clause each."""
+        """Reasons to distrust clusters of these rows, each as a clause."""
         partial = [
             repr(column.name)
             for column in self.features
@@ -288,7 +309,7 @@ class TableReader:
         return [f"some files of the folder lack columns ({listed(partial)})"]
 
     def report(self) -> dict[str, object]:
-        """Return a listing of all columns, and counts of missing values."""
+        """Return the listing of the columns, the notes, and counts of missing cells."""
         return {
             "header": self.table.has_names,
             "columns": self.listing(),
@@ -298,7 +319,7 @@ class TableReader:
         }
 
     def listing(self) -> list[dict[str, object]]:
-        """Return name, type, missing and different values, and role of each column."""
+        """Return the name, type, counts of values, and role of each column."""
         return [column.listing() for column in self._in_order()]
 
     def _in_order(self) -> list[TableColumn]:
@@ -309,12 +330,12 @@ class TableReader:
     # --- all rows, part by part ---
 
     def blocks(self) -> Iterator[Rows]:
-        """Yield some rows at a time, with class labels and row names.
+        """Yield blocks of rows, with class labels and row names.
 
         Raises
         ------
         InputError
-            Columns or cells cannot be taken; the message names all of them.
+            Columns or cells cannot be converted; the message lists all of them.
         TypeChangedError
             A column has another type; `with_final_types` reads all rows again.
         """
@@ -322,12 +343,14 @@ class TableReader:
             yield from self._widened(rows)
 
     def narrow_blocks(self) -> Iterator[Rows]:
-        """Yield some rows at a time, as `blocks`, with categories as their numbers.
+        """Yield blocks of rows as `blocks` does, but with numbers for categories.
+
+        A text is one column, which holds the number of its category.
 
         Raises
         ------
         InputError
-            Columns or cells cannot be taken; the message names all of them.
+            Columns or cells cannot be converted; the message lists all of them.
         TypeChangedError
             A column has another type; `with_final_types` reads all rows again.
         """
@@ -341,18 +364,29 @@ class TableReader:
         if self.n_dropped and self.n_dropped == self.n_read:
             raise InputError(
                 f"{self.table.name}: all {self.n_read} rows have a missing cell: leave "
-                "out columns with many, by --drop, or give --missing median."
+                "out the columns with many (--drop), or give --missing median."
             )
 
     def _refuse_wrong_columns(self) -> None:
-        """Note columns of a fit that have other values in all rows."""
+        """Add a fault for columns of a fit in which no cell has the right kind."""
         for column in self.features:
             if column.n_wrong == self.n_read >= LEAST_WRONG:
                 fault = "order cell" if column.role is Role.ORDER else "cell"
                 self._fault(fault, column, cell=column.wrong[0])
 
     def group(self, number: int) -> Any:
-        """Return a group of rows that is read by itself."""
+        """Read one group of rows as numbers.
+
+        Parameters
+        ----------
+        number : int
+            Number of the group, from 0.
+
+        Raises
+        ------
+        InputError
+            Cells cannot be converted, or the file has changed.
+        """
         parts = self.table.parts(self._wanted, number)
         blocks: list[Any] = []
         for part in parts:
@@ -370,7 +404,7 @@ class TableReader:
 
     @property
     def index_column(self) -> str | None:
-        """Name of the column of row names; its number if the table has no header."""
+        """Name of the column of row names, or its number if there is no header."""
         for column in self._used:
             if column.role is Role.ROW_NAMES:
                 return column.name
@@ -378,14 +412,14 @@ class TableReader:
 
     @property
     def index_name(self) -> str | None:
-        """Name of the row names, as pandas reads it; None if they have none."""
+        """Name of the index in pandas; None if it has no name."""
         name = self.index_column
         if name is None or not self.table.has_names or name in UNNAMED:
             return None
         return None if name.startswith("__index_level_") else name
 
     def names_of_group(self, number: int) -> np.ndarray:
-        """Return the row names of a group."""
+        """Return the row names of a group of rows."""
         names = []
         for column in self._used:
             if column.role is Role.ROW_NAMES:
@@ -397,14 +431,14 @@ class TableReader:
         return np.concatenate(names)
 
     def check_first_rows(self) -> None:
-        """Refuse columns that cannot be taken, by the first cells that show why."""
+        """Read the first rows, and raise InputError if a column cannot be converted."""
         if self._needs_look_ahead():
-            return  # all rows have been looked at, and their counts are kept
+            return  # the first pass has checked all rows; a new pass resets its counts
         next(self._pass(), None)
         self.faults.check()
 
     def _pass(self) -> Iterator[tuple[Part, list[pa.Array]]]:
-        """Yield all parts with the values of their columns, and note faults."""
+        """Yield all parts with the values of their columns, and collect faults."""
         self._begin_count()
         for part in self.table.parts(self._wanted):
             for line in part.ragged:
@@ -433,7 +467,7 @@ class TableReader:
     # --- values of cells ---
 
     def _values(self, part: Part) -> list[pa.Array]:
-        """Return columns in the types that they are to have; null for gaps."""
+        """Return the columns of a part in their final types; null where missing."""
         return [self._values_of(column, part) for column in self._used]
 
     def _values_of(self, column: TableColumn, part: Part) -> pa.Array:
@@ -457,7 +491,7 @@ class TableReader:
         return values
 
     def _names_or_classes(self, column: TableColumn, values: pa.Array) -> pa.Array:
-        """Return names of rows or classes as texts or whole numbers."""
+        """Return row names or class labels as texts or integers."""
         if not is_text(values.type):
             return values
         values = without_gaps(values, pa.array([""], TEXT))
@@ -471,10 +505,11 @@ class TableReader:
     def _values_of_texts(
         self, column: TableColumn, cells: pa.Array, part: Part
     ) -> pa.Array:
-        """Return texts as the values that they are; null for gaps and wrong cells."""
+        """Parse the texts of a feature; null for missing and unparsable cells."""
         texts = without_gaps(cells.cast(TEXT), self._marks_of_texts[column.key])
         survey = self._surveys.get(column.position)
-        if survey is not None and column.angle != "cos":  # whose texts are the same
+        # A time of day is two features, sine and cosine, of the same texts.
+        if survey is not None and column.angle != "cos":
             survey.add(self._surveyed(cells, texts))
         if column.role is Role.REFUSED or column.kind == "text":
             return texts
@@ -496,14 +531,14 @@ class TableReader:
 
     @staticmethod
     def _surveyed(cells: pa.Array, texts: pa.Array) -> pa.Array:
-        """Return texts with the gaps among them that may be the least of an order."""
+        """Return texts, in which "None" is not missing, but may be the least answer."""
         if not texts.null_count:
             return texts
         is_least = pc.fill_null(pc.equal(cells, pa.scalar(LEAST, cells.type)), False)
         return pc.if_else(is_least, pa.scalar(LEAST, TEXT), texts)
 
     def _places(self, column: TableColumn, texts: pa.Array, part: Part) -> pa.Array:
-        """Return the places of texts in the order of their column; null for others."""
+        """Return the rank of each text in the order of its column; null for others."""
         assert column.form is not None
         places = parse_cells(texts, column.form)
         is_wrong = pc.and_(places.is_null(), texts.is_valid())
@@ -515,10 +550,10 @@ class TableReader:
     def _note_wrong(
         self, column: TableColumn, texts: pa.Array, part: Part, rows: np.ndarray
     ) -> None:
-        """Note cells that are not of the kind of their column, which become gaps."""
+        """Count cells that do not match the kind of their column; they become gaps."""
         is_of_fit = self._options.encoding is not None
         if not is_of_fit and column.type_to_read != TEXT:
-            self._take_type(column, TEXT)  # and decide by the texts of all rows
+            self._take_type(column, TEXT)  # then the texts of all rows decide
         if self._missing == "refuse" and not is_of_fit:
             fault = FAULT_OF_KIND.get(column.kind, "date cell")
             self._fault(fault, column, part, rows, values=None, cell=texts[0].as_py())
@@ -536,7 +571,7 @@ class TableReader:
     # --- rows of numbers ---
 
     def _rows(self, part: Part, values: list[pa.Array]) -> Rows:
-        """Return numbers of the rows that are written, their labels and names."""
+        """Return the kept rows of a part as numbers, with class labels and names."""
         block = self._narrow(values)
         is_kept = self._is_kept(part, values, block)
         if np.isnan(block).any():
@@ -564,7 +599,7 @@ class TableReader:
     def _row_names(
         self, column: TableColumn, cells: pa.Array, part: Part
     ) -> np.ndarray:
-        """Return numbers, dates or texts that name the rows."""
+        """Return row names as an array of integers, dates or texts."""
         if types.is_temporal(cells.type):
             return cells.to_numpy(zero_copy_only=False)
         if not types.is_integer(cells.type):
@@ -574,18 +609,21 @@ class TableReader:
         return np.array(cells.fill_null(0), np.int64)
 
     def _narrow(self, values: list[pa.Array]) -> np.ndarray:
-        """Return one column a feature; numbers of categories, and NaN for gaps."""
+        """Return one column of numbers per feature, with NaN for missing values.
+
+        A category is represented by its number.
+        """
         numbers = {}
         for column, cells in zip(self.features, values, strict=False):
             numbers[column.key + column.angle] = column.encode(cells)
         batch = pa.record_batch(numbers)
         block = batch.to_tensor(null_to_nan=True, row_major=True).to_numpy()
-        # Infinity is looked at in the whole block.
+        # Overflow gives infinity, which `_is_kept` reports for the whole block.
         with np.errstate(over="ignore", invalid="ignore"):
             return block.astype(self.dtype, copy=False)
 
     def _check_empty_rows(self, part: Part, is_gap: np.ndarray) -> None:
-        """Note rows without any value, which nothing tells from gaps in the file."""
+        """Add a fault for rows without any value, which have no nearest donor."""
         empty = np.flatnonzero(is_gap.all(axis=1))
         if not empty.size:
             return
@@ -596,7 +634,7 @@ class TableReader:
         self.faults.add(("empty row", -1), f"{place}: {fault}", remedy, empty.size)
 
     def _filled(self, part: Part, block: np.ndarray) -> np.ndarray:
-        """Return rows with gaps filled from donors, and the others by their columns."""
+        """Fill missing values from donors, and the rest from their columns."""
         is_gap = np.isnan(block)
         if self._donors is not None:
             self._check_empty_rows(part, is_gap)
@@ -611,20 +649,21 @@ class TableReader:
                 continue
             n_gaps = int(is_gap[:, k].sum())
             self.n_filled += n_gaps
-            if self._options.encoding is not None:  # others were looked at ahead
+            # Without an encoding, the first pass has counted the gaps.
+            if self._options.encoding is not None:
                 column.gaps += n_gaps
         return block
 
     @property
     def n_categories(self) -> list[int | None]:
-        """Categories of each feature; None if it has numbers."""
+        """Number of categories of each feature; None for a feature of numbers."""
         return [
             None if column.categories is None else len(column.categories)
             for column in self.features
         ]
 
     def _widened(self, rows: Rows) -> Iterator[Rows]:
-        """Yield rows with columns of 0 and 1 for categories, some rows at a time."""
+        """Yield rows with 0/1 columns for categories, in blocks of limited size."""
         n_categories = self.n_categories
         assert isinstance(rows.block, np.ndarray)
         step = step_rows(n_columns_of(n_categories) * self.dtype.itemsize)
@@ -641,7 +680,7 @@ class TableReader:
     # --- what columns are, before the first row is written ---
 
     def _decide_by_first_rows(self) -> None:
-        """Decide what texts are by the first rows, unless all rows have decided it."""
+        """Decide what kind texts are by the first rows, unless all rows were read."""
         if self._options.encoding is not None or self._are_decided:
             return
         self._survey_texts()
@@ -657,7 +696,7 @@ class TableReader:
                     texts = without_gaps(cells, self._marks_of_texts[column.key])
                     survey.add(self._surveyed(cells, texts))
                 break
-        # All rows may settle what the first rows leave in doubt.
+        # Doubts are dropped here, because the remaining rows may resolve them.
         decisions = {
             position: replace(decision, doubt="")
             for position, decision in self._decided().items()
@@ -666,7 +705,10 @@ class TableReader:
         self._take_decided()
 
     def _decided(self) -> dict[int, Decision]:
-        """Decide what texts are; of categories only whether they are in an order."""
+        """Decide what kind texts are.
+
+        For columns that are stored as categories, only an order is decided.
+        """
         decisions = decide_forms(self._surveys, self._options)
         return {
             position: decision
@@ -676,7 +718,7 @@ class TableReader:
         }
 
     def _survey_texts(self) -> None:
-        """Begin to count what the texts of each column look like."""
+        """Start a survey of the texts of each column that no option decides."""
         self._surveys = {}
         takes_orders = self._options.categories == "auto"
         for column in self.features:
@@ -690,7 +732,7 @@ class TableReader:
         return next(column for column in self.columns if column.position == position)
 
     def _look_ahead(self) -> None:
-        """Find the categories and the median of each column, and those to leave out."""
+        """Read all rows to find categories, medians, and the columns to leave out."""
         if not self._are_decided:
             self._survey_texts()
         takes_gaps = self._missing in ("median", "mean")
@@ -719,7 +761,7 @@ class TableReader:
         self._take(self.columns)
 
     def _leave_columns_out(self) -> None:
-        """Leave out the columns that say nothing, or that describe the record."""
+        """Leave out columns that carry no information or describe the record."""
         leave_out_records(self.features)
         for column in self.features:
             if column.why and column.role is not Role.REFUSED:
@@ -731,9 +773,9 @@ class TableReader:
         check_features(self.table, self.columns)
 
     def _sample_rows(self, categories: Categories, medians: Medians) -> None:
-        """Keep some rows with their gaps, and make donors of them if these fill gaps.
+        """Store a sample of rows with their gaps, and make donors of it if needed.
 
-        They have the columns that stay features.
+        The sample has the columns that remain features.
         """
         rows = medians.some_rows()
         is_feature = [column.is_feature for column in self.features]
@@ -750,12 +792,12 @@ class TableReader:
             self._donors = make_donors(self.sampled_rows, n_categories)
 
     def _decide_by_all_rows(self) -> None:
-        """Decide what texts are by all rows, and begin anew if that is something else.
+        """Decide what kind texts are by all rows, and start again if that changed.
 
         Raises
         ------
         TypeChangedError
-            The first rows showed something else.
+            The first rows had led to another decision.
         """
         if self._are_decided or not self._surveys:
             return
@@ -777,7 +819,7 @@ class TableReader:
             raise TypeChangedError
 
     def _searched_for_marks(self) -> list[int]:
-        """Return the features in which known marks such as -999 may be gaps."""
+        """Return the features in which numbers such as -999 may mark missing values."""
         is_searched = self.table.has_known_marks and not self._are_marked
         if not is_searched or self._options.missing == "refuse":
             return []
@@ -789,12 +831,12 @@ class TableReader:
         ]
 
     def _decide_known_marks(self, known_marks: KnownMarks) -> None:
-        """Take known marks for gaps, and begin anew if there are some.
+        """Treat known markers such as -999 as missing, and start again if any occur.
 
         Raises
         ------
         TypeChangedError
-            There are some.
+            A column has such markers.
         """
         self._are_marked = True
         found = False
@@ -808,11 +850,11 @@ class TableReader:
                 self._known_marks[column.position] = marks
                 found = True
         if found:
-            self._is_wide = False  # perhaps marks alone needed float64
+            self._is_wide = False  # perhaps only the markers needed float64
             raise TypeChangedError
 
     def _decide_text(self, column: TableColumn, texts: set[str]) -> None:
-        """Make categories of texts, unless they are too many."""
+        """Make categories of texts, unless there are too many of them."""
         n_texts = len(texts)
         column.categories = pa.array(sorted(texts), TEXT)
         if not texts - {GAP}:
@@ -834,7 +876,10 @@ class TableReader:
         self._leave_out(column, why, fault)
 
     def _decide_number(self, column: TableColumn, k: int, medians: Medians) -> None:
-        """Find the fill of its gaps; leave it out if it is empty or numbers rows."""
+        """Find the value that fills gaps, and whether to leave the column out.
+
+        A column is left out if it is empty; one that describes the record may be.
+        """
         if not self._is_in_order(column):
             return
         if self._fills:
@@ -856,7 +901,7 @@ class TableReader:
             column.is_even = are_spread_evenly(numbers)
 
     def _is_in_order(self, column: TableColumn) -> bool:
-        """Note a fault if too many texts are not in the order that is given."""
+        """Return whether nearly all texts are in the given order; else add a fault."""
         decision = column.decision
         if column.role is not Role.ORDER or decision is None or decision.answers:
             return True
@@ -879,7 +924,7 @@ class TableReader:
     def _leave_out(
         self, column: TableColumn, why: str, fault: str | None = None
     ) -> None:
-        """Leave out a column that says nothing; if it is asked for, note a fault."""
+        """Leave a column out; if an option asks for it, add a fault instead."""
         if not column.is_asked:
             column.why = why
             column.can_be_kept = fault is None
@@ -896,9 +941,20 @@ class TableReader:
         rows: Sequence[int] | np.ndarray = (),
         **details: Any,
     ) -> None:
-        """Note a fault of a column, or of the cells of these rows of a part, if any.
+        """Add a fault of a column, or of its cells in some rows of a part.
 
-        ``details`` may have the text of the ``cell``, or the ``values`` of all of them.
+        Parameters
+        ----------
+        kind : str
+            Key of `FAULTS`.
+        column : TableColumn
+        part : Part or None, default=None
+            None if the fault concerns the whole column.
+        rows : sequence of int, default=()
+            Rows of the part; nothing is added if there are none.
+        **details
+            Placeholders of the message. ``cell`` is the text of the first cell; it is
+            taken from ``values``, the column in this part, if these are given.
         """
         place = self.table.label_of(column.position)
         count = 1
@@ -923,7 +979,7 @@ class TableReader:
         self.faults.add((kind, column.position), sentence, remedy, count)
 
     def _refuse(self, column: TableColumn, values: pa.Array, part: Part) -> None:
-        """Name the first cell that is no number."""
+        """Add a fault that shows the first cell that is not a number."""
         rows = _rows_of(values.is_valid())
         kind = "date order" if column.why else column.kind
         if kind == "text" and is_text(values.type):
@@ -936,7 +992,7 @@ class TableReader:
     def _is_kept(
         self, part: Part, values: list[pa.Array], block: np.ndarray
     ) -> np.ndarray:
-        """Find the rows that are written, and note missing values that are faults."""
+        """Return which rows are kept, and add faults for values that are refused."""
         is_kept = np.ones(part.n_rows, bool)
         drops = self._missing == "drop"
         if not all_finite(block):
@@ -955,7 +1011,7 @@ class TableReader:
     def _check_gaps(
         self, column: TableColumn, part: Part, values: pa.Array, numbers: np.ndarray
     ) -> None:
-        """Note missing and infinite values that are faults in a column."""
+        """Add faults for missing and infinite values of a column."""
         missing = self._missing
         self._check_large(column, part, values, numbers)
         if missing == "refuse":
@@ -967,7 +1023,7 @@ class TableReader:
     def _check_large(
         self, column: TableColumn, part: Part, values: pa.Array, numbers: np.ndarray
     ) -> None:
-        """Note numbers beyond float32, which need float64."""
+        """Switch to float64 for numbers beyond float32, or add a fault."""
         if not np.isinf(numbers).any():
             return
         exact = values.cast(FLOAT64)
@@ -978,7 +1034,7 @@ class TableReader:
 
     def _refuse_gaps(self, column: TableColumn, part: Part, rows: np.ndarray) -> None:
         cells = part.columns[column.key]
-        if is_text(cells.type):  # a cell of another kind is a fault of its own
+        if is_text(cells.type):  # unparsable cells are null too, but another fault
             texts = without_gaps(cells.cast(TEXT), self._marks_of_numbers[column.key])
             rows = rows[np.asarray(texts.is_null())[rows]]
         if not rows.size:
@@ -989,18 +1045,18 @@ class TableReader:
         if isinstance(cell, float) and not np.isfinite(cell):
             state = "is NaN" if np.isnan(cell) else "is infinite"
         elif isinstance(cell, int | float):
-            state = f"is {cell:g}, a mark of missing values"
+            state = f"is {cell:g}, a marker of missing values"
         elif isinstance(cell, str) and cell.strip():
-            state = f"{cell!r} is a mark of missing values"
-            hint = ", or take it as a text with --na-values ''"
+            state = f"{cell!r} is a marker of missing values"
+            hint = ", or read it as text with --na-values ''"
         self._fault("gap", column, part, rows, cell=state, hint=hint)
 
 
 def _rows_of(mask: pa.Array) -> np.ndarray:
-    """Return the numbers of the rows that are true."""
+    """Return the positions at which a mask is true."""
     return np.flatnonzero(np.asarray(pc.fill_null(mask, False)))
 
 
 def _are_whole(texts: pa.Array) -> bool:
-    """Whether all texts are whole numbers; null is passed over."""
+    """Whether all texts are integers; null is ignored."""
     return bool(pc.all(pc.match_substring_regex(texts, WHOLE)).as_py())

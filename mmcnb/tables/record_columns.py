@@ -1,7 +1,9 @@
-"""Columns that describe the record, not the thing: dates, counters and identifiers.
+"""Recognise columns that describe the record: dates, counters and identifiers.
 
-They would split a table into early and late rows, or into low and high numbers. They
-are left out unless they are asked for, or unless too few columns would remain.
+Such columns describe when or under which number something was recorded, not the thing
+itself. They would split a table into early and late rows, or into low and high numbers.
+Therefore they are left out unless an option asks for them, or too few other columns
+remain.
 """
 
 import re
@@ -13,17 +15,17 @@ import numpy as np
 NUMBERS_ROWS = "it numbers the rows"
 IDENTIFIES = "it is an identifier by its name and values"
 IS_DATED = "its dates say when rows were recorded"
-LEAST_ROWS = 10  # for numbers of rows and names of things
-MOST_CLASSES = 50  # different numbers that an identifier exceeds if some are equal
-LEAST_EVEN = 300  # rows of which it is seen whether numbers are spread evenly
-# Kolmogorov's distance times the root of the number of rows: nine tenths of uniform
-# samples stay below it, and normal ones of 300 rows are near 3.
+LEAST_ROWS = 10  # rows from which on row numbers and identifiers are recognised
+MOST_CLASSES = 50  # an identifier with repeated values must have more distinct ones
+LEAST_EVEN = 300  # rows from which on the spacing of numbers is tested
+# Bound on the Kolmogorov-Smirnov distance times the square root of the number of rows:
+# 90 % of uniform samples stay below it, and normal samples of 300 rows are near 3.
 MOST_UNEVEN = 1.22
-# Greenwood's statistic times the number of rows: 2 for uniform samples, whose deviation
-# is 0.12 at 300 rows, and 8 for nine groups.
+# Bound on Greenwood's statistic times the number of rows: it is 2 for uniform samples,
+# with standard deviation 0.12 at 300 rows, and 8 for nine groups.
 MOST_GREENWOOD = 2.5
 
-# Words of identifiers, in English and German.
+# Words that occur in names of identifiers, in English and German.
 IDENTIFYING = re.compile(
     r"(?:ids?|uid|guid|uuid|key|\w*code|zip|plz|postleitzahl|phone|telephone|tel|telefon|"
     r"fax|ssn|isbn|ean|gtin|upc|sku|iban|imei|vin|mrn|serial|kennung|kennziffer|"
@@ -33,13 +35,13 @@ IDENTIFYING = re.compile(
     r"product|record|row|sample|session|store|student|subject|ticket|track|"
     r"transaction|user|vendor|visitor)(?:id|key|no|num))\d*"
 )
-# These identify if they stand behind another word, or alone: "number_rooms" and
-# "no_show" are counts and flags.
+# These words mark identifiers only after another word or alone: "number_rooms" is a
+# count, and "no_show" a flag.
 OF_NUMBERS = re.compile("no|nr|num|number|nummer|numero|numéro")
 DURATION = re.compile(
     r"\w*dauer|delay|durations?|elapsed|laps?|length|pace|runtime|took|\w*laufzeit"
 )
-# Names with such a word are of quantities, as in zip_income and keys per minute.
+# Names with one of these words are quantities, as in "zip_income" or "keys per minute".
 QUANTITY = re.compile(
     "amount|anzahl|average|avg|calls|counts?|coverage|density|distance|duration|income|"
     "len|length|lines|max|mean|median|min|minutes|n|of|par|per|percent|pct|population|"
@@ -48,15 +50,17 @@ QUANTITY = re.compile(
 
 
 class RecordSign(NamedTuple):
-    """Why a column describes the record, and how many of its values differ.
+    """Why a column describes the record, and how distinct its values are.
 
     Attributes
     ----------
     why : str
+        The reason, for messages.
     share : float
-        Of its values, how many are different: 1 if all are.
+        Number of distinct values divided by the number of values.
     digest : bytes
-        Of its values, for an order that neither names nor the places of columns change.
+        Hash of the values. It breaks ties independently of the names and positions of
+        columns.
     """
 
     why: str
@@ -65,7 +69,7 @@ class RecordSign(NamedTuple):
 
 
 def words_of(name: str) -> list[str]:
-    """Return the words of a name, in lower case.
+    """Split the name of a column into words, in lower case.
 
     Examples
     --------
@@ -78,7 +82,7 @@ def words_of(name: str) -> list[str]:
 
 
 def is_identifying(name: str) -> bool:
-    """Whether the name of a column is that of an identifier, such as "customer id".
+    """Whether a column name is typical of identifiers, such as "customer id".
 
     Examples
     --------
@@ -99,7 +103,7 @@ def is_identifying(name: str) -> bool:
 
 
 def is_duration(name: str) -> bool:
-    """Whether the name of a column of times says that these are durations.
+    """Whether the name of a time column indicates durations, not times of day.
 
     Examples
     --------
@@ -111,15 +115,16 @@ def is_duration(name: str) -> bool:
 
 
 def counts_rows(numbers: np.ndarray, step: int = 1, any_step: bool = True) -> bool:
-    """Whether whole numbers without gaps count their rows in equal steps.
+    """Whether integers count the rows in equal steps, without missing values.
 
     Parameters
     ----------
     numbers : ndarray
+        Values of equally spaced rows.
     step : int, default=1
-        Distance of the rows.
+        Distance between these rows.
     any_step : bool, default=True
-        Whether they may count in other steps than 1.
+        Whether increments other than 1 per row are allowed.
 
     Examples
     --------
@@ -134,7 +139,7 @@ def counts_rows(numbers: np.ndarray, step: int = 1, any_step: bool = True) -> bo
     is_step = rise == step or (any_step and rise != 0 and rise % step == 0)
     if not is_step or numbers[0] % 1 != 0:
         return False
-    # A few rows mostly show that they do not count.
+    # The first rows usually suffice to see that the numbers do not count.
     for values in (numbers[:1000], numbers):
         if not np.isfinite(values).all() or (np.diff(values) != rise).any():
             return False
@@ -142,7 +147,7 @@ def counts_rows(numbers: np.ndarray, step: int = 1, any_step: bool = True) -> bo
 
 
 def are_names(numbers: np.ndarray) -> bool:
-    """Whether numbers can be names: whole, and nearly all different or very many.
+    """Whether numbers can be identifiers: integers, all or many of them distinct.
 
     Examples
     --------
@@ -161,7 +166,7 @@ def are_names(numbers: np.ndarray) -> bool:
 
 
 def are_spread_evenly(numbers: np.ndarray) -> bool:
-    """Whether numbers are whole, all different, and spread evenly over their range.
+    """Whether numbers are distinct integers that are uniform over their range.
 
     Examples
     --------
@@ -177,8 +182,8 @@ def are_spread_evenly(numbers: np.ndarray) -> bool:
     if known.size < LEAST_EVEN or (np.diff(known) == 0).any():
         return False
     places = (known - known[0]) / (known[-1] - known[0])
-    # Kolmogorov's distance to the uniform distribution over the range, and Greenwood's
-    # sum of squared gaps, which sees many groups.
+    # The Kolmogorov-Smirnov distance to the uniform distribution, and Greenwood's sum
+    # of squared gaps, which detects numbers in many groups.
     distance = np.abs(np.linspace(0, 1, known.size) - places).max()
     gaps = np.diff(places)
     is_uniform = distance * known.size**0.5 <= MOST_UNEVEN
@@ -186,10 +191,11 @@ def are_spread_evenly(numbers: np.ndarray) -> bool:
 
 
 def _are_whole(numbers: np.ndarray) -> bool:
-    # A few mostly show that they are not.
+    # The first values usually suffice to see that they are not.
     for values in (numbers[:1000], numbers):
-        with np.errstate(over="ignore"):  # infinite numbers are not whole
-            known = values[~np.isnan(values)].astype(np.float32)  # as those of text
+        with np.errstate(over="ignore"):  # overflow gives infinity, which is not whole
+            # Rounded as numbers read from text are, so that both decide alike.
+            known = values[~np.isnan(values)].astype(np.float32)
         if not (np.isfinite(known) & (np.floor(known) == known)).all():
             return False
     return True
@@ -203,13 +209,16 @@ def sign_of(
     Parameters
     ----------
     name : str
+        Name of the column.
     kind : str
-        Of its values: number, date and others.
+        Kind of its values: "number", "date" or others.
     numbers : ndarray
-        Its values, ``step`` rows apart.
+        Values of equally spaced rows.
     step : int
+        Distance between these rows.
     has_names : bool
-        Whether the table has names. Without them only numbers 1, 2, 3 ... do.
+        Whether the table has column names. Without names, only columns that count 1, 2,
+        3, ... are recognised.
     """
     why = ""
     if kind == "date":

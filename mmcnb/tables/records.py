@@ -1,4 +1,4 @@
-"""Lines of CSV text as they are written, with cells added to the rows among them."""
+"""Add cells to the rows of CSV text, and leave the rest of the text unchanged."""
 
 import csv
 import io
@@ -20,14 +20,14 @@ QUOTED = re.compile(rb'"[^"]*"')
 
 
 class Record(NamedTuple):
-    """A row of CSV text, or a line that is none.
+    """A row of CSV text, or a line that is not a row.
 
     Attributes
     ----------
     text : bytes
-        As it is written, with the end of its line; a cell in quotes may have several.
+        The unchanged text with its line end. A quoted cell may span several lines.
     n_cells : int
-        Number of its cells; 0 if it is no row.
+        Number of cells; 0 if it is not a row.
     """
 
     text: bytes
@@ -40,13 +40,13 @@ class TextPiece(NamedTuple):
     Attributes
     ----------
     above : list of bytes
-        Lines above the rows: the header, and what stands above it.
+        Lines above the rows: the header, and any lines before it.
     records : list of Record
-        The rows, and other lines among them.
+        The rows, and other lines between them; empty if `plain` is given.
     header : int or None
-        Place of the line with names among those above; None if it has none.
+        Position of the last line of the header in `above`; None if it is not there.
     plain : PlainLines or None
-        The rows instead of the records, if all lines are rows of one kind.
+        The rows, if all lines are rows without quotes.
     below : bytes
         Text below the rows.
     """
@@ -71,9 +71,9 @@ class PlainLines(NamedTuple):
     Attributes
     ----------
     lines : list of bytes
-        Without the ends of the lines.
+        The rows without line ends.
     end : bytes
-        The end of each line.
+        The line end that all of them have.
     """
 
     lines: list[bytes]
@@ -81,7 +81,15 @@ class PlainLines(NamedTuple):
 
 
 def plain_lines(text: bytes, delimiter: str, width: int) -> PlainLines | None:
-    """Return the rows of some lines; None if they are not all plain.
+    """Split text into rows quickly; None if the text is not that simple.
+
+    Parameters
+    ----------
+    text : bytes
+        Whole lines.
+    delimiter : str
+    width : int
+        Number of cells of a row.
 
     Examples
     --------
@@ -109,7 +117,7 @@ def plain_lines(text: bytes, delimiter: str, width: int) -> PlainLines | None:
 
 
 def split_records(text: bytes, delimiter: str, is_single: bool) -> list[Record]:
-    """Return the rows and the other lines of some CSV text, as the parser divides it.
+    """Split CSV text into rows and other lines, in the way that the parser does.
 
     Parameters
     ----------
@@ -117,7 +125,7 @@ def split_records(text: bytes, delimiter: str, is_single: bool) -> list[Record]:
         Whole lines in UTF-8.
     delimiter : str
     is_single : bool
-        Whether there is a single column, of which a line of spaces is a missing value.
+        Whether there is a single column. A line of spaces is a missing value then.
 
     Examples
     --------
@@ -135,7 +143,7 @@ def split_records(text: bytes, delimiter: str, is_single: bool) -> list[Record]:
     for line, tidy_line in zip(lines, parsed.splitlines(keepends=True), strict=True):
         cells = tidy_line.rstrip(b"\r\n")
         if b'"' in cells:
-            if cells.count(b'"') % 2 == 1:  # a cell goes on in the next line
+            if cells.count(b'"') % 2 == 1:  # a cell continues on the next line
                 return _parsed_records(text, parsed, delimiter, is_single)
             cells = QUOTED.sub(b"q", cells)
         n_cells = cells.count(mark) + 1
@@ -148,7 +156,7 @@ def split_records(text: bytes, delimiter: str, is_single: bool) -> list[Record]:
 def _parsed_records(
     text: bytes, parsed: bytes, delimiter: str, is_single: bool
 ) -> list[Record]:
-    """Return the same of text with lines that end in quotes."""
+    """Split text into records by the csv module, for cells that span several lines."""
     lines = text.splitlines(keepends=True)
     reader = csv.reader(io.StringIO(parsed.decode(), newline=""), delimiter=delimiter)
     records = []
@@ -162,7 +170,7 @@ def _parsed_records(
 
 
 class JoinedText:
-    """The text of a CSV file with more cells in each row.
+    """The text of a CSV file with additional cells in each row.
 
     Parameters
     ----------
@@ -170,9 +178,9 @@ class JoinedText:
     names : sequence of str
         Names of the new columns.
     decimal : str
-        Decimal point of the numbers in them.
+        Decimal mark of the numbers in the new columns.
     is_first : bool
-        Whether the lines above the rows are written.
+        Whether to write the lines above the rows; False for further files of a folder.
     """
 
     def __init__(
@@ -188,7 +196,14 @@ class JoinedText:
         self._is_ended = True
 
     def joined(self, piece: TextPiece, columns: list[pa.Array]) -> bytes:
-        """Return the next lines, with values of the new columns in the rows."""
+        """Return the next lines, with the values of the new columns appended.
+
+        Parameters
+        ----------
+        piece : TextPiece
+        columns : list of pyarrow.Array
+            Values of the new columns, for the rows of this piece.
+        """
         texts = []
         if self._is_first:
             texts += self._head(piece)
@@ -216,7 +231,7 @@ class JoinedText:
 
     @property
     def missing_end(self) -> bytes:
-        """The end of the last line, if it has none."""
+        """The line end that the last line lacks, or ``b""``."""
         return b"" if self._is_ended else self._end
 
     def _head(self, piece: TextPiece) -> list[bytes]:
@@ -226,7 +241,7 @@ class JoinedText:
         if header is None:
             return lines
         line = Record(lines[header], self._cells_of_header(lines[header]))
-        # The names of the rows may have no name.
+        # A header may lack a name for the column of row names.
         if line.n_cells != len(self._file.names) - 1:
             line = line._replace(text=self._filled(line))
         cells = self._mark.join(name.encode() for name in self._names)
@@ -237,7 +252,7 @@ class JoinedText:
         return split_records(text, self._file.delimiter, is_single=True)[0].n_cells
 
     def _filled(self, record: Record) -> bytes:
-        """Return a row with as many cells as others; those beyond are empty."""
+        """Return a row with the usual number of cells: padded, or cut at its end."""
         text = _with_cells(record.text, self._mark * (self._width - record.n_cells))
         for _ in range(record.n_cells - self._width):
             cells = text.rstrip(b"\r\n")
@@ -245,7 +260,7 @@ class JoinedText:
         return text
 
     def _cells(self, columns: list[pa.Array]) -> list[bytes]:
-        """Return the new cells of each row; null is an empty cell."""
+        """Return the new cells of each row as CSV text; null is an empty cell."""
         buffer = io.BytesIO()
         options = pa.csv.WriteOptions(
             include_header=False, delimiter=self._file.delimiter
@@ -259,6 +274,6 @@ class JoinedText:
 
 
 def _with_cells(line: bytes, cells: bytes) -> bytes:
-    """Return a line with more at its end."""
+    """Insert text at the end of a line, before its line end."""
     text = line.rstrip(b"\r\n")
     return text + cells + line[len(text) :]

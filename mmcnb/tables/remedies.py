@@ -1,4 +1,4 @@
-"""Options in messages, in the words of the command line and of Python."""
+"""Translate the options in messages from the command line to Python."""
 
 import csv
 import re
@@ -12,16 +12,23 @@ from mmcnb.tables.options import LISTS, TableOptions
 
 _NAMES = [field.name for field in fields(TableOptions)] + ["encoding", "order"]
 _OPTION = "--(" + "|".join(name.replace("_", "-") for name in _NAMES) + ")"
-# An option with its value, which ends before a mark of the sentence.
-_WORD = r"""(?:'[^']*'|"[^"]*"|[^\s;'"])+?"""  # of a shell
+# An option with its value, which ends before the punctuation of the sentence.
+_WORD = r"""(?:'[^']*'|"[^"]*"|[^\s;'"])+?"""  # a word as a shell quotes it
 _WITH_VALUE = re.compile(rf"{_OPTION}[ =]({_WORD})(?=(?:\)[,;.]*|[,;.]?)(?:\s|$))")
-# What stands in Python already, and for the command line in brackets.
+# An argument of Python, followed by the option of the command line in brackets.
 _BOTH = re.compile(r"(\w+=(?:\[[^\]]*\]|\{[^}]*\}|'[^']*').*?) \(--[^()]*\)")
 _ALONE = re.compile(_OPTION)
 
 
 def options_in_python(sentence: str) -> str:
-    """Return the options of a sentence as arguments, with the words between them.
+    """Return the options in a message as Python arguments, without the other words.
+
+    Options that belong together are joined by "with", and alternatives by "or".
+
+    Parameters
+    ----------
+    sentence : str
+        A message that names options of the command line.
 
     Examples
     --------
@@ -47,7 +54,12 @@ def options_in_python(sentence: str) -> str:
 
 
 def in_python(sentence: str) -> str:
-    """Return a sentence with arguments of Python in place of options.
+    """Return a message with Python arguments in place of command-line options.
+
+    Parameters
+    ----------
+    sentence : str
+        A message that names options of the command line.
 
     Examples
     --------
@@ -65,7 +77,7 @@ def _name(option: str) -> str:
 
 
 def _argument(option: re.Match[str]) -> str:
-    """Return an option as an argument of `mmcnb.read_table`."""
+    """Return a matched option as an argument of `mmcnb.read_table`."""
     name = _name(option[1])
     value = "".join(shlex.split(option[2]))
     if name == "orders":
@@ -82,7 +94,10 @@ def _argument(option: re.Match[str]) -> str:
 
 @contextmanager
 def options_of_files() -> Iterator[None]:
-    """Add to messages how Python gives the options that they name."""
+    """Append the Python arguments to messages that name command-line options.
+
+    Files are read from the command line and from Python, so messages show both.
+    """
     try:
         yield
     except InputError as error:
@@ -98,7 +113,10 @@ def options_of_files() -> Iterator[None]:
 
 @contextmanager
 def options_of_frames() -> Iterator[None]:
-    """Say the options of messages in Python, as the command line takes no frames."""
+    """Replace command-line options in messages by Python arguments.
+
+    Data frames exist only in Python, so command-line options would be of no use.
+    """
     try:
         yield
     except InputError as error:

@@ -1,4 +1,4 @@
-"""Known marks of missing values among numbers, such as -999, by a look at all rows."""
+"""Find numbers that are known to mark missing values, such as -999, in all rows."""
 
 from collections.abc import Sequence
 
@@ -8,33 +8,33 @@ from mmcnb.samples.far_values import LEAST_VALUES, MOST_SEARCHED, FarValue
 
 # fmt: off
 NINES = (9, 99, 999, 9999, 99999, 999999, 9999999)
-# "Unknown" and "refused" in surveys, beside nines.
+# "Unknown" and "refused" in surveys, in addition to nines.
 OF_SURVEYS = (97, 98, 997, 998, 9997, 9998)
-# Of weather stations, which have one digit after the point.
+# Weather stations write one decimal place.
 OF_WEATHER = (99.9, 999.9, 9999.9)
 LARGEST_SINGLE = float(np.finfo(np.float32).max)
-# Of ocean and climate models, rasters and simulations. The default of netCDF and the
-# largest number of float32 are also written with fewer digits.
+# Ocean and climate models, rasters and simulations. The default fill value of netCDF
+# and the largest float32 are also written with fewer digits.
 HUGE = (
     1e15, 1e20, 1e30, 1e34, 1e35, 1e36, 9.96921e36, 9.969209968386869e36,
     3.4028235e38, LARGEST_SINGLE, float(np.finfo(np.float64).max),
 )
-# Ends of integers of 16, 32 and 64 bits.
+# Limits of 16-, 32- and 64-bit integers.
 ENDS = (
     -(2**15), 1 - 2**15, 2**15 - 1, 2**16 - 1,
     -(2**31), 1 - 2**31, 2**31 - 1, 2**32 - 1,
     -(2**63), 2**63,
 )
-# The last two are of logs of wells, in the format LAS.
+# The last two occur in well logs (LAS format).
 NEGATIVE_ALONE = (-1, -8, -88, -888, -8888, -999.25, -9999.25)
 # fmt: on
-# Nine is a small number like others.
+# A positive 9 is too common to be a marker.
 POSITIVE = (*NINES[1:], *OF_SURVEYS, *OF_WEATHER, *HUGE)
 NEGATIVE = tuple(-mark for mark in (*NINES, *OF_SURVEYS, *OF_WEATHER, *HUGE))
 
 
 def _by_number() -> dict[float, float]:
-    """Return each mark by its number, and by the number that float32 makes of it."""
+    """Return a dictionary of markers, by their value in float64 and in float32."""
     marks: dict[float, float] = {}
     for mark in map(float, (*POSITIVE, *NEGATIVE, *NEGATIVE_ALONE, *ENDS)):
         if abs(mark) <= LARGEST_SINGLE:
@@ -44,24 +44,25 @@ def _by_number() -> dict[float, float]:
 
 
 MARKS = _by_number()
-# Behind infinite values are marks, too.
+# Infinite values are skipped like markers, which may lie behind them.
 NOT_OTHERS = {*MARKS, -np.inf, np.inf}
 _NOT_OTHERS = np.array([*NOT_OTHERS])
 
 
 class KnownMarks:
-    """Counts of known marks of missing values, as far as they are ends of columns.
+    """Counts of known markers of missing values at the extremes of columns.
 
-    A known mark that is far outside all other values of its column, and repeats, is a
-    gap: -999 in ages is one, and 99 in numbers up to 150 is not. Of fewer than six
-    different values, only a negative mark beside others from 0 on is one.
+    A known marker counts as missing if it lies far outside all other values of its
+    column and occurs repeatedly: -999 among ages does, but 99 among numbers up to 150
+    does not. In a column with fewer than six distinct values, only a negative marker
+    counts, and only if all other values are at least 0.
 
     Parameters
     ----------
     n_columns : int
-        Columns of the rows; if they are more than 100, marks are not sought.
+        Number of columns. If there are more than 100, markers are not searched for.
     columns : sequence of int
-        Those of numbers.
+        The columns of numbers.
 
     Examples
     --------
@@ -77,7 +78,7 @@ class KnownMarks:
     def __init__(self, n_columns: int, columns: Sequence[int]) -> None:
         self.columns = columns if n_columns <= MOST_SEARCHED else ()
         self._counts: dict[int, dict[float, int]] = {k: {} for k in self.columns}
-        # Of all values that are not marks at an end.
+        # Range of all values except markers at an extreme.
         self._low = np.full(n_columns, np.inf)
         self._high = np.full(n_columns, -np.inf)
         self._n_rows = 0
@@ -89,7 +90,7 @@ class KnownMarks:
         self._n_rows += len(block)
         low = np.fmin.reduce(block, axis=0).astype(np.float64)
         high = np.fmax.reduce(block, axis=0).astype(np.float64)
-        # A mark that is not far from the values so far never will be.
+        # The range only grows, so a marker that is not far now never will be.
         with np.errstate(invalid="ignore", over="ignore"):
             width = self._high - self._low
             has_marks = np.isin(low, _NOT_OTHERS) & (self._low - low > width)
@@ -101,7 +102,7 @@ class KnownMarks:
         self._high = np.fmax(self._high, high)
 
     def _count(self, k: int, values: np.ndarray) -> tuple[float, float]:
-        """Count marks at the ends of some values, and return the ends of the others."""
+        """Count markers at the extremes of values, and return the range of the rest."""
         values = values[~np.isnan(values)]
         counts = self._counts[k]
         while values.size:
@@ -118,13 +119,14 @@ class KnownMarks:
         return np.nan, np.nan
 
     def find(self, k: int, n_values: int) -> dict[float, int]:
-        """Return the marks of a column, and how many rows have each.
+        """Return the markers of a column, and the number of rows that have each.
 
         Parameters
         ----------
         k : int
+            Number of the column.
         n_values : int
-            Different values of the column, counted up to six or more.
+            Number of distinct values of the column; counting may stop at six.
 
         Returns
         -------
@@ -135,7 +137,8 @@ class KnownMarks:
         found: dict[float, int] = {}
         if not low < high:
             return found
-        # From the nearest on: one that is not far is among the other values.
+        # Nearest first: a marker that is not far is an ordinary value, and extends the
+        # range for the others.
         by_distance = sorted(
             self._counts[k].items(), key=lambda pair: max(low - pair[0], pair[0] - high)
         )

@@ -1,4 +1,4 @@
-"""A file or folder of a table with all of its columns, as they are written."""
+"""Reopen the file or folder of a table, to read all of its columns unchanged."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from mmcnb.tables.files import FileTable
 from mmcnb.tables.marks import OF_PANDAS
 from mmcnb.tables.options import TableOptions
 
-# Numbers that are written plainly: a zero before others, as in codes, is none.
+# Plain numbers. A leading zero, as in codes, does not match.
 WHOLE = r"^-?(0|[1-9]\d{0,17})$"
 NUMBER = r"^-?(0|[1-9]\d*)?({point}\d*)?([eE][-+]?\d+)?$"
 GAPS = pa.array(OF_PANDAS, TEXT)
@@ -27,8 +27,10 @@ class TablePart(NamedTuple):
     Attributes
     ----------
     rows : pyarrow.RecordBatch
-    first, file : int
-        Number of the first row in its file, and of the file in its folder.
+    first : int
+        Number of the first row in its file.
+    file : int
+        Number of the file in its folder.
     """
 
     rows: pa.RecordBatch
@@ -38,7 +40,7 @@ class TablePart(NamedTuple):
 
 @dataclass(frozen=True)
 class TableSource:
-    """A file or folder of a table, and how it was read.
+    """The file or folder of a table, and the options with which it was read.
 
     Parameters
     ----------
@@ -50,23 +52,23 @@ class TableSource:
     options: TableOptions
 
     def table(self) -> FileTable:
-        """Open the table again, with its columns as they are written."""
+        """Open the table again, without splitting lists and objects."""
         options = replace(self.options, encoding=None)
         return FileTable(Path(self.path), options, is_flat=False)
 
 
 class WholeTable:
-    """All columns of a table, in the types of its files.
+    """All columns of a table, with the types of its files.
 
-    A column of text whose cells are all numbers, written plainly, is one of numbers,
-    for which all rows are read once more. Codes such as 0123 stay text, and so do the
-    cells of all other columns, byte for byte.
+    A text column whose cells are all plain numbers becomes a column of numbers; all
+    rows are read once to find this out. Codes such as 0123 stay text, and the cells of
+    all other text columns are unchanged, byte for byte.
 
     Parameters
     ----------
     table : FileTable
     decimal : str
-        Decimal point of numbers in text.
+        Decimal mark of numbers in text.
     """
 
     def __init__(self, table: FileTable, decimal: str) -> None:
@@ -79,7 +81,7 @@ class WholeTable:
         self.schema = pa.schema(list(types.items()), table.metadata)
 
     def parts(self) -> Iterator[TablePart]:
-        """Yield some rows at a time."""
+        """Yield a limited number of rows at a time."""
         wanted = dict(zip(self.schema.names, self.schema.types, strict=True))
         if self._table.is_text:
             wanted = dict.fromkeys(wanted, TEXT)
@@ -93,7 +95,7 @@ class WholeTable:
 
 
 def _as_type(values: pa.Array, data_type: pa.DataType, decimal: str) -> pa.Array:
-    """Return values in their own type, or texts as numbers."""
+    """Return values in their own type, or texts parsed as numbers."""
     if values.type == data_type:
         return values
     texts = pc.if_else(pc.is_in(values, GAPS), None, values)
@@ -103,7 +105,7 @@ def _as_type(values: pa.Array, data_type: pa.DataType, decimal: str) -> pa.Array
 
 
 def _plain_types(table: FileTable, decimal: str) -> Types:
-    """Return a type of numbers for columns that have nothing else, and text."""
+    """Return int64 or float64 for columns of plain numbers, and text for others."""
     types: dict[str, pa.DataType] = dict.fromkeys(table.keys, pa.int64())
     has_values = dict.fromkeys(table.keys, False)
     number = NUMBER.format(point=re.escape(decimal))

@@ -1,7 +1,7 @@
-"""What the texts of a column look like: how many are numbers, dates, times or flags.
+"""Survey the texts of a column: how many are numbers, dates, times or flags.
 
-Texts are counted by their shape, with 9 for each digit, so that few counts tell how a
-whole column is written. They do not depend on the parts in which rows come.
+Texts are counted by shape, with 9 in place of each digit, so that a few counts describe
+a whole column. The counts do not depend on how the rows are split into parts.
 """
 
 from collections.abc import Iterable
@@ -28,8 +28,8 @@ from mmcnb.tables.numbers import (
 )
 from mmcnb.tables.orders import MOST_TEXTS
 
-MOST_WAITING = 20_000  # shapes that wait until regular expressions look at them
-MOST_SHAPES = 1000  # a column of more is no column of numbers or dates
+MOST_WAITING = 20_000  # shapes that are collected before they are classified
+MOST_SHAPES = 1000  # a column with more shapes is not a column of numbers or dates
 LOOSE_NUMBER = cell_pattern(LOOSE_BODY)
 INFINITE = r"(?i)^[-+]?inf(?:inity)?$"
 BETWEEN = pa.scalar("\x1f", TEXT)  # between the unit and the digits of a number
@@ -40,19 +40,19 @@ class Shapes(dict[str, int]):
 
     def __init__(self) -> None:
         self.first: dict[str, str] = {}
-        self.total = 0  # cells of all shapes, also of those that are not counted
+        self.total = 0  # cells of all shapes, including shapes beyond the limit
 
     @property
     def are_too_many(self) -> bool:
-        """Whether there are more shapes than are counted."""
+        """Whether there are more shapes than the limit."""
         return len(self) > MOST_SHAPES
 
     def n_cells(self, shapes: Iterable[str]) -> int:
-        """Return the number of cells of some shapes."""
+        """Return the number of cells that have one of the given shapes."""
         return sum(self[shape] for shape in shapes)
 
     def add(self, shapes: pa.Array, texts: pa.Array, counts: pa.Array) -> None:
-        """Add texts, each with its shape and the number of cells that have it."""
+        """Add distinct texts, with the shape and the number of cells of each."""
         self.total += pc.sum(counts).as_py() or 0
         if self.are_too_many or not len(texts):
             return
@@ -66,28 +66,40 @@ class Shapes(dict[str, int]):
 class Survey:
     """Counts of the texts of a column, by what they look like.
 
+    Parameters
+    ----------
+    marks : pyarrow.Array
+        Markers of missing values in a column of numbers.
+    has_categories : bool, default=False
+        Whether the texts are stored as categories. These are never read as numbers or
+        dates, so that only the texts are counted.
+
     Attributes
     ----------
     numbers : Shapes
-        A shape is a unit and the digits, such as ``$`` and ``9,999.99``.
+        Numbers. A shape is a unit and the digits, such as ``$`` and ``9,999.99``.
     dates : Shapes
+        Dates.
     n_short_times, n_minute_times, n_long_times : int
-        Times of two numbers, of two with a fraction, and with more numbers or words.
+        Number of times such as 9:30, such as 9:30.5, and with more numbers or words.
     n_clocks : int
-        Times with two digits for the hour, or with am or pm.
+        Number of times with two digits for the hour, or with am or pm.
     largest_hour : int
-        Largest first number of times.
+        Largest number before the first colon of a time.
     n_flags, n_infinite, n_others : int
+        Number of cells that are flags, infinite numbers, and of no known kind.
     n_zero_led : int
-        Digits without a decimal point that begin with 0, as codes do.
+        Number of cells that are only digits and begin with 0, as codes do.
     others : list of str
-        First three texts of no kind.
+        The first three texts of no known kind.
     texts : dict of str to int
-        Cells of each text, marks as well; none if there are too many texts.
+        Number of cells of each text, including markers; empty if there are more than
+        100 texts.
     marks : dict of str to int
-        Cells that are gaps among numbers and texts among others.
+        Number of cells of each marker. Among numbers these cells are missing, and among
+        texts they are categories.
     largest_first, largest_second : int
-        Largest first and second number of dates such as 24/11/2024.
+        Largest first and second numbers of dates such as 24/11/2024.
 
     Examples
     --------
@@ -103,7 +115,7 @@ class Survey:
     """
 
     def __init__(self, marks: pa.Array, has_categories: bool = False) -> None:
-        self.has_categories = has_categories  # which are no numbers or dates
+        self.has_categories = has_categories
         self._marks_to_count = marks
         self._waiting: list[pa.Table] = []
         self.numbers = Shapes()
@@ -126,7 +138,7 @@ class Survey:
 
     @property
     def n_cells(self) -> int:
-        """Number of cells that have a value, if the column has numbers."""
+        """Number of cells that would have a value in a column of numbers."""
         return (
             self.numbers.total
             + self.dates.total
@@ -142,7 +154,13 @@ class Survey:
         return self.n_short_times + self.n_minute_times + self.n_long_times
 
     def add(self, texts: pa.Array) -> None:
-        """Count the next texts, which have no spaces around them; null is a gap."""
+        """Count the next texts.
+
+        Parameters
+        ----------
+        texts : pyarrow.Array
+            Texts without surrounding spaces; null is a missing value.
+        """
         counted = pc.value_counts(texts.drop_null())
         values = counted.field("values").cast(TEXT)
         counts = counted.field("counts")
@@ -172,7 +190,7 @@ class Survey:
             self.settle()
 
     def _count_texts(self, counted: pa.StructArray) -> None:
-        """Count the cells of each text, as long as there are few texts."""
+        """Count the cells of each text, as long as there are few distinct texts."""
         if not self._are_texts_few or len(counted) > MOST_TEXTS:
             self._are_texts_few = False
             self.texts = {}
@@ -183,9 +201,10 @@ class Survey:
         self._are_texts_few = len(self.texts) <= MOST_TEXTS
 
     def settle(self) -> None:
-        """Find what the texts are that have been added.
+        """Classify the texts added since the last call.
 
-        Regular expressions are dear, and texts have few shapes.
+        Regular expressions are slow, so they are applied to shapes, which are few, and
+        not to each text.
         """
         if not self._waiting:
             return
@@ -235,7 +254,7 @@ class Survey:
         is_number = parts.body.is_valid()
         numbers = left.of(is_number)
         if len(numbers.texts):
-            # Five digits stand for more.
+            # Longer runs of digits are cut to five, so that there are fewer shapes.
             digits = pc.replace_substring_regex(parts.body.drop_null(), r"\d", "9")
             digits = pc.replace_substring_regex(digits, "9{5,}", "99999")
             shapes = pc.binary_join_element_wise(
@@ -246,9 +265,9 @@ class Survey:
 
 
 class _Left:
-    """Different texts that no kind has taken yet, and how many cells have each.
+    """Texts that are not classified yet, grouped by shape.
 
-    A shape stands for all texts that have it; the text is the first of them.
+    Each shape comes with the first text that has it, and the number of cells.
     """
 
     def __init__(self, shapes: pa.Array, texts: pa.Array, counts: pa.Array) -> None:
@@ -258,13 +277,13 @@ class _Left:
 
     @classmethod
     def of_shapes(cls, table: pa.Table) -> "_Left":
-        """Return the shapes of a table that has some of them several times."""
+        """Merge the rows of a table that have the same shape."""
         grouped = _by_shape(table).combine_chunks()
         columns = (grouped["shape"], grouped["text_first"], grouped["count_sum"])
         return cls(*(column.combine_chunks() for column in columns))
 
     def by_shape(self) -> pa.Table:
-        """Return the shapes, the first text of each, and the counts of cells."""
+        """Return a table of shapes, with the first text and the count of each."""
         shapes = shapes_of_texts(self.texts)
         table = pa.table({"shape": shapes, "text": self.texts, "count": self.counts})
         return _by_shape(table).rename_columns(
@@ -272,17 +291,17 @@ class _Left:
         )
 
     def of(self, mask: pa.Array) -> "_Left":
-        """Return the texts that a mask takes."""
+        """Return the texts that a mask selects."""
         return _Left(
             self.shapes.filter(mask), self.texts.filter(mask), self.counts.filter(mask)
         )
 
     def without(self, mask: pa.Array) -> "_Left":
-        """Return the texts that a mask leaves."""
+        """Return the texts that a mask does not select."""
         return self.of(pc.invert(mask))
 
     def count(self, mask: pa.Array) -> int:
-        """Return the number of cells that a mask takes."""
+        """Return the number of cells that a mask selects."""
         return pc.sum(self.counts.filter(mask)).as_py() or 0
 
 
@@ -294,7 +313,7 @@ def _by_shape(table: pa.Table) -> pa.Table:
 
 
 def shapes_of_texts(texts: pa.Array) -> pa.Array:
-    """Return texts with 9 for each digit but those that follow a letter, as in m2.
+    """Replace each digit of texts by 9, except digits after a letter, as in m2.
 
     Examples
     --------
@@ -304,12 +323,12 @@ def shapes_of_texts(texts: pa.Array) -> pa.Array:
     >>> shapes_of_texts(texts).to_pylist()
     ['$9,999.99', '99 m2', '9999-99-99']
     """
-    texts = pa.concat_arrays([texts])  # from the first byte on
+    texts = pa.concat_arrays([texts])  # a copy whose buffers begin at offset 0
     is_null, offsets, content = texts.buffers()
     if content is None:
         return texts
     codes = np.frombuffer(content, np.uint8)
-    is_letter = (codes | 32) - ord("a") < 26  # numbers of bytes wrap around
+    is_letter = (codes | 32) - ord("a") < 26  # uint8 wraps around below "a"
     follows_letter = np.zeros(codes.size + 1, bool)
     follows_letter[1:] = is_letter | (codes == ord("^"))
     starts = np.frombuffer(offsets, np.int64, len(texts))

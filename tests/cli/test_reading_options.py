@@ -127,7 +127,7 @@ def test_options_of_tables_are_refused_without_a_table(shops, refusal_of, printe
     assert "but no file is given" in refusal_of(
         "plan --rows 10 --features 2 --thousands ,"
     )
-    assert "delimiter is of CSV files" in refusal_of(
+    assert "delimiter applies to CSV files only" in refusal_of(
         "predict m june.parquet --labels l.csv --delimiter |"
     )
 

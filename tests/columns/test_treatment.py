@@ -90,10 +90,10 @@ def test_columns_are_scaled_or_taken_as_they_are_for_one_reason(rows, reason):
     assert (found.scaling is not None) == are_scaled
     assert found.only_units == (reason == "their units differ")
     if are_scaled:
-        assert found.sentence.startswith(f"Columns were scaled, as {reason}: ")
-        assert found.sentence.endswith("; scale=None takes them as they are.")
+        assert found.sentence.startswith(f"Columns were scaled because {reason}: ")
+        assert found.sentence.endswith("; scale=None leaves them unscaled.")
     else:
-        assert found.sentence == f"Columns were taken as they are: {reason}."
+        assert found.sentence == f"Columns were not scaled: {reason}."
         assert {row.treatment for row in found.listing} <= {"as it is"}
 
 
@@ -111,11 +111,11 @@ def test_a_reason_that_is_known_comes_first_and_parameters_that_say_all_need_no_
     rows = np.c_[NORMAL, FLAG]
     sparse = treat("auto", scipy.sparse.csr_array(rows), None)
     assert (sparse.sentence, sparse.scaling) == (
-        "Columns were taken as they are: sparse.",
+        "Columns were not scaled: the rows are sparse.",
         None,
     )
     found = auto(rows, kept="directions alone count")
-    assert found.sentence == "Columns were taken as they are: directions alone count."
+    assert found.sentence == "Columns were not scaled: directions alone count."
     assert found.scaling is None
     for scale, moments in (
         (None, None),
@@ -215,9 +215,9 @@ def test_nine_tenths_of_ratings_are_another_kind_than_a_flag_beside_them():
     assert {row.kind for row in alone.listing} == {"rating"}
     rows = np.column_stack([*ratings, FLAG])
     found = auto(rows)
-    assert found.sentence.startswith("Columns were scaled, as their kinds differ: ")
+    assert found.sentence.startswith("Columns were scaled because their kinds differ: ")
     assert np.ptp(scaled(found, rows)[:, 9]) == pytest.approx(0.35)
-    assert "taken as they are" in auto(np.column_stack([*ratings, FLAG, FLAG])).sentence
+    assert "not scaled" in auto(np.column_stack([*ratings, FLAG, FLAG])).sentence
 
 
 def test_ordered_texts_are_scaled_as_numbers_whatever_their_levels():
@@ -392,7 +392,7 @@ def test_a_wish_is_fulfilled_and_other_columns_are_as_by_auto(
     np.testing.assert_array_equal(
         found.scaling.deviation[others], other.scaling.deviation[others]
     )
-    assert "as they are asked for" in found.sentence
+    assert "because the scale parameter asks for it" in found.sentence
     assert not found.only_units  # what is asked for is not taken back
 
 
@@ -401,7 +401,7 @@ def test_wishes_by_number_survive_as_text_and_may_be_for_all_columns():
     assert auto(rows, {1: "standard"}).listing == auto(rows, {"1": "standard"}).listing
     assert auto(rows, {1: 0.5}, sources=["0", "1"]).listing[1].treatment == "step"
     found = auto(rows, {0: None, 1: None})
-    assert "as they are asked for: none;" in found.sentence
+    assert "because the scale parameter asks for it: none;" in found.sentence
     np.testing.assert_array_equal(scaled(found, rows), rows)
 
 

@@ -53,7 +53,7 @@ def test_clusters_are_found_without_rows_and_kept_in_a_file(
 ):
     assert adjusted_rand_score(rings[1], fitted.labels_) == 1.0
     assert (fitted.n_clusters_, fitted.kernel_) == (3, "graph")
-    assert fitted.report_["scaling"] == "Columns were taken as they are: sparse."
+    assert fitted.report_["scaling"] == "Columns were not scaled: the rows are sparse."
     fitted.save(tmp_path / "model")
     for model in (fitted, mmcnb.load(tmp_path / "model")):
         np.testing.assert_array_equal(model.predict(graph), fitted.labels_)

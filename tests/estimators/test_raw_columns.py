@@ -75,8 +75,8 @@ def test_the_report_says_what_was_done_to_each_column():
     table, _ = frame()
     model = front_door().fit(table.assign(customer_id=np.arange(300)))
     assert model.report_["scaling"] == (
-        "Columns were scaled, as their kinds differ: 3 numbers to deviation 1 ('income', 'visits' by the "
-        "logarithm), 'member' to steps, texts ('plan') to steps; scale=None takes them as they are."
+        "Columns were scaled because their kinds differ: 3 numbers to standard deviation 1 ('income', 'visits' "
+        "by the logarithm), 'member' to steps, texts ('plan') to steps; scale=None leaves them unscaled."
     )
     assert list(treatments(model).items()) == [
         ("income", "logarithm"),
@@ -184,8 +184,7 @@ def test_directions_are_of_columns_as_they_are_unless_wishes_say_more():
     X, _ = raw()
     plain = front_door(metric="cosine").fit(X)
     assert (
-        plain.report_["scaling"]
-        == "Columns were taken as they are: directions alone count."
+        plain.report_["scaling"] == "Columns were not scaled: directions alone count."
     )
     wished = front_door(metric="cosine", scale={0: "log"}).fit(X)
     assert wished.report_["columns"][0]["treatment"] == "logarithm"
@@ -208,7 +207,7 @@ def test_a_map_in_metres_stays_a_map_if_its_clusters_separate_far_better(name, s
     assert set(treatments(model).values()) == {"as it is" if stays else "deviation"}
     assert (
         model.report_["scaling"].startswith(
-            "As they are, the columns separate better (J "
+            "The columns separate better without scaling (J "
         )
         == stays
     )

@@ -225,7 +225,7 @@ SITUATIONS = {
     "texts alone": Situation(
         "pd.DataFrame({'t': [f'n{k}' for k in range(40)]})",
         FIT,
-        "no column is left as a feature: keep=['t'] takes it",
+        "no column is left as a feature: keep=['t'] keeps it",
     ),
     "numbers of rows in a frame": Situation(
         with_column("range(len(frame))"), FIT, "it numbers the rows); keep=['what']"
@@ -236,10 +236,12 @@ SITUATIONS = {
     "dates of a frame that stay": Situation(
         "records[['entered', 'a']]",
         FIT,
-        "'entered' (its dates say when rows were recorded) takes part",
+        "'entered' (its dates say when rows were recorded) is kept",
     ),
     "an identifier of a frame that stays": Situation(
-        "records[['customer_id', 'a']]", FIT, "takes part, as few columns would remain"
+        "records[['customer_id', 'a']]",
+        FIT,
+        "is kept, because few columns would remain",
     ),
     "even numbers in a frame": Situation(
         "records.rename(columns={'customer_id': 'c', 'order': 'ref'})",
@@ -259,7 +261,7 @@ SITUATIONS = {
     "texts outside of an order in a frame": Situation(
         with_column("[('lo', 'mid', 'top')[k % 3] for k in range(len(frame))]"),
         "mmcnb.read_table(X, orders={'what': ['lo', 'mid']})",
-        "such as 'top', are not in the given order: add their texts to it",
+        "such as 'top', are not in the given order: add their texts to the order",
         n_attempts=3,
     ),
     "marks in a frame": Situation(
@@ -273,12 +275,12 @@ SITUATIONS = {
         "rows of 'what'; na_values={'what': ''} of mmcnb.read_table",
     ),
     "days or months in a frame": Situation(
-        DAYS, FIT, "says what comes first in these dates", n_attempts=2
+        DAYS, FIT, "says what these dates begin with", n_attempts=2
     ),
     "days or months of a frame asked for": Situation(
         DAYS,
         "mmcnb.CPMMC(random_state=0).fit(X, columns='all')",
-        "may have the day or the month first",
+        "may begin with the day or the month",
         n_attempts=2,
     ),
     "documents in a frame": Situation(
@@ -292,13 +294,13 @@ SITUATIONS = {
         "no cell has a value",
     ),
     "complex numbers in a frame": Situation(
-        with_column("1j"), FIT, "which is neither a number, a text nor a date"
+        with_column("1j"), FIT, "which is not a number, text or date"
     ),
     "objects in a frame": Situation(
-        with_column("object()"), FIT, "which is neither a number, a text nor a date"
+        with_column("object()"), FIT, "which is not a number, text or date"
     ),
     "bytes in a frame": Situation(
-        with_column("[b'x'] * len(frame)"), FIT, "is of type binary"
+        with_column("[b'x'] * len(frame)"), FIT, "has type binary"
     ),
     "an infinite cell of a frame": Situation(
         with_column("[np.inf, *range(1, len(frame))]"), FIT, "infini"
@@ -325,7 +327,7 @@ SITUATIONS = {
         "pd.DataFrame(dict.fromkeys('ab', pd.arrays.SparseArray([1.0, 1, 0, 5], "
         "fill_value=1)))",
         FIT,
-        "is sparse around other values",
+        "has sparse columns whose fill value is not 0",
         expressions,
     ),
     "a frame without columns": Situation(
@@ -337,7 +339,7 @@ SITUATIONS = {
     "an option of CSV files for a frame": Situation(
         "frame",
         "mmcnb.read_table(X, header='no')",
-        "header is of CSV files",
+        "header applies to CSV files only",
         without_argument("header"),
     ),
     # Files
@@ -353,7 +355,7 @@ SITUATIONS = {
     "days or months in a file": Situation(
         FILE,
         FIT,
-        "says what comes first in these dates",
+        "says what these dates begin with",
         rows=beside(day),
         n_attempts=2,
     ),
@@ -720,7 +722,7 @@ SITUATIONS = {
         "texts.assign(a=pd.Timestamp('2020'))",
         "of_texts.predict(X)",
         "and was a number in the fit",
-        by_hand("make it a number again", X="texts"),
+        by_hand("convert it to a number", X="texts"),
     ),
     "texts for numbers": Situation(
         "texts.assign(a='q')",

@@ -97,7 +97,7 @@ SITUATIONS = {
     ),
     "texts outside of an order": Situation(
         f"{CONVERT} --order what=lo,mid",
-        "such as 'top', are not in the given order: add their texts to it",
+        "such as 'top', are not in the given order: add their texts to the order",
         rows=beside(lambda k: ("lo", "mid", "top")[k % 3]),
         n_attempts=3,
     ),
@@ -149,7 +149,7 @@ SITUATIONS = {
         CONVERT, "has no rows", by_hand("give it at least one"), rows="", mended=PLAIN
     ),
     "too many lines skipped": Situation(
-        f"{CONVERT} --skip-lines 100", "has 41 lines", instead_of("--skip-lines")
+        f"{CONVERT} --skip-lines 100", "has only 41 lines", instead_of("--skip-lines")
     ),
     "no such line of names": Situation(
         f"{CONVERT} --header maybe",
@@ -178,18 +178,18 @@ SITUATIONS = {
     ),
     "one comma for two marks": Situation(
         f"{CONVERT} --decimal , --delimiter ,",
-        "cannot divide both cells and decimals",
+        "cannot be both the delimiter and the decimal mark",
         instead_of("--delimiter"),
         rows=lines("age;pay", lambda k: f"{k % 7};{k % 5},5"),
     ),
     "a mark between thousands": Situation(
         f"{CONVERT} --thousands ;",
-        "thousands=';' cannot stand",
-        by_hand('give another mark, such as "\'"', ";", "'"),
+        "thousands=';' cannot separate thousands",
+        by_hand('give another separator, such as "\'"', ";", "'"),
     ),
     "two marks between cells": Situation(
         f"{CONVERT} --delimiter ;;",
-        "delimiter=';;' is no single character",
+        "delimiter=';;' is not a single character",
         by_hand("give one", ";;", ";"),
         rows=lines("age;pay", lambda k: f"{k % 7};{k % 5}"),
     ),
@@ -235,19 +235,19 @@ SITUATIONS = {
     ),
     "dates refused": Situation(
         f"{CONVERT} --dates refuse",
-        "is a date or time and not a number",
+        "is a date or time, not a number",
         rows=beside(lambda k: f"2025-01-{1 + k % 28:02}"),
         n_attempts=2,
     ),
     "days or months": Situation(
         f"{CONVERT} --columns all",
-        "'1/1/2025' may have the day or the month first",
+        "'1/1/2025' may begin with the day or the month",
         rows=beside(day),
         n_attempts=2,
     ),
     "days or months left out": Situation(
         CONVERT,
-        "says what comes first in these dates",
+        "says what these dates begin with",
         rows=beside(day),
         n_attempts=2,
     ),
@@ -261,18 +261,18 @@ SITUATIONS = {
     ),
     "dates that stay": Situation(
         CONVERT,
-        "'what' (its dates say when rows were recorded) takes part",
+        "'what' (its dates say when rows were recorded) is kept",
         rows=beside(lambda k: f"2025-01-{1 + k * k % 28:02}"),
     ),
     "days or months beside others": Situation(
         CONVERT,
-        "says what comes first in these dates",
+        "says what these dates begin with",
         rows=lines("age,pay,what", lambda k: f"{numbers(k)},{day(k)}"),
         n_attempts=2,
     ),
     "days or months kept": Situation(
         f"{CONVERT} --keep what",
-        "'1/1/2025' may have the day or the month first",
+        "'1/1/2025' may begin with the day or the month",
         rows=lines("age,pay,what", lambda k: f"{numbers(k)},{day(k)}"),
         n_attempts=2,
     ),
@@ -355,7 +355,7 @@ SITUATIONS = {
     "a number of no column": Situation(
         f"{CONVERT} --columns 5",
         "there is no column 5 among 2",
-        by_hand("count from 0, or from -1 backwards", "5", "1"),
+        by_hand("count from 0, or backwards from -1", "5", "1"),
     ),
     "a name without a header": Situation(
         f"{CONVERT} --header no --columns age",
@@ -391,14 +391,14 @@ SITUATIONS = {
     ),
     "half a class": Situation(
         f"{CONVERT} --label-column what",
-        "label '0.5' is not a whole number as those before",
+        "label '0.5' is not an integer, unlike the labels before it",
         by_hand("correct it"),
         rows=beside(lambda k: 0.5 if k == 30 else k % 2),
         mended=beside(lambda k: k % 2),
     ),
     "a missing class": Situation(
         f"{CONVERT} --label-column what",
-        "the class is empty",
+        "the class label is missing",
         rows=beside(lambda k: "" if k == 30 else k % 2),
     ),
     # Words of options
@@ -424,16 +424,16 @@ SITUATIONS = {
     ),
     # Options of other formats
     "a header of Parquet": Situation(
-        f"{PARQUET} --header no", "header is of CSV files", leave_out
+        f"{PARQUET} --header no", "header applies to CSV files only", leave_out
     ),
     "lines of Parquet": Situation(
-        f"{PARQUET} --skip-lines 1", "skip_lines is of CSV files", leave_out
+        f"{PARQUET} --skip-lines 1", "skip_lines applies to CSV files only", leave_out
     ),
     "an encoding of Parquet": Situation(
-        f"{PARQUET} --encoding cp1252", "encoding is of CSV files", leave_out
+        f"{PARQUET} --encoding cp1252", "encoding applies to CSV files only", leave_out
     ),
     "a delimiter of Parquet": Situation(
-        f"{PARQUET} --delimiter ;", "delimiter is of CSV files", leave_out
+        f"{PARQUET} --delimiter ;", "delimiter applies to CSV files only", leave_out
     ),
     "columns of a store": Situation(
         "convert blobs.zarr rows.zarr --columns 0", "columns is of CSV", leave_out

@@ -113,7 +113,7 @@ def test_other_texts_stay_categories(tmp_path, kind, form):
     if why is None:
         assert notes == ""
     else:
-        assert re.search(f"'x' is taken as text, because .*{why}", notes)
+        assert re.search(f"'x' is treated as text, because .*{why}", notes)
 
 
 @in_both
@@ -161,7 +161,7 @@ def test_commas_that_could_be_either_follow_the_other_columns(tmp_path, form):
     thousands = opened(tmp_path, form, cells)
     assert first_column(thousands).tolist() == [1234, 2500, 3750]
     assert (
-        "decimal=',' of mmcnb.read_table (--decimal ,) reads them otherwise"
+        "decimal=',' of mmcnb.read_table (--decimal ,) reads them the other way"
         in thousands.notes[0]
     )
     decimals = opened(tmp_path, form, cells, z=["0,5", "2,25", "7,5"])
@@ -194,7 +194,7 @@ def test_columns_that_take_no_part_are_named_with_a_way_to_keep_them(tmp_path, f
         source = tmp_path / "rows.csv"
         frame.to_csv(source, index=False)
     model = mmcnb.CPMMC(random_state=0)
-    with pytest.warns(ClusterWarning, match=r"1 column takes no part: 'street' \(14"):
+    with pytest.warns(ClusterWarning, match=r"1 column is left out: 'street' \(14"):
         model.fit(source)
     why = {one["name"]: one["why"] for one in model.report_["columns"]}
     assert why["street"] == "14 texts in 60 rows"
@@ -202,7 +202,7 @@ def test_columns_that_take_no_part_are_named_with_a_way_to_keep_them(tmp_path, f
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(source, keep=["street"])
-    assert not any("no part" in warning for warning in model.report_["warnings"])
+    assert not any("left out" in warning for warning in model.report_["warnings"])
     assert model.model_.encoding.feature_names[:2] == ["size", "street_a street"]
 
 
@@ -240,7 +240,7 @@ def test_underscores_are_named_with_an_option_that_works(tmp_path, form):
     cells = [f"{number:_}" for number in numbers]
     samples = opened(tmp_path, form, cells)
     assert samples.feature_names == ["y"]
-    assert "(--thousands _) takes these for marks" in samples.notes[0]
+    assert "(--thousands _) reads these as thousands" in samples.notes[0]
     frame = pd.DataFrame({"x": cells, "y": np.arange(len(cells)) % 5})
     source = frame if form == "frame" else tmp_path / "rows.csv"
     column = first_column(mmcnb.read_table(source, thousands="_"))

@@ -126,7 +126,7 @@ def test_nul_bytes_are_left_out(tmp_path):
     samples = mmcnb.read_table(path)
     assert samples.block(0, 2).tolist() == [[1, 2], [3, 4]]
     assert samples.n_samples == 40
-    assert "520 NUL bytes were left out" in samples.notes[0]
+    assert "520 NUL bytes were removed" in samples.notes[0]
     path.write_bytes(bytes(range(256)) * 90)
     with one_sentence("this is neither text nor UTF-16"):
         mmcnb.read_table(path)

@@ -184,7 +184,7 @@ def test_titles_are_no_rows(read, title):
     if title != "comments":
         (note,) = samples.notes
         first = TITLES[title].split("\n")[0].strip(",").replace(",", ", ")
-        assert "skipped, as no row or header is like" in note
+        assert "skipped, being neither a header nor a row" in note
         assert first in note
     n_lines = TITLES[title].count("\n")
     skipped = read(read.path.read_bytes(), skip_lines=n_lines)
@@ -212,7 +212,7 @@ def test_lines_are_skipped_as_told(read):
     assert values(read(text, skip_lines=2)) == NUMBERS
     assert values(read("9,9\n" * 3 + ROWS, skip_lines=3, header="no")) == NUMBERS
     with one_sentence(
-        "has 43 lines: skip fewer than that, such as with --skip-lines 0"
+        "has only 43 lines: skip fewer than that, for example with --skip-lines 0"
     ):
         read(text, skip_lines=50)
     for number in (-1, "2", 1.5, True):
@@ -245,7 +245,7 @@ def test_a_line_of_units_is_no_row(read, units):
     assert samples.feature_names == ["heat", "rain"]
     assert values(samples) == NUMBERS
     (note,) = samples.notes
-    assert "line 2 was read as a part of the header" in note
+    assert "line 2 was read as part of the header" in note
     assert f"heat {units.split(',')[0]!r}" in note
 
 
@@ -266,7 +266,7 @@ NAMED_ROWS = "".join(
 @pytest.mark.parametrize(
     ("text", "note"),
     [
-        ("heat,rain\n" + NAMED_ROWS, "the first column has the names of rows"),
+        ("heat,rain\n" + NAMED_ROWS, "the first column is read as row names"),
         ("heat,rain,\n" + ROWS, None),
         ("heat,rain\n" + ROWS.replace("\n", ",\n"), None),
         ("heat,rain,\n" + ROWS.replace("\n", ",\n"), None),

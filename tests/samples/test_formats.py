@@ -297,13 +297,13 @@ def test_objects_in_json_are_flattened(tmp_path):
         (
             "rows.jsonl",
             '{"a": 1}\n[1, 2]\n',
-            "line 2: this is no JSON object: write each row",
+            "line 2: this is not a JSON object: write each row",
         ),
         ("rows.json", '{"a": 1', "this is not JSON"),
         (
             "rows.json",
             '{"a": 1, "b": "x"}',
-            "is JSON, but no table: write a list of objects",
+            "is JSON, but not a table: write a list of objects",
         ),
     ],
 )
@@ -402,7 +402,7 @@ def test_lists_of_other_lengths_are_named_and_can_be_dropped(tmp_path):
     pa.parquet.write_table(table, tmp_path / "rows.parquet", row_group_size=15)
     for source in (table, tmp_path / "rows.parquet"):
         with one_sentence(
-            r"row 30, column 'vector': the list has 4 elements, but the first one 3: .*drop.*vector"
+            r"row 30, column 'vector': the list has 4 elements, but the first one has 3: .*drop.*vector"
         ):
             mmcnb.read_table(source).block(0, 40)
     assert mmcnb.read_table(tmp_path / "rows.parquet", drop="vector").feature_names == [

@@ -368,7 +368,7 @@ def test_a_fit_of_the_converted_table_is_the_fit_of_the_table(tmp_path):
     frame.to_csv(path, index=False)
     model = fitted(path)
     report = convert(path, tmp_path / "rows.zarr")
-    assert any("gaps are NaN in the store" in note for note in report["notes"])
+    assert any("gaps are stored as NaN" in note for note in report["notes"])
     convert(tmp_path / "rows.zarr", tmp_path / "again.zarr")
     for name in ("rows.zarr", "again.zarr"):
         store = tmp_path / name

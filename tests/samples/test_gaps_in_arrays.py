@@ -175,11 +175,13 @@ def test_classes_beside_rows_stay_in_a_store(tmp_path):
 
 def test_what_dense_rows_cannot_have_is_refused():
     rows = rows_with(MARK)
-    with one_sentence("columns is of frames and tables, and a ndarray is none"):
+    with one_sentence(
+        "columns applies to data frames and tables only, and a ndarray is neither"
+    ):
         mmcnb.read_table(rows, columns=[1])
-    with one_sentence("sparse rows, and na_values and missing are of dense"):
+    with one_sentence("sparse rows, and na_values and missing apply to dense"):
         mmcnb.read_table(scipy.sparse.csr_array(rows), na_values=MARK)
-    with one_sentence(r"row \d+, column 1: the cell is -999.9, a mark of missing"):
+    with one_sentence(r"row \d+, column 1: the cell is -999.9, a marker of missing"):
         mmcnb.read_table(rows, na_values=MARK, missing="refuse")
     with pytest.raises(InputError, match="infinite"):
         mmcnb.read_table(np.array([[1.0, np.inf], [2.0, 3.0]]))
@@ -190,5 +192,5 @@ def test_what_dense_rows_cannot_have_is_refused():
 
 
 def test_marks_that_are_no_numbers_are_refused_for_arrays():
-    with one_sentence("has no number, and X has nothing else"):
+    with one_sentence("has no number, but X has only numbers"):
         mmcnb.read_table(np.eye(4), na_values=["n.v."])

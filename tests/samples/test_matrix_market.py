@@ -157,7 +157,7 @@ def test_elements_and_options_of_tables_are_refused(tmp_path):
     path = written(tmp_path / "cells.mtx", scipy.sparse.coo_array(COUNTS))
     with one_sentence("has no element 'X': leave element out"):
         mmcnb.open_samples(path, "X")
-    with one_sentence("drop is of frames and tables"):
+    with one_sentence("drop applies to data frames and tables only"):
         mmcnb.read_table(path, drop="GENE1")
 
 

@@ -113,7 +113,7 @@ def test_sparse_columns_of_several_types_stay_sparse():
 )
 def test_objects_that_are_no_values_are_refused_with_their_row(values):
     frame = pd.DataFrame({"a": [*values * 6], "n": NUMBERS}, dtype=object)
-    with one_sentence(r"row 1, column 'a'.*is of type"):
+    with one_sentence(r"row 1, column 'a'.*has type"):
         open_samples(frame)
     assert open_samples(frame.drop(columns="a")).n_features == 1
 
@@ -135,7 +135,9 @@ def test_a_column_of_no_values_is_left_out_whatever_its_type(values):
 def test_names_of_rows_are_numbers_or_texts(tmp_path):
     path = tmp_path / "a.parquet"
     pa.parquet.write_table(pa.table({"": [b"a"] * 12, "n": NUMBERS}), path)
-    with one_sentence(r"name no rows or classes: leave the column out with --drop 0"):
+    with one_sentence(
+        r"cannot name rows or classes: leave the column out with --drop 0"
+    ):
         open_samples(path)
     assert mmcnb.read_table(path, drop=0).feature_names == ["n"]
 
@@ -172,14 +174,14 @@ def test_a_batch_without_a_column_that_has_a_number_for_a_name_is_refused():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mmcnb.ClusterWarning)
         model = mmcnb.CPMMC(random_state=0).fit(rows)
-    with one_sentence(r"has no column '0', as the fit had"):
+    with one_sentence(r"has no column '0', but the fit had one"):
         model.predict(rows[["1", "2"]])
 
 
 def test_objects_inside_of_cells_are_no_numbers():
     frame = pd.DataFrame({"a": [1.5, pd.Series([1])] * 6, "n": NUMBERS})
-    with one_sentence(r"row 1, column 'a'.*is of type Series"):
+    with one_sentence(r"row 1, column 'a'.*has type Series"):
         open_samples(frame)
     complex_numbers = [1.5, np.complex64(1 + 2j)] * 6
-    with one_sentence(r"row 1, column 'a'.*is of type complex64"):
+    with one_sentence(r"row 1, column 'a'.*has type complex64"):
         open_samples(pd.DataFrame({"a": pd.Series(complex_numbers, dtype=object)}))

@@ -350,7 +350,7 @@ def test_texts_are_asked_for_as_before():
     assert len(read(texts, categories="one-hot")[0].feature_names) == 6
     with pytest.raises(InputError, match="is not a number"):
         read(texts, categories="refuse")
-    with pytest.raises(InputError, match="none of the ordered texts"):
+    with pytest.raises(InputError, match="not among the ordered texts"):
         read(np.where(np.arange(N) == 7, "unknown", texts), missing="refuse")
 
 

@@ -119,9 +119,9 @@ def test_each_format_gives_the_same_numbers_names_and_encoding(tmp_path, form):
         assert [one.kind for one in samples.encoding.columns] == KINDS
         assert [one.name for one in samples.encoding.columns] == list(frame.columns)
         left_out, filled = samples.notes
-        assert "4 columns take no part: 'id' (it numbers the rows)" in left_out
+        assert "4 columns are left out: 'id' (it numbers the rows)" in left_out
         remedy = "keep=['id', 'since', 'note'] (--keep id --keep since --keep note)"
-        assert f"{remedy} takes them" in left_out
+        assert f"{remedy} keeps them" in left_out
         assert filled.endswith(": gaps were filled from their column: 27 in 'size'.")
 
 
@@ -233,7 +233,7 @@ KINDS_OF_FRAMES = {
         lambda: first(a=pd.array([5, 2, None], "Int64")),
         ["fine", "a"],
         [[0, 5], [2, 2], [4, 3.5]],
-        r"row 2, column 1 \('a'\): the cell has no value: correct it, leave such rows out with missing='drop', or take",
+        r"row 2, column 1 \('a'\): the cell has no value: correct it, leave such rows out with missing='drop', or fill",
     ),
     "NaN of Polars": (
         lambda: pl.DataFrame({"a": [1.0, np.nan]}),
@@ -391,7 +391,7 @@ def test_other_rows_take_medians_and_texts_of_the_fit(tmp_path, model, form):
     )
     sentences = " ".join(str(one.message) for one in caught)
     assert (
-        "texts that no row of the fit had are 0 in all categories: 1 in 'colour'"
+        "texts that do not occur in the fit are 0 in all categories: 1 in 'colour'"
         in sentences
     )
 
@@ -403,10 +403,10 @@ def test_gaps_and_new_texts_of_later_row_groups_are_both_told(tmp_path, model):
         labels = model.predict(as_parquet(others, tmp_path))
     gaps, texts = (str(one.message) for one in caught)
     assert gaps.endswith(
-        "gaps were filled from their column: 6 in 'size' as far as rows are read."
+        "gaps were filled from their column: 6 in 'size' in the rows read so far."
     )
     assert texts.endswith(
-        "are 0 in all categories: 10 in 'colour' as far as rows are read."
+        "are 0 in all categories: 10 in 'colour' in the rows read so far."
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -429,7 +429,7 @@ BAD_ROWS = {
     ),
     "dates for numbers": (
         lambda frame: frame.assign(size=pd.Timestamp("2024-01-31")),
-        r"column 1 \('size'\) has values of type timestamp.*, and was a number in the fit: make it a number",
+        r"column 1 \('size'\) has values of type timestamp.*, and was a number in the fit: convert it to a number",
     ),
     "an infinite cell": (
         lambda frame: frame.assign(size=[1.0, np.inf, *range(N - 2)]),
@@ -520,27 +520,27 @@ def beside(a):
 
 
 TEXTS = [f"t{number}" for number in range(N)]
-OF_TYPE = r"row 0, column 0 \('a'\): .* and not a number: leave the column out"
+OF_TYPE = r"row 0, column 0 \('a'\): .* and is not a number: leave the column out"
 BAD_FRAMES = {
     "all of text": (
         pd.DataFrame({"c": TEXTS, "a": TEXTS}),
-        r"no column is left as a feature: keep=\['c', 'a'\] takes them; column 0 \('c'\): 300 texts in 300",
+        r"no column is left as a feature: keep=\['c', 'a'\] keeps them; column 0 \('c'\): 300 texts in 300",
     ),
     "infinite": (
         pd.DataFrame({"a": [1.0, -np.inf, 3], "b": ["x", "x", "y"]}),
-        r"row 1, column 0 \('a'\): the cell is infinite: correct it, or make gaps of such cells with na_values=\['inf', '-inf'\]",
+        r"row 1, column 0 \('a'\): the cell is infinite: correct it, or treat such cells as missing with na_values=\['inf', '-inf'\]",
     ),
     "objects": (
         mixed(object(), object()),
-        r"row 0, column 'a': <object .* is of type object, which is neither a number",
+        r"row 0, column 'a': <object .* has type object, which is not a number",
     ),
     "complex": (
         beside([1j, 2j]),
-        r"row 0, column 'a': .*1j.* is of type complex, which is neither a number",
+        r"row 0, column 'a': .*1j.* has type complex, which is not a number",
     ),
     "huge whole numbers": (
         mixed(10**400, 1),
-        r"row 0, column 'a': 1000.* is of type int, which is neither a number",
+        r"row 0, column 'a': 1000.* has type int, which is not a number",
     ),
     "lists of texts": (beside([["x"], ["y"]]), OF_TYPE),
     "some names": (

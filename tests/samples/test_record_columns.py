@@ -88,10 +88,10 @@ def test_dates_counters_and_identifiers_are_left_out_by_every_way_in(tmp_path, f
         "Kundennummer": IDENTIFIED,
     }
     (note,) = samples.notes
-    assert f"3 columns take no part: 'entered' ({DATED}), 'line' ({NUMBERED}), " in note
-    assert "--keep entered --keep line --keep Kundennummer) takes them" in note
+    assert f"3 columns are left out: 'entered' ({DATED}), 'line' ({NUMBERED}), " in note
+    assert "--keep entered --keep line --keep Kundennummer) keeps them" in note
     assert note.endswith(
-        "dates='epoch' of mmcnb.read_table (--dates epoch) takes dates."
+        "dates='epoch' of mmcnb.read_table (--dates epoch) keeps dates."
     )
 
 
@@ -233,7 +233,9 @@ def test_two_columns_remain(tmp_path, form, names, taken):
     samples = open_samples(FORMS[form](with_records()[names], tmp_path))
     assert samples.feature_names == taken
     records = [name for name in taken if name not in ("height", "width")]
-    stays = [note for note in samples.notes if "as few columns would remain" in note]
+    stays = [
+        note for note in samples.notes if "because few columns would remain" in note
+    ]
     assert len(stays) == (len(records) > 0)
     assert all(repr(name) in stays[0] for name in records)
     if "height" in taken and records:
@@ -295,7 +297,7 @@ def test_the_command_takes_two_options_of_dates(tmp_path, capsys):
     path, _, _ = doubtful(tmp_path)
     words = f"info {path} --dates drop --dates epoch --dates day-first"
     assert cli.main(words.split()) == 0
-    assert "take no part" not in capsys.readouterr().out
+    assert "left out" not in capsys.readouterr().out
 
 
 # --- numbers that only look like identifiers ------------------------------------------
@@ -356,7 +358,7 @@ def orders(n=500):
 def test_records_do_not_disturb_a_fit(tmp_path, form, n_clusters):
     frame, kind = orders()
     source = FORMS[form](frame, tmp_path)
-    with pytest.warns(ClusterWarning, match="3 columns take no part: 'entered'"):
+    with pytest.warns(ClusterWarning, match="3 columns are left out: 'entered'"):
         model = mmcnb.MaximumMarginClustering(n_clusters, random_state=0).fit(source)
     assert adjusted_rand_score(kind, model.labels_) > 0.9
     reasons = {

@@ -87,9 +87,9 @@ def test_a_plan_that_is_edited_is_followed(form, tmp_path):
 )
 def test_an_option_that_there_is_not_is_refused(option):
     (name,) = option
-    with pytest.raises(mmcnb.InputError, match=f"{name} is no option of tables"):
+    with pytest.raises(mmcnb.InputError, match=f"{name} is not an option of tables"):
         mmcnb.table_plan(orders(), **option)
-    with pytest.raises(mmcnb.InputError, match=f"{name} is no option of tables"):
+    with pytest.raises(mmcnb.InputError, match=f"{name} is not an option of tables"):
         mmcnb.table_plan(orders()).with_options(**option)
 
 
@@ -120,9 +120,9 @@ def test_a_plan_prints_a_line_for_each_column():
 
 
 def test_bad_plans_are_refused_in_one_sentence():
-    with pytest.raises(InputError, match="colour is no option of tables"):
+    with pytest.raises(InputError, match="colour is not an option of tables"):
         mmcnb.table_plan(orders(), colour="red")
-    with pytest.raises(InputError, match="is no table with columns"):
+    with pytest.raises(InputError, match="is not a table with columns"):
         mmcnb.table_plan(np.eye(3))
     plan = mmcnb.table_plan(orders())
     with pytest.raises(InputError, match="keep cannot change a plan"):

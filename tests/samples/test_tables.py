@@ -146,7 +146,7 @@ def test_files_of_a_folder_are_joined_by_name(tmp_path, form):
         notes = " ".join(open_samples(folder).notes)
         assert "count as missing: 1 in 'age' ('x')" in notes
     else:
-        with one_sentence("'age'.*write one type in all files"):
+        with one_sentence("'age'.*write it with the same type in all files"):
             open_samples(folder)
     write(pa.table({"age": [1]}), folder / f"3.{form}")
     with one_sentence(
@@ -169,7 +169,7 @@ def test_folders_named_by_values_add_a_column(tmp_path, form):
         [1.5, 2024],
     ]
     write(pa.table({"year": [1.0]}), tmp_path / f"rows/year=2023/other.{form}")
-    with one_sentence("'year' names a column and folders: rename the folders"):
+    with one_sentence("'year' names both a column and folders: rename the folders"):
         mmcnb.read_table(tmp_path / "rows")
 
 
@@ -276,7 +276,7 @@ def test_text_becomes_names_and_numbers(taken, text, options, names, rows):
 def test_the_report_counts_cells_and_rows_that_were_changed(taken, tmp_path):
     report = taken("a,b,c\n1,True,0.5\n,false,NA\n7,,1\n")[2]
     assert (report["cells_filled"], report["rows_dropped"]) == (0, 0)
-    assert any("gaps are NaN in the store" in note for note in report["notes"])
+    assert any("gaps are stored as NaN" in note for note in report["notes"])
     report = taken("a,y\n1,p\n,q\n4,\n5,r\n", missing="drop", label_column="y")[2]
     assert (report["cells_filled"], report["rows_dropped"]) == (0, 2)
     assert open_class_labels(tmp_path / "a.zarr").tolist() == [0, 1]
@@ -382,7 +382,7 @@ FAULTS = [
     (
         MANY,
         ONE_HOT,
-        r"column 1 \('b'\): there are more than 1000 different texts.*--drop b",
+        r"column 1 \('b'\): it has more than 1000 different texts.*--drop b",
         [B],
     ),
     (
@@ -395,7 +395,7 @@ FAULTS = [
     (
         "a,b\n1,2\n",
         {"decimal": ","},
-        r"',' cannot divide both .*\(--delimiter ';'\)",
+        r"',' cannot be both .*\(--delimiter ';'\)",
         [],
     ),
     (
@@ -438,13 +438,13 @@ FAULTS = [
     (
         "a,y\n1,p\n2,\n",
         {"label_column": "y"},
-        r"line 3, column 1 \('y'\): the class is empty: .*drop",
+        r"line 3, column 1 \('y'\): the class label is missing: .*drop",
         [DROP],
     ),
     (
         "a,y\n1,0\n2,1\n3,x\n",
         {"label_column": 1},
-        "line 4, column 1 .*label 'x' is not a whole number",
+        "line 4, column 1 .*label 'x' is not an integer",
         [],
     ),
     # lines
@@ -479,8 +479,8 @@ FAULTS = [
         [],
     ),
     ("a,b\n1,2\n", {"label_column": "a", "index_column": 0}, "cannot be both", []),
-    ("a,b\n1,2\n", {"delimiter": ";;"}, "delimiter=';;' is no single character", []),
-    ("a¦b\n1¦2\n", {"delimiter": "¦"}, "delimiter='¦' is no character of ASCII", []),
+    ("a,b\n1,2\n", {"delimiter": ";;"}, "delimiter=';;' is not a single character", []),
+    ("a¦b\n1¦2\n", {"delimiter": "¦"}, "delimiter='¦' is not an ASCII character", []),
     (
         "a,b\n1,2\n",
         {"columns": 3.5},
@@ -553,7 +553,7 @@ DAY = pd.Timestamp("2024-01-31")
         (
             {"a": [1], "b": [["x", "y"]]},
             {},
-            r"row 0, column 1 \('b'\): .* is of type list.*--drop b",
+            r"row 0, column 1 \('b'\): .* has type list.*--drop b",
             B,
         ),
         (
@@ -562,12 +562,12 @@ DAY = pd.Timestamp("2024-01-31")
             r"row 0, column 0 \('a'\): '2024-01-31.* is a date",
             {"dates": "epoch"},
         ),
-        ({"a": [1]}, {"header": "yes"}, "header is of CSV files", {"header": None}),
+        ({"a": [1]}, {"header": "yes"}, "header applies to CSV", {"header": None}),
         ({"a": pa.array([], pa.float64())}, {}, "has no rows|0 sample", None),
         (
             {"b": [1, None], "a": [1.0, 2.0]},
             {"index_column": "b"},
-            r"row 1, .*'b'\): the name of the row is missing: .*--drop b",
+            r"row 1, .*'b'\): the row name is missing: .*--drop b",
             {"index_column": None, **B},
         ),
     ],
@@ -639,6 +639,6 @@ def test_info_lists_the_columns_and_verify_says_what_to_do(tmp_path, capsys):
     assert main(["info", str(lists), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert [one["becomes"] for one in report["columns"]] == ["number", "refused"]
-    assert "is of type list<element: string> and not a number" in report["faults"]
+    assert "has type list<element: string> and is not a number" in report["faults"]
     assert main(["verify", str(path)]) != 0
     assert "make one by `mmcnb convert" in capsys.readouterr().err

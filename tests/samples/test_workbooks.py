@@ -102,7 +102,7 @@ def test_the_first_sheet_is_read_unless_another_is_named(tmp_path):
     samples = mmcnb.open_samples(path)
     check(samples)
     assert any(
-        "the sheet 'flats' was read, and 'notes' not" in note for note in samples.notes
+        "the sheet 'flats' was read, but not 'notes'" in note for note in samples.notes
     )
     for sheet in ("notes", 2, "2"):
         other = mmcnb.read_table(path, sheet=sheet)
@@ -212,7 +212,7 @@ def test_faults_have_one_sentence(tmp_path, monkeypatch):
     with one_sentence("the sheet 'a' has no rows"):
         mmcnb.open_samples(path)
     book(path, ("a", table()))
-    with one_sentence("delimiter is of CSV files"):
+    with one_sentence("delimiter applies to CSV files only"):
         mmcnb.read_table(path, delimiter=";")
     monkeypatch.setattr("mmcnb.tables.excel_file.available_memory", lambda: 1000)
     with one_sentence(
@@ -223,5 +223,5 @@ def test_faults_have_one_sentence(tmp_path, monkeypatch):
     with one_sentence(r"needs python-calamine .*: pip install 'mmcnb\[excel\]'"):
         mmcnb.open_samples(path)
     (tmp_path / "rows.csv").write_text("a,b\n1,2\n3,4\n")
-    with one_sentence("sheet is of workbooks, but .*: leave it out"):
+    with one_sentence("sheet applies to workbooks only, and .*: leave it out"):
         mmcnb.read_table(tmp_path / "rows.csv", sheet="a")
