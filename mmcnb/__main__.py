@@ -1,6 +1,6 @@
-"""``mmcnb``, or ``python -m mmcnb``: the command line.
+"""The entry point of ``mmcnb`` and ``python -m mmcnb``.
 
-A signal stops it in order, even while it is imported.
+SIGINT and SIGTERM stop the command cleanly, even while modules are being imported.
 """
 
 import signal

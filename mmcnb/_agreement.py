@@ -1,4 +1,4 @@
-"""How far two labelings of the same rows agree, from their contingency table."""
+"""Agreement of two labelings of the same rows, from their contingency table."""
 
 from typing import TYPE_CHECKING
 
@@ -14,12 +14,12 @@ def adjusted_rand_index(counts: "np.ndarray | csr_array") -> float:
     Parameters
     ----------
     counts : ndarray or csr_array of shape (k, l), int64
-        Rows with each pair of labels.
+        Contingency table: the number of rows with each pair of labels.
 
     Returns
     -------
     float
-        1 if the labelings are the same up to their numbers, and about 0 at random.
+        1 if the labelings are equal up to renumbering, and about 0 for random labels.
 
     References
     ----------
@@ -46,5 +46,5 @@ def adjusted_rand_index(counts: "np.ndarray | csr_array") -> float:
 
 
 def _pairs(sizes: np.ndarray) -> int:
-    """Count the pairs of rows of the same group; Python's integers are exact."""
+    """Count the pairs of rows in the same group; Python integers cannot overflow."""
     return sum(size * (size - 1) // 2 for size in sizes[sizes > 1].tolist())

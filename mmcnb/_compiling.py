@@ -1,6 +1,7 @@
-"""How long this process has compiled; it is read without numba.
+"""The time that this process has spent compiling.
 
-`mmcnb._numba` starts and stops the clock.
+`mmcnb._numba` starts and stops the clock. This module does not import numba, so the
+clock can be read before a fit needs numba.
 """
 
 import logging
@@ -11,7 +12,7 @@ logger = logging.getLogger("mmcnb")
 
 
 class CompileClock:
-    """Wall seconds during which at least one thread compiles.
+    """A clock that runs while at least one thread compiles.
 
     Examples
     --------
@@ -22,12 +23,12 @@ class CompileClock:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.running = 0  # threads that compile now
+        self.running = 0  # number of threads that are compiling now
         self._since = 0.0
         self._total = 0.0
 
     def start(self) -> None:
-        """Note that a thread starts to compile a routine, and those that it calls."""
+        """Record that a thread starts to compile a routine and those that it calls."""
         with self._lock:
             if self.running == 0:
                 self._since = time.perf_counter()
@@ -36,7 +37,7 @@ class CompileClock:
             self.running += 1
 
     def stop(self) -> None:
-        """Note that a thread has compiled a routine."""
+        """Record that a thread has finished compiling a routine."""
         with self._lock:
             self.running -= 1
             if self.running == 0:
@@ -44,7 +45,7 @@ class CompileClock:
 
     @property
     def seconds(self) -> float:
-        """Seconds of this process so far."""
+        """Wall-clock seconds that this process has spent compiling so far."""
         with self._lock:
             now = time.perf_counter() - self._since if self.running else 0.0
             return self._total + now
@@ -54,6 +55,6 @@ CLOCK = CompileClock()
 
 
 def times() -> tuple[float, float]:
-    """Return a time without the seconds that this process has compiled, and these."""
+    """Return a time that excludes compilation, and the seconds spent compiling."""
     compiled = CLOCK.seconds
     return time.perf_counter() - compiled, compiled

@@ -1,4 +1,4 @@
-"""Settings of the process, which fits use where their own parameter is None."""
+"""Settings of the process, used where the parameter of an estimator is None."""
 
 import math
 import operator
@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Self
 from mmcnb import _machine
 from mmcnb.errors import InputError, shown
 
-# Resident bytes of the interpreter and compiled libraries: `python -m tests.campaigns
-# memory` measures fits.
+# Resident bytes of the interpreter and the compiled libraries, measured by `python -m
+# tests.campaigns memory`.
 LIBRARIES = 360 * 2**20
 ADDRESS = re.compile(r"(tcp|tls|ucx|ucxx|ws|wss|inproc)://.+")
 LOCAL = re.compile(r"local:([1-9]\d*)")
@@ -19,28 +19,29 @@ MOST_THREADS = 2**16
 
 
 class config:
-    """Settings of the process, for fits that do not set them themselves.
+    """Settings of the process, for estimators that do not set them themselves.
 
-    Only the settings that are passed change. They hold from the call on, in all
-    threads; a ``with`` block restores them at its end. An estimator's own parameter
-    comes first.
+    Only the settings that are passed change. They apply to all threads from the call
+    on; at the end of a ``with`` block the earlier settings are restored. A parameter of
+    an estimator takes precedence over the setting.
 
     Parameters
     ----------
     engine : None, str or dask.distributed.Client, optional
-        Who runs the passes over the rows: threads of this process (None), a Dask
-        cluster (a client or the address of its scheduler), or a cluster of four
-        processes on this machine (``"local:4"``).
+        What runs the passes over the rows: threads of this process (None), a Dask
+        cluster (a client or the address of its scheduler), or a new Dask cluster on
+        this machine (``"local:4"`` for four processes).
     memory_limit : str, int or None, optional
-        Resident memory of the process, such as ``"512MiB"``. None is half of what is
-        free.
+        Limit on the resident memory of the process: text with a unit such as
+        ``"512MiB"``, or a number of bytes. None is half of the free memory.
     n_jobs : int or None, optional
-        Threads of this process. None and -1 are all cores.
+        Number of threads of this process. None and -1 use all cores, and -2 all but
+        one.
 
     Raises
     ------
     InputError
-        If a setting is none of these; no setting changes then.
+        If one of the settings is invalid; none of them changes then.
 
     Examples
     --------
@@ -59,7 +60,7 @@ class config:
         "n_jobs": None,
     }
 
-    # A setting that is not passed is Ellipsis, as None is a value.
+    # The default is Ellipsis, because None is a setting.
     def __init__(
         self, engine: Any = ..., memory_limit: Any = ..., n_jobs: Any = ...
     ) -> None:
@@ -90,22 +91,23 @@ def configured(name: str, value: Any) -> Any:
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Return the threads for ``n_jobs``: -1 is all cores, -2 all but one.
+    """Return the number of threads that ``n_jobs`` asks for.
 
     Parameters
     ----------
     n_jobs : int or None
-        None is what `mmcnb.config` says, and otherwise all cores.
+        Number of threads; -1 is all cores, and -2 all but one. None is the setting of
+        `mmcnb.config` or, without one, all cores.
 
     Returns
     -------
     int
-        At least 1.
+        Number of threads, at least 1.
 
     Raises
     ------
     InputError
-        If it is 0 or no whole number.
+        If ``n_jobs`` is 0, too large, or not an integer.
     """
     n_jobs = configured("n_jobs", n_jobs)
     cores = _machine.cores()
@@ -125,42 +127,43 @@ def n_threads(n_jobs: int | None) -> int:
         )
     if n_jobs == 0:
         raise InputError(
-            "n_jobs=0 asks for no thread; give a positive number, or -1 for all cores."
+            "n_jobs=0 means no threads; give a positive number, or -1 for all cores."
         )
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
 
 
 def generator(random_state: Any) -> Any:
-    """A RandomState, as scikit-learn's ``check_random_state`` gives it.
+    """Return a RandomState, as scikit-learn's ``check_random_state`` does.
 
     Raises
     ------
     InputError
-        If it is neither None, a whole number from 0 to 2**32 - 1, nor a RandomState.
+        If ``random_state`` is neither None, an integer from 0 to 2**32 - 1, nor a
+        RandomState.
     """
     from sklearn.utils import check_random_state
 
     try:
         return check_random_state(random_state)
     except (TypeError, ValueError) as error:
-        fault = f"random_state={shown(random_state)} is no seed"
+        fault = f"random_state={shown(random_state)} is not a seed"
         remedy = "give a whole number from 0 to 2**32 - 1, a RandomState, or None"
         raise InputError(f"{fault}; {remedy}.") from error
 
 
 def check_verbose(verbose: Any) -> None:
-    """Refuse what is neither a truth value nor a whole number."""
+    """Raise InputError unless ``verbose`` is a bool or an integer."""
     try:
         operator.index(verbose)
     except TypeError:
         if type(verbose).__name__ not in ("bool", "bool_"):
             raise InputError(
-                f"verbose={shown(verbose)} is no whole number; give 0 or 1."
+                f"verbose={shown(verbose)} is not an integer; give 0 or 1."
             ) from None
 
 
 def resolve_memory_limit(memory_limit: str | int | None) -> int:
-    """Return the limit: the parameter, the setting, or half of the free memory."""
+    """Return the limit in bytes: the parameter, the setting, or half of free memory."""
     memory_limit = configured("memory_limit", memory_limit)
     if memory_limit is None:
         return max(_machine.available_memory() // 2, LIBRARIES * 2)
@@ -168,7 +171,7 @@ def resolve_memory_limit(memory_limit: str | int | None) -> int:
 
 
 def parse_bytes(text: str | int | float) -> int:
-    """Read a number of bytes such as ``"512MiB"``, ``"1.5 GB"`` or ``2**30``.
+    """Parse a number of bytes such as ``"512MiB"``, ``"1.5 GB"`` or ``2**30``.
 
     Parameters
     ----------
@@ -180,12 +183,12 @@ def parse_bytes(text: str | int | float) -> int:
     Returns
     -------
     int
-        Bytes.
+        Number of bytes.
 
     Raises
     ------
     InputError
-        If the text is no positive number of bytes.
+        If the text is not a positive number of bytes.
 
     Examples
     --------
@@ -212,19 +215,19 @@ def parse_bytes(text: str | int | float) -> int:
 
 
 def format_bytes(size: float, up: bool = False) -> str:
-    """Write a number of bytes for people, as `parse_bytes` reads it.
+    """Format a number of bytes for people, such that `parse_bytes` can read it.
 
     Parameters
     ----------
     size : float
-        Bytes.
+        Number of bytes.
     up : bool, default=False
-        Round up to whole MiB, for the least that suffices.
+        Whether to round up to whole MiB. Use it for a limit that must suffice.
 
     Returns
     -------
     str
-        Three digits and a unit, for instance ``"512 MiB"``; or whole MiB.
+        Three significant digits and a unit, such as ``"1.5 GiB"``, or whole MiB.
 
     Examples
     --------
@@ -242,19 +245,19 @@ def format_bytes(size: float, up: bool = False) -> str:
 
 
 def check_engine(engine: Any) -> None:
-    """Raise InputError unless an engine can run passes, or is None."""
+    """Raise InputError unless ``engine`` is None or can run passes over rows."""
     if engine is None:
         return
     if isinstance(engine, str):
         if not LOCAL.fullmatch(engine) and not ADDRESS.fullmatch(engine):
             raise InputError(
-                f"engine={engine!r} is no address of a Dask scheduler; "
+                f"engine={engine!r} is not the address of a Dask scheduler; "
                 "write it like 'tcp://host:8786', "
                 "or 'local:4' for four worker processes on this machine."
             )
     elif not is_client(engine):
         raise InputError(
-            f"engine={shown(engine)} is no engine; give a dask.distributed.Client, "
+            f"engine={shown(engine)} is not an engine; give a dask.distributed.Client, "
             "the address of its scheduler such as 'tcp://host:8786', "
             "'local:4' for four processes here, or None for threads."
         )
@@ -270,6 +273,6 @@ def check_engine(engine: Any) -> None:
 
 
 def is_client(engine: Any) -> bool:
-    """Whether an object is a client of a Dask cluster. Dask is not loaded for it."""
+    """Return whether an object is a Dask client, without importing Dask."""
     distributed = sys.modules.get("distributed")
     return distributed is not None and isinstance(engine, distributed.Client)

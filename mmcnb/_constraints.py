@@ -9,7 +9,8 @@ import numpy as np
 
 from mmcnb.errors import InputError, shown
 
-# Its inverse is the smallest number but 0. The squares of both are floats.
+# The largest magnitude of a parameter, whose inverse is the smallest one other than 0.
+# The squares of both are still in the range of float64.
 LARGEST_NUMBER = 1e100
 
 
@@ -29,14 +30,14 @@ class Interval:
     low : float
         Lower end of the range.
     high : float, default=inf
-        Upper end of the range; without one, counts end at 2**31 - 1 and other numbers
-        at 1e100.
+        Upper end of the range. If it is infinite, integers are limited to 2**31 - 1,
+        and other numbers to 1e100.
     open_low, open_high : bool, default=False
         Whether to exclude that end of the range.
     integer : bool, default=False
-        Whether it must be whole.
+        Whether the value must be an integer.
     optional : bool, default=False
-        Whether it may be None.
+        Whether the value may be None.
     """
 
     low: float
@@ -68,7 +69,7 @@ class Interval:
 
     @property
     def _most(self) -> float:
-        """Largest magnitude of a number."""
+        """Largest magnitude that a value may have."""
         if self.integer and self.high == np.inf:
             return 2**31 - 1
         return min(self.high, LARGEST_NUMBER)
@@ -90,12 +91,12 @@ class Interval:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of a few values."""
+    """One of a few values, which need not be strings."""
 
     choices: tuple[Any, ...]
 
     def check(self, name: str, value: Any) -> None:
-        """Raise InputError if a value is not one of them."""
+        """Raise InputError if a value is not one of the choices."""
         named = isinstance(value, str) and value in self.choices
         if not named and not any(value is choice for choice in self.choices):
             known = ", ".join(repr(choice) for choice in self.choices)
@@ -106,14 +107,14 @@ class Choice:
 
 @dataclass(frozen=True)
 class IntervalOr:
-    """A number, or one of a few names."""
+    """A number in a range, or one of a few names."""
 
     number: Interval
     names: tuple[str, ...]
     optional: bool = False
 
     def check(self, name: str, value: Any) -> None:
-        """Raise InputError if a value is neither."""
+        """Raise InputError if a value is neither such a number nor one of the names."""
         if value is None and self.optional:
             return
         if isinstance(value, numbers.Real):
@@ -128,7 +129,7 @@ class IntervalOr:
 
 @dataclass(frozen=True)
 class Parsed:
-    """A value that a function accepts."""
+    """A value that a function accepts; the function raises InputError for others."""
 
     parse: Callable[[Any], Any]
     optional: bool = True

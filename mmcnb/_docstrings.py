@@ -13,20 +13,20 @@ SHARED = {
     "{labels}": "array-like of shape (n_samples,), Zarr array, path or None, "
     "default=None",
     "{element}": """element : str or None, default=None
-    Element of an AnnData object, a group or a file, such as "layers/counts";
-    None is "X".""",
+    Element that contains the rows in an AnnData object, a Zarr group or a file,
+    such as "layers/counts". None means "X".""",
 }
 
 
 def fill_docstrings(thing: Documented) -> Documented:
     """Replace the placeholders of `SHARED` in the docstrings of a function or a class.
 
-    A decorator. The functions of a class are filled too.
+    This is a decorator. For a class, the docstrings of its methods are filled too.
 
     Parameters
     ----------
     thing : function or class
-        Its docstring has placeholders such as ``{rows}``.
+        Object whose docstring has placeholders such as ``{rows}``.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def fill_docstrings(thing: Documented) -> Documented:
                 fill_docstrings(member)
     docstring = thing.__doc__ or ""
     if any(placeholder in docstring for placeholder in SHARED):
-        # Python strips the indentation of docstrings from 3.13 on.
+        # Python strips the indentation of docstrings only from 3.13 on.
         docstring = inspect.cleandoc(docstring)
         for placeholder, text in SHARED.items():
             docstring = docstring.replace(placeholder, text)

@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-PROC = Path("/proc")  # Linux alone
-KEPT_BYTES = 32 * 2**20
-GROUP = Path("/sys/fs/cgroup")  # the control group of a container, likewise
+PROC = Path("/proc")  # only on Linux
+KEPT_BYTES = 32 * 2**20  # the largest threshold that malloc of glibc accepts
+GROUP = Path("/sys/fs/cgroup")  # the control group of a container, only on Linux
 
 
 def cores() -> int:
@@ -30,22 +30,23 @@ def cores() -> int:
 
 
 def processor() -> str:
-    """Return the name of the processor; empty if the system does not say."""
+    """Return the name of the processor, or "" if the system does not tell."""
     names = _lines(PROC / "cpuinfo", "model name")
     return names[0] if names else platform.processor()
 
 
 def available_memory() -> int:
-    """Return the bytes that are free on this machine or left in this control group.
+    """Return the bytes of memory that are free for this process.
 
-    0 if the system says neither.
+    This is the free memory of the machine, or what is left in the control group if that
+    is less. It is 0 if the system reports neither.
     """
     import psutil
 
     free = []
     with suppress(OSError, psutil.Error):
         free.append(int(psutil.virtual_memory().available))
-    with suppress(OSError, ValueError):  # "max" is no limit
+    with suppress(OSError, ValueError):  # the file contains "max" if there is no limit
         limit = int((GROUP / "memory.max").read_text(encoding="ascii"))
         used = int((GROUP / "memory.current").read_text(encoding="ascii"))
         free.append(max(0, limit - used))
@@ -53,7 +54,7 @@ def available_memory() -> int:
 
 
 def resident_memory() -> int | None:
-    """Return the resident memory of this process; None if the system does not say."""
+    """Return the resident memory of this process in bytes, or None if it is unknown."""
     import psutil
 
     with suppress(OSError, psutil.Error):
@@ -62,9 +63,9 @@ def resident_memory() -> int | None:
 
 
 def peak_memory() -> int:
-    """Return the most resident memory this process has had, in bytes.
+    """Return the peak resident memory of this process, in bytes.
 
-    Where the system keeps no count, it is the memory that the process has now.
+    If the system does not record the peak, return the current resident memory.
 
     Examples
     --------
@@ -72,7 +73,8 @@ def peak_memory() -> int:
     >>> peak_memory() > 2**20
     True
     """
-    # On Linux getrusage would count what the parent had before it started this program.
+    # On Linux, ru_maxrss of getrusage would include the memory of the parent process at
+    # the time when it started this one.
     marks = _lines(PROC / "self" / "status", "VmHWM")
     if marks:
         return int(marks[0].split()[0]) * 1024
@@ -89,9 +91,9 @@ def peak_memory() -> int:
 
 
 def _c_library(name: str, *arguments: int) -> Callable[[], Any]:
-    """Return a call of a function of the C library of Linux.
+    """Return a callable that calls a function of glibc with these arguments.
 
-    It does nothing if another C library lacks the function.
+    It does nothing where the C library does not have the function.
     """
     try:
         return partial(getattr(ctypes.CDLL(None), name), *arguments)
@@ -99,23 +101,22 @@ def _c_library(name: str, *arguments: int) -> Callable[[], Any]:
         return lambda: None
 
 
-# The C library of Linux keeps freed memory for later use; this returns it to the
-# system.
+# glibc keeps freed memory for later use; this function returns it to the system.
 return_freed_memory = _c_library("malloc_trim", 0)
 
 
 def keep_freed_memory() -> None:
-    """Keep freed blocks of up to 32 MiB for later use, whatever the environment says.
+    """Make malloc keep freed blocks of up to 32 MiB for reuse.
 
-    Dask starts its workers with a limit of 64 KiB. Each array of a block would then be
-    mapped and unmapped, which costs a pass half of its time.
+    Dask starts its workers with MALLOC_TRIM_THRESHOLD_ set to 64 KiB. Each array of a
+    block would then be mapped and unmapped, which takes half of the time of a pass.
     """
     for option in (-3, -1):  # M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of malloc.h
         _c_library("mallopt", option, KEPT_BYTES)()
 
 
 def _lines(path: Path, name: str) -> list[str]:
-    """Return the values of the lines ``name: value`` of a file of the system.
+    """Return the values of the lines ``name: value`` of a file below /proc.
 
     The list is empty if the file cannot be read.
     """

@@ -1,7 +1,7 @@
-"""The one place that imports numba.
+"""The only module that imports numba.
 
-Kernels are compiled on first use, without the GIL, and kept in an on-disk
-cache where the machine allows one.
+Kernels are compiled on first use, run without the GIL, and are cached on disk if the
+cache folder is writable.
 """
 
 import logging
@@ -23,6 +23,8 @@ logger = logging.getLogger("mmcnb")
 
 
 class _WindClock(event.Listener):
+    """Run `CLOCK` while numba compiles."""
+
     def on_start(self, event: event.Event) -> None:
         CLOCK.start()
 
@@ -32,26 +34,27 @@ class _WindClock(event.Listener):
 
 event.register("numba:compile", _WindClock())
 
-# Sums may be reordered for SIMD; NaN and infinity keep their meaning.
+# Flags of fastmath that let LLVM reorder sums for SIMD. Unlike "fast", they keep the
+# semantics of NaN and infinity.
 VECTORISED = {"reassoc", "contract", "nsz", "arcp"}
 
 
 def njit(**options: Any) -> Callable[[Callable], Callable]:
-    """Compile a kernel: no GIL, cached on disk when a cache folder can be written.
+    """Compile a kernel that releases the GIL, and cache it on disk if possible.
 
-    A function whose name begins with an underscore is for other kernels alone. Their
-    compiled code contains it, so it has no entry from Python and no place in the cache:
-    that compiles in less time.
+    A function whose name begins with an underscore is called only by other kernels.
+    Their compiled code contains it, so it is not cached and cannot be called from
+    Python, which saves compile time.
 
     Parameters
     ----------
     **options
-        Passed to ``numba.njit``; ``fastmath=VECTORISED`` lets sums be vectorised.
+        Options of ``numba.njit``; ``fastmath=VECTORISED`` lets LLVM vectorise sums.
 
     Returns
     -------
     callable
-        A decorator.
+        The decorator of the kernel.
     """
     options |= {"nogil": True, "no_cfunc_wrapper": True}
 
@@ -60,7 +63,7 @@ def njit(**options: Any) -> Callable[[Callable], Callable]:
             return numba.njit(no_cpython_wrapper=True, **options)(function)
         try:
             return _taking_turns(numba.njit(cache=True, **options)(function))
-        # There is no folder for the cache in read-only or zipped installs.
+        # numba finds no folder for its cache, as in read-only or zipped installations.
         except RuntimeError as error:
             logger.debug("no cache for %s: %s", function.__name__, error)
             _warn_cache_is_not_writable()
@@ -70,22 +73,23 @@ def njit(**options: Any) -> Callable[[Callable], Callable]:
 
 
 def jitable(function: Callable) -> Callable:
-    """Let njit code call a function that Python runs as it stands.
+    """Let compiled code call a function that stays a Python function otherwise.
 
-    It names the parts of a compiled result. A compiled routine that Python calls must
-    not return a named tuple itself: to make one, numba runs Python code after the
-    routine. If Ctrl-C raises there, numba goes on with a null pointer, and the process
-    ends. Plain tuples, arrays and numbers are made without Python code.
+    Such functions give names to the parts of a compiled result. A compiled routine that
+    Python calls must not return a named tuple itself: to create one, numba runs Python
+    code after the routine. If Ctrl-C raises an error there, numba continues with a null
+    pointer, and the process crashes. Plain tuples, arrays and numbers are created
+    without Python code.
 
     Parameters
     ----------
     function : callable
-        It has no loops, which Python would run slowly.
+        A function without loops, which would be slow in Python.
 
     Returns
     -------
     callable
-        The function.
+        The same function.
     """
     options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return register_jitable(**options)(function)
@@ -95,15 +99,16 @@ def jitable(function: Callable) -> Callable:
 def _warn_cache_is_not_writable() -> None:
     logger.warning(
         "the compile cache cannot be written, so each process compiles anew; "
-        "set NUMBA_CACHE_DIR to a folder that can be written."
+        "set NUMBA_CACHE_DIR to a writable folder."
     )
 
 
 def _taking_turns(dispatcher: Any) -> Any:
-    """Let processes save into the cache that they share one at a time.
+    """Make processes that share a cache save into it one at a time.
 
-    Where two save signatures of one function at the same moment, numba gives both the
-    same file, and the index can name the code of one as that of the other.
+    If two processes save different signatures of a function at the same moment, numba
+    may give both the same file name. The index then maps one signature to the code of
+    the other.
     """
     file = _cache_file(dispatcher)
     if file is None:
@@ -114,10 +119,10 @@ def _taking_turns(dispatcher: Any) -> Any:
         from filelock import FileLock
 
         try:
-            # The lock ends with its process.
+            # The system releases the lock if the process is killed.
             with FileLock(Path(file._cache_path) / "lock"):
                 save(key, data)
-        # The disk is full, or the folder is closed.
+        # The disk is full, or the folder is not writable.
         except (OSError, NotImplementedError) as error:
             logger.debug("not kept in %s: %s", file._cache_path, error)
             _warn_cache_is_not_writable()
@@ -127,12 +132,12 @@ def _taking_turns(dispatcher: Any) -> Any:
 
 
 def _cache_file(dispatcher: Any) -> Any:
-    """Return numba's files of a routine, or None if it has none."""
+    """Return numba's cache files of a routine, or None if it is not cached."""
     return getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
 
 
 def is_compiled(routine: Any) -> bool:
-    """Return whether the process or the cache has machine code of a routine.
+    """Return whether machine code of a routine is in memory or in the cache.
 
     Examples
     --------
@@ -153,7 +158,7 @@ def is_compiled(routine: Any) -> bool:
 
 
 def has_cache(routine: Any) -> bool:
-    """Return whether the machine code of a routine is kept on disk."""
+    """Return whether the machine code of a routine is cached on disk."""
     return _cache_file(routine) is not None
 
 
@@ -165,17 +170,18 @@ def compile_for(routine: Any, spelled_types: str, names: dict[str, Any]) -> None
     routine : dispatcher
         The routine.
     spelled_types : str
-        Expressions of Numba's types, separated by semicolons, from a file of this
-        package.
+        Expressions of Numba types, one per argument, separated by semicolons. They are
+        evaluated, so they must come from a file of this package.
     names : dict of str to object
-        The names that the expressions use beside Numba's types.
+        Names that the expressions use in addition to those of Numba's types.
     """
     known = {**names, **vars(types), "bool": types.boolean}
     signature = tuple(eval(kind, known) for kind in spelled_types.split("; "))
     routine.compile(signature)
 
 
-# float32 in a register of AVX-512; narrower machines take several registers.
+# float32 numbers in a register of AVX-512. On processors with narrower registers, LLVM
+# splits the vectors.
 SIMD_LANES = 16
 REGISTERS = 4
 SIMD_WIDTH = REGISTERS * SIMD_LANES
@@ -183,12 +189,12 @@ SIMD_WIDTH = REGISTERS * SIMD_LANES
 
 INT32 = ir.IntType(32)
 REGISTER = ir.VectorType(ir.FloatType(), SIMD_LANES)
-# Products and sums may be joined to one instruction.
+# A product and a sum may become one fused multiply-add.
 FUSED = ("contract",)
 
 
 class _Array(NamedTuple):
-    """An array that code is emitted for."""
+    """A numba array in the code that is being emitted."""
 
     context: BaseContext
     builder: ir.IRBuilder
@@ -196,7 +202,7 @@ class _Array(NamedTuple):
     value: ir.Value
 
     def pointer(self, *place: ir.Value) -> ir.Value:
-        """Emit the address of an element."""
+        """Emit code that computes the address of an element."""
         view = self.context.make_array(self.type)
         array = view(self.context, self.builder, self.value)
         return cgutils.get_item_pointer(
@@ -204,12 +210,12 @@ class _Array(NamedTuple):
         )
 
     def load(self, place: ir.Value, to: types.Type) -> ir.Value:
-        """Emit an element as a number of a type."""
+        """Emit code that loads an element and converts it to a type."""
         element = self.builder.load(self.pointer(place))
         return self.context.cast(self.builder, element, self.type.dtype, to)
 
     def registers(self, *place: ir.Value) -> list[ir.Value]:
-        """Emit the addresses of the registers that a row of SIMD_WIDTH fills."""
+        """Emit the addresses of the vectors that form a row of SIMD_WIDTH numbers."""
         zero = self.context.get_constant(types.intp, 0)
         row = self.pointer(*place, zero)
         first = self.builder.bitcast(row, REGISTER.as_pointer())
@@ -218,10 +224,10 @@ class _Array(NamedTuple):
 
 
 def _in_all_lanes(builder: ir.IRBuilder, number: ir.Value) -> ir.Value:
-    """Emit a register that holds a number in each lane."""
+    """Emit a register that holds the same number in each lane."""
     undefined = ir.Constant(REGISTER, ir.Undefined)
     first_lane = ir.Constant(INT32, 0)
-    # A shuffle that takes lane 0 for every lane.
+    # The mask of a shuffle that copies lane 0 to every lane.
     all_lanes = ir.Constant(ir.VectorType(INT32, SIMD_LANES), [0] * SIMD_LANES)
     register = builder.insert_element(undefined, number, first_lane)
     return builder.shuffle_vector(register, undefined, all_lanes)
@@ -242,9 +248,9 @@ def sum_scaled_rows(  # noqa: PLR0913
     """Sum ``data[s] * tables[t, indices[s]]`` over s from start to stop in float32.
 
     The sums are written to ``out[i, t]``. ``tables`` and ``out`` are C-ordered float32
-    of three dimensions, the last of SIMD_WIDTH. The sums stay in registers over the
-    whole row, which no loop that numba vectorises does: it stores and loads them again
-    at each term.
+    arrays of three dimensions, the last of which has SIMD_WIDTH numbers. The sums stay
+    in registers over the whole row. A loop that numba vectorises would instead store
+    and load them at each term.
     """
     index = types.intp
     signature = types.void(data, indices, index, index, tables, index, out, index)

@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal or in a notebook, else a line at times."""
+"""Progress of long work: a bar on a terminal or in a notebook, otherwise lines."""
 
 import math
 import sys
@@ -7,27 +7,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-DELAY = 0.5  # seconds; shorter work shows no bar
-LINE_SECONDS = 30.0  # between two lines
+DELAY = 0.5  # seconds before a bar appears; shorter work does not show one
+LINE_SECONDS = 30.0  # between two lines, where no bar can be shown
 
 
 class Lines:
-    """Plain lines on standard error, in place of a bar.
+    """Plain lines on standard error, instead of a bar.
 
     Parameters
     ----------
     total : int or None, default=None
-        Units in the whole; None if it is not known.
+        Total number of units of work; None if it is unknown.
     interval : float, default=inf
-        Least seconds between two lines; infinity prints none.
+        Minimum seconds between two lines; infinity prints no lines.
 
     Examples
     --------
     >>> from mmcnb._progress import Lines
-    >>> Lines(10, 30.0).update(5)  # quick work says nothing
+    >>> Lines(10, 30.0).update(5)  # quick work prints nothing
     """
 
-    # Whether all work prints lines if there can be no bar; the command line sets it.
+    # Whether all work prints lines where no bar can be shown; the command line sets it.
     elsewhere = False
 
     def __init__(self, total: int | None = None, interval: float = math.inf) -> None:
@@ -38,7 +38,7 @@ class Lines:
         self.last_time = time.perf_counter()
 
     def update(self, n: int) -> None:
-        """Report that ``n`` more units are done."""
+        """Add ``n`` finished units, and print a line if the interval has passed."""
         self.done += n
         now = time.perf_counter()
         if sys.stderr is not None and now - self.last_time >= self.interval:
@@ -50,12 +50,12 @@ class Lines:
 
 
 class Progress:
-    """Takes reports of work; no work fails for what shows them.
+    """The progress of some work; errors of the display never fail the work.
 
     Parameters
     ----------
     shown : tqdm or Lines
-        Shows the reports.
+        The display.
     stage : str
         Name of the work, or of its first stage.
 
@@ -73,20 +73,20 @@ class Progress:
         self.enter(stage)
 
     def enter(self, stage: str) -> None:
-        """Another stage of the work begins."""
+        """Show the name of the stage of work that begins now."""
         self.stage = stage
         self.shown.desc = f"mmcnb: {stage}"
         self.update(0)
 
     def update(self, n: int) -> None:
-        """Report that ``n`` more units are done; 0 shows that time goes on."""
+        """Add ``n`` finished units; 0 only refreshes the time that is shown."""
         with suppress(Exception):
             self.shown.update(n)
 
 
 @contextmanager
 def lines_elsewhere() -> Iterator[None]:
-    """Within this block, work prints lines if standard error is no terminal."""
+    """Print lines in this ``with`` block where no bar can be shown."""
     before = Lines.elsewhere
     Lines.elsewhere = True
     try:
@@ -96,7 +96,7 @@ def lines_elsewhere() -> Iterator[None]:
 
 
 def shows_bars() -> bool:
-    """Return whether a bar can be seen: on a terminal, or in a notebook."""
+    """Return whether a bar can be shown: on a terminal, or in a notebook."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     is_seen = sys.stderr is not None and sys.stderr.isatty()
@@ -111,26 +111,26 @@ def progress(
     enabled: bool | None = None,
     lines: bool = False,
 ) -> Iterator[Progress]:
-    """Show how far a long piece of work has come.
+    """Show the progress of long work in the ``with`` block.
 
     Parameters
     ----------
     total : int or None
-        Number of units in the whole; None if it is not known.
+        Total number of units of work; None if it is unknown.
     description : str
         Name of the work.
     unit : str, default="rows"
-        Name of a unit.
+        Name of the units.
     enabled : bool or None, default=None
-        None shows a bar on a terminal and in a notebook.
+        Whether to show a bar. None shows it on a terminal and in a notebook.
     lines : bool, default=False
-        Whether lines are printed if there is no bar; the command line always prints
-        them.
+        Whether to print lines if ``enabled`` is None and no bar can be shown. The
+        command line always prints them.
 
     Yields
     ------
     Progress
-        Takes the reports.
+        Object to call when units are finished.
     """
     if not (shows_bars() if enabled is None else enabled):
         prints_lines = enabled is None and (lines or Lines.elsewhere)
@@ -139,8 +139,8 @@ def progress(
         return
     from tqdm.auto import tqdm
 
-    # Reports of 0 refresh a bar that waits for no units; stages differ in speed, so the
-    # mean one counts.
+    # With miniters=0, an update by 0 units refreshes the bar. With smoothing=0, the
+    # remaining time follows from the mean speed, because stages differ in speed.
     shown = {
         "unit": f" {unit}",
         "unit_scale": True,

@@ -1,4 +1,4 @@
-"""The errors a user can cause, each with one clear sentence."""
+"""Errors that a user can cause; each message is one sentence."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ RESTORE = "restore it from a copy or convert the data again"
 class InputError(ValueError):
     """Input that cannot be used: data, a parameter or a path.
 
-    The message is one sentence that names the place and the remedy; the
+    The message is one sentence that says what is wrong, where, and what to do. The
     command line prints it and exits with code 2.
 
     Examples
@@ -26,32 +26,32 @@ class InputError(ValueError):
 
 
 class NotFiniteError(InputError):
-    """Rows with NaN or infinity.
+    """Rows that contain NaN or infinity.
 
     Attributes
     ----------
     samples : Samples or None
-        The rows as they are, if they are in memory.
+        The rows with these values, if they are in memory; otherwise None.
     """
 
     samples: Any = None
 
 
 class GapsError(NotFiniteError):
-    """Dense rows with NaN, where gaps are not filled."""
+    """Dense rows that contain NaN, where missing values are not filled."""
 
 
 class ColumnError(InputError):
-    """Rows that cannot be used, for which one column is named.
+    """Rows that cannot be used, mostly because of one column.
 
     Parameters
     ----------
     fault : str
         What is wrong.
     column : int
-        The column with the largest values.
+        Number of the column with the largest values, from 0.
     remedy : str
-        What to do.
+        What to do about it.
     """
 
     def __init__(self, fault: str, column: int, remedy: str) -> None:
@@ -59,7 +59,7 @@ class ColumnError(InputError):
         self.fault = fault
         self.column = column
         self.remedy = remedy
-        self.is_numbered = False  # as the columns of the user are
+        self.is_numbered = False  # whether ``column`` counts the user's columns
 
     def __str__(self) -> str:
         place = f"column {self.column} has the largest values"
@@ -72,7 +72,12 @@ class EqualRowsError(ColumnError):
 
 @contextmanager
 def numbered_columns(order: Any) -> Iterator[None]:
-    """Let errors in rows of columns in some order have the numbers before.
+    """Replace the column number of a ColumnError by the number of the user's column.
+
+    Parameters
+    ----------
+    order : array-like of int, or None
+        The user's number of each column of the rows; None if they are the same.
 
     Examples
     --------
@@ -94,14 +99,15 @@ def numbered_columns(order: Any) -> Iterator[None]:
 
 
 class OptionError(InputError):
-    """Input that an option mends, which Python and the command line give differently.
+    """Input that an option can fix; Python and the command line spell it differently.
 
     Parameters
     ----------
     message : str
-        The sentence with the option as Python takes it.
+        The sentence with the option as a parameter in Python, such as ``missing=``.
     command : str, default=""
-        The sentence that the command line prints.
+        The sentence with the option of the command line, such as ``--missing``. If it
+        is empty, the command line prints ``message``.
     """
 
     def __init__(self, message: str, command: str = "") -> None:
@@ -110,22 +116,23 @@ class OptionError(InputError):
 
 
 class DamagedStoreError(InputError):
-    """A store whose bytes are not the bytes that were written."""
+    """A store whose bytes differ from those that were written."""
 
 
 class AbsentError(InputError, AttributeError):
     """An attribute that this model does not have.
 
-    `hasattr` says so, and scikit-learn does not show it.
+    It is also an AttributeError, so that `hasattr` returns False, and scikit-learn
+    leaves the attribute out of its displays.
     """
 
 
 class MemoryLimitError(InputError):
-    """A memory limit too small for the work; the message names the least that works."""
+    """A memory limit too small for the work; the message has the least that works."""
 
 
 def one_line(error: BaseException) -> str:
-    """Return the message of another library's error, short enough for a sentence.
+    """Return the message of another library's error, shortened to fit in a sentence.
 
     Examples
     --------
@@ -145,18 +152,20 @@ def worded(
     *causes: type[Exception],
     kind: type[InputError] = InputError,
 ) -> Iterator[None]:
-    """Turn an error of another library into one sentence.
+    """Raise InputError, with a sentence, in place of an error of another library.
 
-    InputError and MemoryError are re-raised unchanged.
+    InputError is re-raised unchanged, and so is MemoryError unless it is among the
+    causes.
 
     Parameters
     ----------
     fault, remedy : str
-        What stands before the message of the error, and after it.
+        What is wrong, and what to do. The sentence is ``fault (message): remedy.``
+        with the message of the original error.
     *causes : type
-        Errors that are turned, even if they tell of want of memory; none are all.
+        Types of errors to replace; by default every Exception.
     kind : type, default=InputError
-        What is raised.
+        Type of the error that is raised instead.
 
     Examples
     --------
@@ -180,9 +189,9 @@ def worded(
 
 
 def damage(fault: str, *causes: type[Exception]) -> AbstractContextManager[None]:
-    """Turn an error of another library into one sentence about a damaged store.
+    """Raise DamagedStoreError in place of an error of another library.
 
-    No causes are all errors.
+    ``causes`` are the types of errors to replace; by default every Exception.
     """
     return worded(fault, RESTORE, *causes, kind=DamagedStoreError)
 
@@ -190,7 +199,7 @@ def damage(fault: str, *causes: type[Exception]) -> AbstractContextManager[None]
 def damaged_chunks(
     name: str, keys: list[str], what: str, remedy: str = RESTORE
 ) -> DamagedStoreError:
-    """One sentence about missing or damaged chunks."""
+    """Return an error whose sentence names up to three missing or damaged chunks."""
     listed = ", ".join(keys[:3]) + (
         f" and {len(keys) - 3} more" if len(keys) > 3 else ""
     )
@@ -216,7 +225,7 @@ def shown(value: object) -> str:
 def plain(value: object, kept: str = "\n\t") -> str:
     """Return a text with long words cut and terminal control characters escaped.
 
-    Words of 300 letters are long; the characters in ``kept`` are not escaped.
+    Words of 300 characters or more are cut. Characters in ``kept`` are not escaped.
 
     Examples
     --------
@@ -232,10 +241,10 @@ def plain(value: object, kept: str = "\n\t") -> str:
 
 
 def is_interrupt(error: BaseException | None) -> bool:
-    """Whether an error is Ctrl-C.
+    """Return whether an error was caused by Ctrl-C.
 
-    A compiled kernel that is interrupted raises SystemError because of the
-    KeyboardInterrupt, by way of others of its kind.
+    If Ctrl-C interrupts a compiled kernel, Python raises a SystemError. Its chain of
+    causes has more SystemErrors and ends with the KeyboardInterrupt.
 
     Examples
     --------
@@ -249,7 +258,9 @@ def is_interrupt(error: BaseException | None) -> bool:
 
 
 class ClusterWarning(UserWarning):
-    """The fit ended, but what it found may not be clusters.
+    """The fit finished, but its result may not be clusters.
+
+    The message says which check failed, and what to try.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How well clusters match known classes or separate the rows."""
+"""Measures of how well clusters match known classes."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +19,7 @@ __all__ = [
     "matched_confusion",
 ]
 
-COUNTED_ROWS = 2**20  # at once
+COUNTED_ROWS = 2**20  # rows that are counted at a time
 
 
 def balanced_clustering_error(y_true: ArrayLike, labels: ArrayLike) -> float:
@@ -35,19 +35,20 @@ def balanced_clustering_error(y_true: ArrayLike, labels: ArrayLike) -> float:
     Returns
     -------
     float
-        Between 0 and 1. A class without a cluster of its own counts as wholly wrong,
-        and so do the rows in clusters that are matched to no class.
+        Between 0 (perfect) and 1. A class that is not matched to a cluster has an error
+        rate of 1, and rows in clusters that are not matched to a class are errors.
 
     Raises
     ------
     InputError
-        If the two are empty, not one-dimensional, or of different lengths.
+        If ``y_true`` or ``labels`` is empty or not one-dimensional, or if their lengths
+        differ.
 
     Notes
     -----
     For two classes and two clusters this is eq. (31) of the SKMMC paper, ``(Err+ +
-    Err-) / 2``, for the better of the two matchings. The matching maximises the sum of
-    the classes' rates of agreement.
+    Err-) / 2``, for the better of the two matchings. In general, the matching maximises
+    the sum over all classes of the share of rows in the matched cluster.
 
     Examples
     --------
@@ -73,13 +74,14 @@ def clustering_accuracy(y_true: ArrayLike, labels: ArrayLike) -> float:
     Returns
     -------
     float
-        Between 0 and 1; each cluster is matched to at most one class, and each class to
-        at most one cluster.
+        Between 0 and 1 (perfect). Each cluster is matched to at most one class, and
+        each class to at most one cluster.
 
     Raises
     ------
     InputError
-        If the two are empty, not one-dimensional, or of different lengths.
+        If ``y_true`` or ``labels`` is empty or not one-dimensional, or if their lengths
+        differ.
 
     Examples
     --------
@@ -94,9 +96,9 @@ def clustering_accuracy(y_true: ArrayLike, labels: ArrayLike) -> float:
 def adjusted_rand_index(y_true: ArrayLike, labels: ArrayLike) -> float:
     """Compute the agreement of all pairs of rows, adjusted for chance.
 
-    The value is scikit-learn's, for any number of rows. Beside the labels it takes the
-    memory of a block of rows and a table of counts; scikit-learn's takes about 200
-    bytes a row.
+    The value equals that of `sklearn.metrics.adjusted_rand_score`, for any number of
+    rows. In addition to the labels, it needs memory for a block of rows and the
+    contingency table; scikit-learn's function needs about 200 bytes per row.
 
     Parameters
     ----------
@@ -108,12 +110,13 @@ def adjusted_rand_index(y_true: ArrayLike, labels: ArrayLike) -> float:
     Returns
     -------
     float
-        1 if the clusters are the classes, and about 0 at random.
+        1 if the clusters equal the classes, and about 0 for random labels.
 
     Raises
     ------
     InputError
-        If the two are empty, not one-dimensional, or of different lengths.
+        If ``y_true`` or ``labels`` is empty or not one-dimensional, or if their lengths
+        differ.
 
     References
     ----------
@@ -129,7 +132,7 @@ def adjusted_rand_index(y_true: ArrayLike, labels: ArrayLike) -> float:
 
 
 def matched_confusion(y_true: ArrayLike, labels: ArrayLike) -> "pd.DataFrame":
-    """Count the rows of each class in each cluster, with the matched cluster beside it.
+    """Count the rows of each class in each cluster, in the order of the best matching.
 
     Parameters
     ----------
@@ -141,14 +144,15 @@ def matched_confusion(y_true: ArrayLike, labels: ArrayLike) -> "pd.DataFrame":
     Returns
     -------
     DataFrame of shape (n_classes, n_clusters)
-        Counts, with the classes as its index and the clusters as its columns. The
-        matching is that of `clustering_accuracy`: matched clusters are in the order of
-        their classes, and the others follow.
+        Counts, with the classes as its index and the clusters as its columns. Clusters
+        and classes are matched as in `clustering_accuracy`. Matched clusters are in the
+        order of their classes, and the other clusters follow.
 
     Raises
     ------
     InputError
-        If the two are empty, not one-dimensional, or of different lengths.
+        If ``y_true`` or ``labels`` is empty or not one-dimensional, or if their lengths
+        differ.
 
     Examples
     --------
@@ -176,7 +180,7 @@ def matched_confusion(y_true: ArrayLike, labels: ArrayLike) -> "pd.DataFrame":
 
 
 class _Contingency(NamedTuple):
-    """Rows by class (axis 0) and cluster (axis 1)."""
+    """Numbers of rows by class (axis 0) and cluster (axis 1)."""
 
     counts: "csr_array"
     classes: np.ndarray
@@ -192,15 +196,15 @@ def _contingency(y_true: ArrayLike, labels: ArrayLike) -> _Contingency:
     if len(y_true) != len(labels):
         raise InputError(
             f"y_true has {len(y_true)} rows and labels has {len(labels)}; "
-            "give one of each a row."
+            "give one value of each per row."
         )
     try:
         classes = np.unique(y_true)
         clusters = np.unique(labels)
-    # Values of these types have no order.
+    # np.unique sorts, and these values cannot be compared.
     except TypeError as error:
         raise InputError(
-            "y_true or labels mixes texts and numbers; give classes of one type."
+            "y_true or labels mixes strings and numbers; give values of one type."
         ) from error
     counts = csr_array((classes.size, clusters.size), dtype=np.int64)
     for start in range(0, len(y_true), COUNTED_ROWS):
@@ -225,6 +229,6 @@ def _one_dimensional(values: ArrayLike, name: str) -> np.ndarray:
     if array.ndim != 1 or len(array) == 0:
         raise InputError(
             f"{name} has shape {array.shape}; "
-            "give one value a row, and at least one row."
+            "give one value per row, and at least one row."
         )
     return array.astype(np.float64) if array.dtype == np.float16 else array

@@ -96,5 +96,5 @@ def test_a_cache_that_cannot_be_written_stops_nothing_and_is_told_once(
     process = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert process.stdout == "1.5 2.5\n", process.stderr
     assert process.stderr.count("the compile cache cannot be written") == 1
-    assert "set NUMBA_CACHE_DIR to a folder that can be written" in process.stderr
+    assert "set NUMBA_CACHE_DIR to a writable folder" in process.stderr
     assert "Traceback" not in process.stderr

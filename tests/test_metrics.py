@@ -127,7 +127,7 @@ def test_perfect_clusters_have_no_error_and_one_cluster_is_a_coin_flip():
             matched_confusion,
             np.array([0, "a"], object),
             [0, 1],
-            "^y_true or labels mixes texts and numbers",
+            "^y_true or labels mixes strings and numbers",
         ),
     ],
 )

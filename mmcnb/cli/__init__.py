@@ -1,8 +1,8 @@
 """The command line.
 
-Each verb has a file with `add_arguments`, `run`, which returns a report, and `lines`,
-which words the report. The file is imported when its verb is called, so that
-``mmcnb --help`` and each verb import only what they need.
+Each verb has a file with three functions: `add_arguments`; `run`, which returns a
+report; and `lines`, which formats the report as text. The file is imported when its
+verb is called, so that ``mmcnb --help`` and each verb import only what they need.
 """
 
 import argparse
@@ -22,30 +22,30 @@ from mmcnb._progress import lines_elsewhere
 from mmcnb.cli._signals import StopSignals
 from mmcnb.errors import OptionError, is_interrupt, one_line, plain
 
-# What each verb does, in the words of ``--help``.
+# What each verb does, as ``--help`` shows it.
 VERBS = {
-    "convert": "Write a table (CSV, Parquet, Arrow), LIBSVM text, .npy, .npz or "
-    "another store as a checked Zarr store.",
+    "convert": "Convert a table (CSV, Parquet, Arrow), LIBSVM text, .npy, .npz or "
+    "another store to a Zarr store with checksums.",
     "info": "Describe a store: shape, density, layout, codec, class counts, digest; "
     "or the columns of a table.",
     "verify": "Read a store back in full and compare it with its checksums.",
-    "plan": "State the reads, memory and files of a fit, before any work.",
-    "fit": "Cluster the rows of a store and write the model, and the labels if wanted.",
-    "predict": "Label the rows of a store with a model that was written before.",
-    "update": "Take the rows of a store into a model that was written before; "
-    "clusters keep their numbers.",
-    "explain": "Tell what sets clusters apart: columns, typical rows, and a sentence "
-    "for each cluster.",
-    "report": "Write a page about clusters: trust, sentences, columns, a map, "
-    "candidates and settings.",
-    "score": "Compare the clusters of a store with known classes, and tell how well "
+    "plan": "Estimate the reads, memory and files of a fit without running it.",
+    "fit": "Cluster the rows of a store; write the model, the labels or both.",
+    "predict": "Label the rows of a store with a saved model.",
+    "update": "Add the rows of a store to a saved model; clusters keep their numbers.",
+    "explain": "Explain what distinguishes the clusters: columns, typical rows, and a "
+    "sentence for each cluster.",
+    "report": "Write an HTML page about the clusters: trust, sentences, columns, a "
+    "map, candidates and settings.",
+    "score": "Compare the clusters of a store with known classes, and measure how well "
     "they separate the rows.",
-    "demo": "Show maximum margin clustering beside k-means: ten digits, and rings "
-    "larger than the memory given.",
-    "doctor": "Check this installation; compile ahead; find and remove leftovers of "
-    "killed commands.",
+    "demo": "Compare maximum margin clustering with k-means on handwritten digits, and "
+    "on rings larger than the memory limit.",
+    "doctor": "Check this installation, compile in advance, or find and remove "
+    "leftovers of killed commands.",
 }
-# Verbs whose outputs are in place before the report is printed.
+# Verbs whose outputs are in place before the report is printed. They succeed even if
+# the report cannot be printed, such as to a closed pipe.
 WRITERS = ("convert", "fit", "predict", "update", "report")
 BAD_INPUT = 2
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
@@ -83,8 +83,8 @@ def build_parser() -> argparse.ArgumentParser:
     Returns
     -------
     argparse.ArgumentParser
-        Its namespace has ``verb``, one of `VERBS`, the verb's ``parser``, ``run`` and
-        ``lines``, and the verb's own arguments.
+        The namespace of parsed arguments has ``verb``, which is one of `VERBS`, the
+        verb's ``parser``, ``run`` and ``lines``, and the verb's own arguments.
     """
     parser = _Parser(
         prog="mmcnb",
@@ -114,18 +114,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit code: 0 done, 2 input that cannot be used, 130 interrupted.
+        Exit code: 0 after success, 1 if a report that is the only output could not be
+        printed, 2 if the input cannot be used, and 130 after an interrupt.
     """
     arguments = argparse.Namespace()
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed, as under a daemon
+        if getattr(sys, name) is None:  # the stream is closed, as in a daemon
             _silence(name)
     try:
         with StopSignals(for_good=argv is None) as signals:
             _parse(argv, arguments)
             memory_limit = getattr(arguments, "memory_limit", None)
             limited: AbstractContextManager[object] = nullcontext()
-            if memory_limit is not None:  # also while rows are opened
+            if memory_limit is not None:  # it also holds while rows are opened
                 limited = mmcnb.config(memory_limit=memory_limit)
             with limited, lines_elsewhere(), warnings.catch_warnings():
                 warnings.showwarning = _show_warning
@@ -140,8 +141,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, SystemError, OSError, MemoryError, ValueError) as error:
         code, sentence = _ending(error, getattr(arguments, "checkpoint", None))
         if code == INTERRUPTED and argv is None:
-            # As the process ends, Zarr's event loop would complain of its unfinished
-            # work, and so would a loop that was only half made.
+            # When the process ends, Zarr's event loop would log its unfinished tasks,
+            # and so would a loop whose creation was interrupted.
             warnings.simplefilter("ignore")
             logging.getLogger("asyncio").disabled = True
             sys.unraisablehook = lambda unraisable: None
@@ -150,7 +151,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parse(argv: Sequence[str] | None, arguments: argparse.Namespace) -> None:
-    """Read the arguments into a namespace, or exit with the options that exist."""
+    """Parse the arguments; if one is unknown, list the options of the verb and exit."""
     _, unknown = build_parser().parse_known_args(argv, arguments)
     for name, value in vars(arguments).items():
         # A shell does not expand ~ in --option=~/path.
@@ -176,11 +177,11 @@ def _stream_of_report(arguments: argparse.Namespace) -> str:
 
 
 def _print(text: str, file: str = "stdout") -> bool:
-    """Print a text to a standard stream, and return whether that was possible."""
+    """Print a text to a standard stream, and return whether that succeeded."""
     try:
         print(text, file=getattr(sys, file), flush=True)
-    except OSError:  # its reader went away, or the disk is full
-        _silence(file)  # otherwise Python complains again as it ends
+    except OSError:  # the reader of the pipe is gone, or the disk is full
+        _silence(file)  # otherwise Python reports the error again when it exits
         return False
     return True
 
@@ -196,11 +197,11 @@ def _sentence(text: object) -> str:
 
 
 def _ending(error: BaseException, checkpoint: str | None) -> tuple[int, str]:
-    """Return the exit code of a command that an error ended, and the reason."""
+    """Return the exit code and the message of a command that an error ended."""
     if is_interrupt(error):
         advice = "nothing half-written was left behind"
         if checkpoint is not None and Path(checkpoint).is_dir():
-            advice = f"run the same command again to go on from {checkpoint}"
+            advice = f"run the same command again to resume from {checkpoint}"
         return INTERRUPTED, f"stopped by the user; {advice}."
     if isinstance(error, SystemError):
         raise error
@@ -208,7 +209,7 @@ def _ending(error: BaseException, checkpoint: str | None) -> tuple[int, str]:
 
 
 def _reason(error: BaseException) -> str:
-    """Say why input could not be used, and what to do."""
+    """Say why the input could not be used, and what to do."""
     if isinstance(error, MemoryError):
         return f"memory ran out ({one_line(error)}); give a smaller --memory-limit."
     if isinstance(error, OptionError):
@@ -232,5 +233,5 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Make numpy numbers and arrays, and paths, plain for JSON."""
+    """Convert numpy numbers, arrays and paths to types that JSON has."""
     return value.tolist() if hasattr(value, "tolist") else str(value)

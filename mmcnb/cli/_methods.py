@@ -1,6 +1,7 @@
-"""The methods of a fit.
+"""The clustering methods of the verbs ``fit`` and ``plan``, and their parameters.
 
-Parameters of the default method are options; ``--set`` takes those of any method.
+The parameters of the default method have options of their own, such as
+``--n-clusters``; ``--set`` takes the parameters of any method.
 """
 
 import argparse
@@ -38,7 +39,7 @@ OPTIONS = (
 
 
 def value_of(text: str) -> Any:
-    """Read a Python literal; other text is a list if it has commas, otherwise text.
+    """Parse a Python literal; split other text at commas, or return it unchanged.
 
     Examples
     --------
@@ -56,7 +57,7 @@ def value_of(text: str) -> Any:
 
 
 def setting(text: str) -> tuple[str, Any]:
-    """Read ``name=value``."""
+    """Parse ``name=value``."""
     name, equals, value = text.partition("=")
     if not equals:
         raise argparse.ArgumentTypeError(
@@ -66,13 +67,14 @@ def setting(text: str) -> tuple[str, Any]:
 
 
 class MethodHelp(argparse.Action):
-    """Print the help of a verb, then the parameters of the method named before it."""
+    """Print the help of a verb, and the parameters of the method selected before."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, *_: object
     ) -> NoReturn:
         docstring = inspect.getdoc(estimator_class(namespace.method)) or ""
         parameters = docstring.split("----------\n")[1].partition("\n\n")[0]
+        # The runtime parameters, from memory_limit on, have options of their own.
         parameters = parameters.partition("\nmemory_limit :")[0]
         print(parser.format_help())
         print(f"parameters of {namespace.method}, for --set:\n\n{parameters}")
@@ -82,13 +84,13 @@ class MethodHelp(argparse.Action):
 def add_method(parser: argparse.ArgumentParser) -> None:
     """Add ``--method``, ``--set`` and the options of the default method."""
     parser.add_argument(
-        "-h", "--help", action=MethodHelp, nargs=0, help="show this message, and stop"
+        "-h", "--help", action=MethodHelp, nargs=0, help="show this help and exit"
     )
     parser.add_argument(
         "--method",
         choices=METHODS,
         default=DEFAULT,
-        help=f"how rows are clustered (default: {DEFAULT}); "
+        help=f"clustering method (default: {DEFAULT}); "
         '"--method M --help" lists the parameters of M',
     )
     parser.add_argument(
@@ -97,8 +99,8 @@ def add_method(parser: argparse.ArgumentParser) -> None:
         type=setting,
         default=[],
         metavar="NAME=VALUE",
-        help="a parameter of the method: n_init=3, gamma=median, "
-        "cluster_sizes=0.5,0.3,0.2; repeatable",
+        help="set a parameter of the method, such as n_init=3, gamma=median or "
+        "cluster_sizes=0.5,0.3,0.2; can be repeated",
     )
     group = parser.add_argument_group("parameters with an option of their own")
     for name in OPTIONS:
@@ -111,24 +113,24 @@ def add_method(parser: argparse.ArgumentParser) -> None:
 
 
 def make_estimator(arguments: argparse.Namespace, **runtime: Any) -> Any:
-    """Make the estimator that the arguments of `add_method` ask for.
+    """Create the estimator that the arguments of `add_method` describe.
 
     Parameters
     ----------
     arguments : argparse.Namespace
         The arguments of the command.
     **runtime
-        Further parameters, which say how the fit runs.
+        Further runtime parameters of the estimator, such as ``verbose``.
 
     Returns
     -------
     estimator
-        Not fitted.
+        An estimator that is not fitted yet.
 
     Raises
     ------
     InputError
-        If the method has no such parameter.
+        If the method does not have one of the parameters.
     """
     method = arguments.method
     known = parameters_of(method)
@@ -136,7 +138,7 @@ def make_estimator(arguments: argparse.Namespace, **runtime: Any) -> Any:
     parameters = {name: options[name] for name in OPTIONS if name in options}
     parameters |= dict(arguments.set)
     if parameters.get("n_clusters") == 2 and "n_clusters" not in known:
-        del parameters["n_clusters"]  # it finds two, and has no such parameter
+        del parameters["n_clusters"]  # the method always finds two clusters
     for name in parameters.keys() - known:
         methods = [other for other in METHODS if name in parameters_of(other)]
         if methods:
@@ -155,7 +157,7 @@ def estimator_class(method: str) -> Any:
 
 
 def parameters_of(method: str) -> set[str]:
-    """Return the names of the parameters of a method that do not say how a fit runs."""
+    """Return the names of a method's parameters, without the runtime parameters."""
     from mmcnb.estimators.parameters import RUNTIME_NAMES
 
     names = inspect.signature(estimator_class(method)).parameters
@@ -163,7 +165,7 @@ def parameters_of(method: str) -> set[str]:
 
 
 def runtime_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the options that say how a fit runs, without those that are not given."""
+    """Return the runtime options that are given: memory limit, threads and engine."""
     runtime = {}
     for name in ("memory_limit", "n_jobs", "engine"):
         value = getattr(arguments, name, None)

@@ -1,4 +1,4 @@
-"""Arguments and options of several verbs, and the types that all verbs share."""
+"""Arguments and options that several verbs have, and the types that all verbs use."""
 
 import argparse
 import csv
@@ -8,40 +8,42 @@ from typing import Any
 
 Parser = argparse.ArgumentParser
 Arguments = argparse.Namespace
-Report = dict[str, Any]  # findings of a verb, by names
-Lines = Iterable[str]  # the report in words
+Report = dict[str, Any]  # results of a verb by name, which --json prints
+Lines = Iterable[str]  # the report as text
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "element": {
-        "help": 'element of the store that has the rows, such as "layers/counts" '
+        "help": 'element of the store that contains the rows, such as "layers/counts" '
         "(default: X)",
     },
     "labels": {
         "metavar": "OUT",
-        "help": "path of the labels: OUT.csv or OUT.parquet with the row, its cluster "
-        "and margin, or a Zarr array of one integer a row, from 0; - prints CSV",
+        "help": "path of the labels to write: OUT.csv or OUT.parquet with the row, its "
+        "cluster and its margin, or a Zarr array with the cluster of each row, counted "
+        "from 0; - prints CSV",
     },
     "table": {
         "metavar": "TABLE",
-        "help": "path of the whole table with its clusters in new columns: OUT.csv, "
-        "OUT.parquet, or OUT/ for a folder of Parquet files, one of each cluster; - is "
-        "standard output",
+        "help": "path of the table to write, with all columns of STORE and the "
+        "clusters: OUT.csv, OUT.parquet, or OUT/ for a folder with one Parquet file "
+        "per cluster; - prints CSV",
     },
     "overwrite": {"action": "store_true", "help": "replace outputs that exist"},
     "memory-limit": {
         "metavar": "SIZE",
-        "help": 'resident memory of the process, such as "512MiB" '
+        "help": 'limit on the resident memory of the process, such as "512MiB" '
         "(default: a share of the free memory)",
     },
     "checkpoint": {
         "metavar": "FOLDER",
-        "help": "the same command again resumes from this folder",
+        "help": "record progress in this folder, from which the same command resumes "
+        "if it is run again",
     },
     "jobs": {
         "type": int,
         "dest": "n_jobs",
         "metavar": "N",
-        "help": "threads (default: one a core)",
+        "help": "number of threads (default: one per core)",
     },
     "dask": {
         "dest": "engine",
@@ -53,7 +55,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def _marks(text: str) -> list[str | tuple[str, str]]:
-    """Return marks of missing values, perhaps each with the name of its column."""
+    """Parse markers of missing values; those after NAME= become pairs with the name."""
     named = re.fullmatch(r'([^"].*)=((?:[^="]|"[^"]*")*)', text)
     written = text if named is None else named[2]
     marks: list[str] = []
@@ -70,58 +72,66 @@ OF_TABLES: dict[str, dict[str, Any]] = {
     "columns": {
         "action": "append",
         "metavar": "NAME",
-        "help": "features to take, by name or number from 0, between commas or by "
-        "several such options; a name with a comma in it stands alone (default: all "
-        "but texts of many values, dates, numbers of rows and identifiers, which 'all' "
-        "takes too)",
+        "help": "columns to use as features, by name or by number from 0, separated by "
+        "commas or in repeated options; a name that contains a comma needs an option "
+        "of its own (default: all except text with many values, dates, row numbers and "
+        "identifiers; 'all' includes these)",
     },
     "drop": {
         "action": "append",
         "metavar": "NAME",
-        "help": "columns to leave out, given as those of --columns",
+        "help": "columns to leave out, written as for --columns",
     },
     "keep": {
         "action": "append",
         "metavar": "NAME",
-        "help": "columns to take beside the others although they would be left out, "
-        "given as those of --columns",
+        "help": "columns to use although they would be left out by default, written as "
+        "for --columns",
     },
     "text": {
         "action": "append",
         "metavar": "NAME",
-        "help": "columns whose numbers or dates are categories, such as codes, given "
-        "as those of --columns",
+        "help": "columns whose numbers or dates are categories, such as codes; written "
+        "as for --columns",
     },
     "orders": {
         "action": "append",
         "metavar": "NAME=A,B,C",
-        "help": "texts of a column in their order, which become the numbers 0, 1, 2",
+        "help": "values of a text column in ascending order; they become the numbers "
+        "0, 1, 2, ...",
     },
-    "label_column": {"metavar": "NAME", "help": "column of classes"},
-    "index_column": {"metavar": "NAME", "help": "column of the names of rows"},
+    "label_column": {"metavar": "NAME", "help": "column with the known classes"},
+    "index_column": {"metavar": "NAME", "help": "column with the names of the rows"},
     "header": {
         "metavar": "LINE",
-        "help": "yes or no: whether the first line of text names the columns; or the "
-        "number of the line that names them, from 0 (default: auto, as it looks)",
+        "help": "whether the first line of a text file names the columns (yes or no), "
+        "or the number of the line that names them, from 0 (default: auto, which "
+        "detects it)",
     },
     "na_values": {
         "action": "extend",
         "type": _marks,
         "metavar": "MARK",
-        "help": "mark of missing values beside NA, ? and -, or several between commas; "
-        "NAME=MARK is of one column; '' and NAME= leave numbers such as -999 as they "
-        "are; a mark with a comma or = stands in double quotes",
+        "help": "markers of missing values in addition to NA, ? and -, separated by "
+        "commas; NAME=MARK applies to one column; '' and NAME= keep numbers such as "
+        "-999 as values; put a marker that contains a comma or = in double quotes",
     },
-    "thousands": {"metavar": "MARK", "help": "mark between thousands in text"},
-    "decimal": {"choices": [".", ","], "help": "decimal point of text (default: .)"},
+    "thousands": {
+        "metavar": "MARK",
+        "help": "thousands separator of numbers in text (default: detected)",
+    },
+    "decimal": {
+        "choices": [".", ","],
+        "help": "decimal separator of numbers in text (default: .)",
+    },
     "delimiter": {
         "metavar": "MARK",
-        "help": "mark between cells of text (default: that of the first lines)",
+        "help": "separator of the cells in a text file (default: detected)",
     },
     "skip_lines": {
         "type": int,
         "metavar": "N",
-        "help": "lines of text above the header to skip",
+        "help": "number of lines to skip above the header of a text file",
     },
     "sheet": {
         "metavar": "NAME",
@@ -129,35 +139,38 @@ OF_TABLES: dict[str, dict[str, Any]] = {
     },
     "encoding": {
         "metavar": "NAME",
-        "help": "encoding of text, such as cp1252 (default: UTF-8, or as it looks)",
+        "help": "encoding of a text file, such as cp1252 (default: UTF-8, or detected)",
     },
     "missing": {
         "choices": ["neighbors", "median", "mean", "drop", "refuse"],
-        "help": "missing cells: values of the nearest rows (default of a fit), the "
-        "median or the mean of the column, rows left out, or an error",
+        "help": "treatment of missing cells: fill them from the nearest rows (default "
+        "of a fit) or with the median or mean of the column, drop their rows, or "
+        "refuse the table",
     },
     "categories": {
         "choices": ["auto", "one-hot", "refuse"],
-        "help": "a column of text becomes a 0/1 column for each text, by default if "
-        "these are few",
+        "help": "treatment of text columns: one 0/1 column for each value (one-hot), "
+        "the same but only for columns with few values (auto, the default), or refuse "
+        "the table",
     },
     "dates": {
         "action": "append",
         "choices": ["auto", "epoch", "drop", "refuse", "day-first", "month-first"],
-        "help": "all dates become seconds since 1970 (epoch), are left out, or are an "
-        "error (default: left out unless kept); day-first and month-first say how "
-        "3/4/2025 is read, also beside another --dates",
+        "help": "treatment of dates: convert them to seconds since 1970 (epoch), drop "
+        "them, or refuse the table (default: drop them unless --keep names them); "
+        "day-first and month-first say how to read 3/4/2025, and can be combined with "
+        "another --dates",
     },
 }
 
 
 def option_of(name: str) -> str:
-    """Return an option of tables as the command line has it."""
+    """Return the option of the command line for an option of tables."""
     return "--order" if name == "orders" else f"--{name.replace('_', '-')}"
 
 
 def add_options(parser: Parser, *names: str, **more: Any) -> None:
-    """Add some of the options that several verbs have."""
+    """Add some of `OPTIONS`; ``more`` has further arguments of ``add_argument``."""
     for name in names:
         parser.add_argument(f"--{name}", **OPTIONS[name] | more)
 
@@ -178,7 +191,7 @@ def add_model(parser: Parser) -> None:
 
 
 def add_table(parser: Parser, without: str = "") -> None:
-    """Add the options of CSV, Parquet and Arrow files, perhaps without one of them."""
+    """Add the options of tables, except the one named ``without``."""
     group = parser.add_argument_group("tables (CSV, Excel, JSON, Parquet, Arrow)")
     for name, options in OF_TABLES.items():
         if name != without:
@@ -186,5 +199,5 @@ def add_table(parser: Parser, without: str = "") -> None:
 
 
 def attributes(owner: object, *names: str) -> Report:
-    """Return some attributes by name."""
+    """Return some attributes of an object in a dictionary."""
     return {name: getattr(owner, name) for name in names}

@@ -1,4 +1,4 @@
-"""Outputs are checked before any work, and appear whole or not at all."""
+"""Check outputs before any work, and write them completely or not at all."""
 
 import os
 import shutil
@@ -11,16 +11,17 @@ from typing import NamedTuple
 
 from mmcnb.errors import InputError
 
-STANDARD_OUTPUT = "-"  # the path of labels or of a table that are printed
+STANDARD_OUTPUT = "-"  # the path that prints the labels or the table
 
 
 class Outputs(NamedTuple):
-    """Where a command writes before its outputs move to their places.
+    """The temporary paths of a command's outputs.
 
     Attributes
     ----------
     output, labels, table : str or None
-        A path on the same disk for each; None if it is not written.
+        Path on the same disk as the destination; None for an output that is not
+        written.
     """
 
     output: str | None
@@ -37,33 +38,34 @@ def whole_outputs(
     table: str | None = None,
     replaced: str | None = None,
 ) -> Iterator[Outputs]:
-    """Give paths to write to beside the outputs, which move to their places together.
+    """Yield temporary paths to write to, and move all outputs into place at the end.
 
-    If the block raises, no output appears.
+    If the block raises an error, no output appears.
 
     Parameters
     ----------
     sources : sequence of str
-        Paths that are read, which no output may touch.
+        Paths that the command reads; no output may overlap one of them.
     overwrite : bool
-        Whether a file or Zarr store that is there may be replaced.
+        Whether existing files and Zarr stores may be replaced.
     output : str or None, default=None
-        Path of the model or the page that will be written.
+        Path of the model or the page to write.
     labels, table : str or None, default=None
-        Paths of the labels and of the table that will be written; one of them may be
-        "-", standard output.
+        Paths of the labels and of the table to write. One of them may be "-", which
+        prints CSV to standard output.
     replaced : str or None, default=None
-        An output that is replaced whatever ``overwrite`` says.
+        An output that may be replaced even if ``overwrite`` is False.
 
     Yields
     ------
     Outputs
+        The temporary path of each output.
 
     Raises
     ------
     InputError
-        If a path exists, overlaps another one, or lies in a folder that cannot be
-        written, or the ending of the labels or of the table is unknown.
+        If a path exists, overlaps another path, or is in a folder that is not
+        writable, or if the labels or the table have an unknown file ending.
     """
     from mmcnb.stores.atomic import AtomicOutput, together
 
@@ -82,13 +84,13 @@ def whole_outputs(
     ):
         asides: dict[str | None, str] = {STANDARD_OUTPUT: printed}
         for path, file in written.items():
-            # The end of the path says that a table is a folder.
+            # A slash at the end of its path makes a table a folder of files.
             asides[path] = f"{file.path}{'/' * path.endswith('/')}"
         yield Outputs(asides.get(output), asides.get(labels), asides.get(table))
 
 
 def _check_tables(labels: str | None, table: str | None) -> None:
-    """Refuse endings of unknown formats, and two tables on standard output."""
+    """Raise InputError for unknown file endings, or if two tables would be printed."""
     if labels == table == STANDARD_OUTPUT:
         raise InputError(
             "--labels - and --table - would both be printed; give one of them a path."
@@ -105,7 +107,7 @@ def _check_tables(labels: str | None, table: str | None) -> None:
 
 @contextmanager
 def _printed_file(is_printed: bool) -> Iterator[str]:
-    """Give the path of a CSV file that is printed at the end if it is wanted."""
+    """Yield the path of a temporary CSV file, and print this file at the end."""
     if not is_printed:
         yield ""
         return
@@ -116,22 +118,22 @@ def _printed_file(is_printed: bool) -> Iterator[str]:
             try:
                 shutil.copyfileobj(file, sys.stdout.buffer)
                 sys.stdout.flush()
-            except BrokenPipeError:  # such as of head, which has read enough
+            except BrokenPipeError:  # a reader such as head has read enough
                 sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
 
 
 def check_paths(outputs: Sequence[str], sources: Sequence[str]) -> None:
-    """Refuse outputs that would destroy inputs.
+    """Raise InputError if writing an output would destroy an input.
 
     Parameters
     ----------
     outputs, sources : sequence of str
-        Paths that are written, and read.
+        Paths that the command writes, and paths that it reads.
 
     Raises
     ------
     InputError
-        If an output overlaps another path.
+        If an output is, contains or is inside a source or another output.
     """
     for number, output in enumerate(outputs):
         written = Path(os.path.realpath(output))

@@ -1,4 +1,4 @@
-"""Rows of the argument STORE, as the options of the command and a model read them."""
+"""Open the rows of the argument STORE by the options of the command and of a model."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,8 @@ from mmcnb.errors import InputError
 if TYPE_CHECKING:
     from mmcnb.samples import Samples
 
-# Options that say how a file is read; a fit decides the others.
+# Options that say how to parse a file. The other options of tables say which columns
+# are features; a fit decides that, and they cannot be given with its model.
 OF_FILES = (
     "header",
     "na_values",
@@ -24,12 +25,12 @@ OF_FILES = (
 
 
 def options_of_tables(arguments: Arguments) -> dict[str, Any]:
-    """Return the options of tables that a command has been given.
+    """Return the options of tables that are given on the command line.
 
     Raises
     ------
     InputError
-        There are some, and the rows are in no table.
+        If such an option is given, but the rows are not in a table.
     """
     from mmcnb.samples.formats import table_format
     from mmcnb.tables.array_table import OF_ARRAYS, is_of_arrays
@@ -48,22 +49,23 @@ def options_of_tables(arguments: Arguments) -> dict[str, Any]:
         option = option_of(wrong[0])
         place = "no file is given"
         if store is not None:
-            place = f"{store} is none"
+            place = f"{store} is not one"
         raise InputError(
-            f"{option} is of CSV, Parquet and Arrow files, but {place}; leave it out."
+            f"{option} applies to CSV, Parquet and Arrow files only, but {place}; "
+            "leave it out."
         )
     return given
 
 
 def open_rows(arguments: Arguments, estimator: object = None) -> "Samples":
-    """Open the rows, of a table by the options given and by those of a model.
+    """Open the rows; read a table by the given options and those of a fitted model.
 
-    An option that is given takes the place of the model's.
+    A given option replaces the model's.
 
     Raises
     ------
     InputError
-        The rows cannot be read, or an option is one that the fit has decided.
+        If the rows cannot be read, or if an option was decided by the fit.
     """
     from mmcnb import open_samples
     from mmcnb.tables.array_table import is_of_arrays, open_array

@@ -1,6 +1,6 @@
-"""SIGINT and SIGTERM end a command in order.
+"""Stop a command cleanly on SIGINT and SIGTERM.
 
-A second signal ends it at once; when its work is done, neither does.
+A second signal ends the process at once. When the work is done, signals are ignored.
 """
 
 import math
@@ -11,26 +11,27 @@ import threading
 import time
 from typing import Any, Self
 
+# Signals this close together are one request to stop: see `StopSignals`.
 SAME_PRESS_SECONDS = 0.5
 AT_ONCE = (
     b"mmcnb: stopped at once; "
-    b"the next command that writes here removes what was half-written.\n"
+    b"the next command that writes here removes the half-written output.\n"
 )
 
 
 class StopSignals:
-    """Let SIGTERM interrupt the work as Ctrl-C does, in the ``with`` block.
+    """Make SIGTERM interrupt the work in the ``with`` block, as Ctrl-C does.
 
-    Signals that follow the first within half a second are ignored, because Ctrl-C often
-    arrives twice, and a supervisor sends both. A later signal means that it takes too
-    long to clear away what was half-written.
+    Signals within half a second of the first are ignored, because Ctrl-C often arrives
+    twice, and supervisors send SIGINT and SIGTERM together. A later signal means that
+    the user does not want to wait until half-written outputs have been removed.
 
     Parameters
     ----------
     for_good : bool
-        Whether the process ends after the block. Then it ignores both signals there,
-        and a later signal in the block ends it with exit code 130. Otherwise a later
-        signal interrupts too.
+        Whether the process ends after the block. If so, a later signal in the block
+        ends the process with exit code 130, and signals after the block are ignored.
+        Otherwise a later signal raises KeyboardInterrupt again.
     """
 
     def __init__(self, for_good: bool) -> None:
@@ -40,8 +41,8 @@ class StopSignals:
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
-        # Only the main thread receives signals. A shell ignores SIGINT for commands in
-        # the background, and they stay ignored.
+        # Only the main thread may set handlers. Shells start background commands with
+        # SIGINT ignored, and it has to stay so.
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 if signal.getsignal(number) is not signal.SIG_IGN:
@@ -57,7 +58,7 @@ class StopSignals:
             signal.signal(number, handler or signal.SIG_DFL)
 
     def done(self) -> None:
-        """Note that the outputs are in place, so that nothing is left to interrupt."""
+        """Record that the outputs are in place; a first signal is ignored from now."""
         self._is_done = True
 
     def _interrupt(self, *_: object) -> None:
@@ -69,13 +70,17 @@ class StopSignals:
             raise KeyboardInterrupt
 
     def _listen(self) -> None:
-        """Wait for signals in a thread, as the main thread may run compiled code."""
+        """Watch for a second signal in a thread.
+
+        Python runs signal handlers in the main thread alone, and not before compiled
+        code returns. The wakeup socket gets a byte from each signal immediately.
+        """
         waiting, woken = socket.socketpair()
         woken.setblocking(False)
         signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
 
-        # The default value keeps a reference to the socket, which would be closed
-        # otherwise.
+        # The default value keeps a reference to the socket. Without it, the socket
+        # would be garbage-collected and closed.
         def listen(woken: socket.socket = woken) -> None:
             first = math.inf
             while waiting.recv(1):

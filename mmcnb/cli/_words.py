@@ -1,4 +1,4 @@
-"""Values in words."""
+"""Format the values of reports as text for people."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from mmcnb.errors import plain
 
 
 def listed(listing: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Word rows of one kind as a table with a header."""
+    """Format records that have the same keys as the lines of a table with a header."""
     if not listing:
         return
     rows = [["column", *list(listing[0])[1:]], *map(_cells, listing)]
@@ -21,17 +21,18 @@ def _cells(entry: Mapping[str, Any]) -> list[str]:
 
 
 def table(rows: Mapping[str, Any]) -> Iterator[str]:
-    """Word a mapping as aligned lines, without values of None; bytes have a unit.
+    """Format a mapping as aligned lines, one per entry.
 
     Parameters
     ----------
     rows : mapping
-        Names and values.
+        Names and values. Entries that are None are left out, and numbers of bytes,
+        which have the word "bytes" in their name, get a unit.
 
     Yields
     ------
     str
-        One line an entry.
+        The name and the value of one entry.
     """
     from mmcnb._config import format_bytes
 
@@ -43,25 +44,26 @@ def table(rows: Mapping[str, Any]) -> Iterator[str]:
 
 
 def checkpoint_in_words(folder: str, resumed: int) -> str:
-    """Word how many passes were taken from a checkpoint, or that it records none."""
+    """Say how many passes a fit resumed from a checkpoint, or that it records none."""
     from mmcnb.engine.checkpoint import recorded_passes
 
     if recorded_passes(folder) == 0:
-        return f"{folder}; no pass is recorded, as rows in memory are read in no time"
-    return f"{folder}; {resumed} passes were taken from it"
+        return f"{folder}; no passes are recorded, because the rows are in memory"
+    return f"{folder}; {resumed} passes were resumed from it"
 
 
 def words(value: object) -> str:
-    """Word one value for people.
+    """Format one value.
 
     Parameters
     ----------
     value : object
-        A number, a truth value, a text, or a sequence or mapping of these.
+        A number, a bool, a string, or a sequence or mapping of these.
 
     Returns
     -------
     str
+        Text such as "1,024", "0.25", "yes" or "left, right".
     """
     if isinstance(value, bool):
         return "yes" if value else "no"

@@ -1,4 +1,4 @@
-"""Write a table, a text, an array or another store as a checked Zarr store."""
+"""Convert a table, text, an array or another store to a Zarr store with checksums."""
 
 import sys
 from contextlib import suppress
@@ -23,14 +23,14 @@ def add_arguments(parser: Parser) -> None:
         "source",
         metavar="IN",
         help="CSV, LIBSVM or Matrix Market text (plain, .gz, .bz2, .xz, .zst), a "
-        "folder of 10x Genomics, Parquet, Arrow, .npy, .npz, Zarr",
+        "folder from 10x Genomics, Parquet, Arrow, .npy, .npz, or Zarr",
     )
     parser.add_argument("out", metavar="OUT", help="Zarr store to write")
     parser.add_argument(
         "--layout",
         choices=["auto", "dense", "csr"],
         default="auto",
-        help="form of the rows",
+        help="layout of the rows in the store (default: %(default)s)",
     )
     add_table(parser)
     parser.add_argument(
@@ -43,12 +43,12 @@ def add_arguments(parser: Parser) -> None:
         dest="n_features",
         type=int,
         metavar="N",
-        help="number of features, if IN may not show all",
+        help="number of features, if the last ones may be absent from IN",
     )
     parser.add_argument(
         "--dtype",
         choices=["float32", "float64"],
-        help="type of the values (default: of IN)",
+        help="dtype of the values (default: as in IN)",
     )
     add_options(parser, "element", "memory-limit", "overwrite")
 
@@ -73,20 +73,20 @@ def run(arguments: Arguments) -> Report:
     report = convert(
         arguments.source, arguments.out, show_columns=_show_columns, **options
     )
-    # The store is written, even if it cannot be read back at once.
+    # The store is complete; the command succeeds even if it cannot be read back now.
     with suppress(InputError, OSError):
         report |= describe_store(arguments.out)
     return report
 
 
 def _show_columns(listing: list[Report]) -> None:
-    sentences = ["of the first rows:"]
+    sentences = ["columns, judged by the first rows:"]
     sentences += map(plain, listed(listing))
     print("\n".join(sentences), file=sys.stderr, flush=True)
 
 
 def lines(report: Report) -> Lines:
-    """Word the treatment of each column, and the store."""
+    """Format the treatment of each column, and the facts about the store."""
     yield from listed(report.get("columns") or [])
     for note in report.get("notes") or ():
         yield f"note: {plain(note)}"

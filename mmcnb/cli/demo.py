@@ -7,9 +7,9 @@ from mmcnb._machine import peak_memory
 from mmcnb.cli._options import Arguments, Lines, Parser, Report, attributes
 from mmcnb.cli._words import table
 
-# Below the size of the store of rings, and with room to compile the first fit.
+# Smaller than the store of rings, but enough to compile the routines of a first fit.
 LIMIT = "750MiB"
-BLOCK = 2**15  # rows of a prediction by k-means
+BLOCK = 2**15  # rows that k-means labels at a time
 
 
 def add_arguments(parser: Parser) -> None:
@@ -17,13 +17,13 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--out",
         default="mmcnb-demo",
-        help="folder for the pages (default: %(default)s)",
+        help="folder for the HTML pages (default: %(default)s)",
     )
     parser.add_argument(
         "--rows",
         type=int,
         default=2_600_000,
-        help="rows of rings (default: %(default)s)",
+        help="number of rows of the rings (default: %(default)s)",
     )
 
 
@@ -55,7 +55,7 @@ def run(arguments: Arguments) -> Report:
 
 
 def lines(report: Report) -> Lines:
-    """Word the measures."""
+    """Format the errors and sizes as text."""
     for name, measures in report.items():
         for line in table(measures):
             yield f"{name:<8}{line}"
@@ -78,7 +78,7 @@ def _compare(store: Path, folder: Path, **parameters: Any) -> Report:
     page = folder / f"{store.stem}.html"
     model = MaximumMarginClustering(**parameters, random_state=0, verbose=1)
     model.fit(samples)
-    memory = peak_memory()  # Python and its libraries included
+    memory = peak_memory()  # includes Python and its libraries
     model.set_params(verbose=0).write_report(samples, page)
     peer = KMeans(model.n_clusters, n_init=10, random_state=0)
     peer.fit(samples.block(0, min(n, BLOCK)))

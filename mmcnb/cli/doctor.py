@@ -1,4 +1,4 @@
-"""Check this installation; compile ahead; remove leftovers of killed commands."""
+"""Check the installation, compile in advance, remove leftovers of killed commands."""
 
 import os
 import platform
@@ -33,31 +33,29 @@ def add_arguments(parser: Parser) -> None:
         "folder",
         metavar="FOLDER",
         nargs="?",
-        help="look for leftovers there, nothing else",
+        help="only look for leftovers, in this folder",
     )
     parser.add_argument(
         "--clean",
         action="store_true",
-        help="remove leftovers, but none of a living process",
+        help="remove the leftovers of processes that have ended",
     )
     parser.add_argument(
-        "--warm", action="store_true", help="compile the routines of default fits first"
+        "--warm", action="store_true", help="compile the routines of default fits"
     )
 
 
 def run(arguments: Arguments) -> Report:
-    """Check the installation, unless leftovers alone are looked for."""
+    """Check the installation, or only look for leftovers."""
     folder = Path(arguments.folder or ".")
     if not folder.is_dir():
-        raise InputError(
-            f"{folder} is no folder: give doctor the folder of your outputs."
-        )
+        raise InputError(f"{folder} is not a folder; give the folder of your outputs.")
     leftovers = {"leftovers": _leftovers(folder, arguments.clean)}
     if arguments.warm:
         mmcnb.warmup()
     elif arguments.folder is not None or arguments.clean:
         return leftovers
-    import scipy.linalg  # noqa: F401  its pool is one of those that are reported
+    import scipy.linalg  # noqa: F401  loads a thread pool that the report lists
     from threadpoolctl import threadpool_info
 
     return {
@@ -69,7 +67,7 @@ def run(arguments: Arguments) -> Report:
 
 
 def lines(report: Report) -> Lines:
-    """Word the findings."""
+    """Format the findings as text."""
     for name, findings in report.items():
         yield f"{name.replace('_', ' ')}:"
         for finding in findings if isinstance(findings, list) else [findings]:
@@ -80,7 +78,7 @@ def lines(report: Report) -> Lines:
 
 
 def _leftovers(folder: Path, clean: bool) -> list[Report]:
-    """Return the unfinished outputs in a folder, each with its remedy."""
+    """Return the unfinished outputs in a folder, and what to do about each."""
     from mmcnb.stores.leftovers import ALIVE, GONE, leftovers
 
     remedies = {GONE: f"mmcnb doctor --clean {folder}", ALIVE: None}
@@ -105,7 +103,7 @@ def _machine() -> Report:
 
     cache = kernels.unchecked.squared_norms.stats.cache_path
     if cache is None or not os.access(cache, os.W_OK):
-        cache = "none: set NUMBA_CACHE_DIR to a folder that can be written"
+        cache = "none: set NUMBA_CACHE_DIR to a writable folder"
     return {
         "system": platform.platform(),
         "processor": platform.machine(),

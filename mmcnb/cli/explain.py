@@ -1,4 +1,4 @@
-"""Tell what sets clusters apart: columns, typical rows, a sentence and a rule each."""
+"""Explain the clusters: columns, typical rows, a sentence and a rule for each."""
 
 from mmcnb.cli._methods import runtime_of
 from mmcnb.cli._options import (
@@ -21,14 +21,14 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--labels",
         metavar="FILE",
-        help="labels of the rows that fit or predict wrote "
+        help="labels of the rows, written by fit or predict "
         "(default: the model labels the rows)",
     )
     parser.add_argument(
         "--meta",
         metavar="TABLE",
-        help="table with a row for each row, whose columns explain the clusters "
-        "(default: the columns of the rows)",
+        help="table with one row for each row of STORE, whose columns are used to "
+        "explain the clusters (default: the columns of STORE)",
     )
     add_table(parser, without="label_column")
     add_options(parser, "memory-limit", "jobs", "dask")
@@ -45,7 +45,7 @@ def run(arguments: Arguments) -> Report:
 
 
 def lines(report: Report) -> Lines:
-    """Word the explanation: a sentence for each cluster, then a rule for each."""
+    """Yield a sentence for each cluster, then a rule for each."""
     for cluster in report["clusters"]:
         yield cluster["sentence"]
     if report["rules"]:

@@ -1,4 +1,4 @@
-"""Cluster the rows of a store and write the model, and the labels if wanted."""
+"""Cluster the rows of a store; write the model, the labels or both."""
 
 import logging
 import warnings
@@ -61,18 +61,18 @@ OF_SOME_METHODS = (
 def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb fit``."""
     add_store(parser)
-    parser.add_argument("--model", help="path of the model")
+    parser.add_argument("--model", help="path of the model file to write")
     add_options(parser, "labels", "table")
     parser.add_argument(
         "--layers",
         action="store_true",
-        help="write one more column of labels for each layer: the rows in more or "
-        "fewer clusters",
+        help="also write a column of labels for each layer, which splits the rows into "
+        "more or fewer clusters",
     )
     parser.add_argument(
         "--like",
         metavar="MODEL",
-        help="number the clusters as those of this model file",
+        help="number the clusters as in this model file",
     )
     add_method(parser)
     add_table(parser, without="label_column")
@@ -93,7 +93,7 @@ def run(arguments: Arguments) -> Report:
 
         check_paths([arguments.checkpoint], sources)
         sources.append(arguments.checkpoint)
-        # The outputs that are there are those of the command that is given again.
+        # The existing outputs were written by this same command, which is run again.
         overwrite = overwrite or is_finished(arguments.checkpoint)
     if arguments.like:
         sources.append(arguments.like)
@@ -106,7 +106,7 @@ def run(arguments: Arguments) -> Report:
 
 
 def _check_outputs(arguments: Arguments) -> None:
-    """Refuse a fit that writes nothing, and options that its outputs cannot have."""
+    """Raise InputError if nothing would be written, or if options do not fit."""
     wanted = [arguments.model, arguments.labels, arguments.table]
     if wanted == [None, None, None]:
         raise InputError(
@@ -116,18 +116,19 @@ def _check_outputs(arguments: Arguments) -> None:
     for option in ("layers", "like"):
         if getattr(arguments, option) and arguments.method != DEFAULT:
             raise InputError(
-                f"--{option} is of {DEFAULT}, not of {arguments.method}; leave it out."
+                f"--{option} applies to {DEFAULT} only, not to {arguments.method}; "
+                "leave it out."
             )
     labels = str(arguments.labels).lower()
     is_table = labels == STANDARD_OUTPUT or labels.endswith((".csv", ".parquet"))
     if arguments.layers and not is_table:
         raise InputError(
-            "--layers writes columns of a table; give --labels OUT.csv or OUT.parquet."
+            "--layers needs a table of labels; give --labels OUT.csv or OUT.parquet."
         )
 
 
 def _fit(arguments: Arguments, paths: Outputs) -> Report:
-    """Fit and write the outputs to some paths; return what `lines` words."""
+    """Fit, write the outputs to ``paths``, and return the report."""
     from mmcnb import load
     from mmcnb.engine.checkpoint import recorded_passes
     from mmcnb.estimators.like import number_like, read_like
@@ -147,7 +148,7 @@ def _fit(arguments: Arguments, paths: Outputs) -> Report:
     if not samples.checksummed:
         warnings.warn(unchecked(samples), stacklevel=1)
     resumed = recorded_passes(arguments.checkpoint) if arguments.checkpoint else 0
-    started = times()[0]  # a clock that stands still while something is compiled
+    started = times()[0]  # this clock stops during compilation
     if arguments.layers or earlier is not None:
         estimator.fit_model(samples)
         if earlier is not None:
@@ -159,7 +160,7 @@ def _fit(arguments: Arguments, paths: Outputs) -> Report:
         estimator.fit_model(samples, out=paths.labels)
     if paths.table is not None:
         estimator.label_table(samples, out=paths.table)
-    estimator.set_params(verbose=0)  # the model does not show progress
+    estimator.set_params(verbose=0)  # progress is not a parameter to save
     if paths.output is not None:
         estimator.save(paths.output)
     seconds = times()[0] - started
@@ -180,7 +181,7 @@ def _fit(arguments: Arguments, paths: Outputs) -> Report:
 
 
 def _silence_fit() -> None:
-    """Ignore the warnings of a fit, because its report has them."""
+    """Ignore the warnings of a fit, because the report lists them."""
     from sklearn.exceptions import ConvergenceWarning, EfficiencyWarning
 
     from mmcnb.errors import ClusterWarning
@@ -190,7 +191,7 @@ def _silence_fit() -> None:
 
 
 def lines(report: Report) -> Lines:
-    """Word the verdict."""
+    """Format the report as text."""
     n_samples = f"{report['n_samples']:,} rows"
     yield f"{n_samples} x {report['n_features']:,} features of {report['store']}"
     if report["is_table"]:
@@ -201,7 +202,7 @@ def lines(report: Report) -> Lines:
 
 
 def _entries(report: Report) -> Iterator[tuple[str, str | None]]:
-    """Yield names and texts of the lines; lines without a text are left out."""
+    """Yield the name and the text of each line; `lines` skips those without text."""
     yield "columns", report["scaling"]
     yield "cluster sizes", _sizes(report)
     yield "candidate", report["candidate"]
@@ -247,13 +248,13 @@ def _resources(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _partitions(report: Report) -> Iterator[tuple[str, str]]:
-    """Yield the lines of the layers, and of what became of earlier clusters."""
+    """Yield the lines about layers and about changes of earlier clusters."""
     for layer in report["layers"] or ():
         yield (
             "layer",
             f"{layer['n_clusters']} clusters, found at {layer['persistence']} "
             f"resolutions, the smallest of about {layer['smallest']:,} rows"
-            f"{', taken' if layer['taken'] else ''}",
+            f"{', selected' if layer['taken'] else ''}",
         )
     for change in report["changes"] or ():
         rows = f"{words(change['before'])} rows before and {words(change['after'])} now"
@@ -261,7 +262,7 @@ def _partitions(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _sizes(report: Report) -> str:
-    """Word the sizes of all rows, or of the sample if the fit has seen no others."""
+    """Format the cluster sizes of all rows, or of the sample if only it is labelled."""
     sizes = report["sizes"] or report["sample_sizes"]
     shares = ", ".join(f"{size:,} ({size / sum(sizes):.1%})" for size in sizes)
     return shares if report["sizes"] else f"{shares} of a sample of {sum(sizes):,} rows"

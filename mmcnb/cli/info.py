@@ -16,7 +16,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Arguments) -> Report:
-    """Describe the store or the table."""
+    """Describe the store, or the columns of the table."""
     from mmcnb.samples.formats import table_format
     from mmcnb.stores import describe_store
 

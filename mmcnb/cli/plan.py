@@ -1,4 +1,4 @@
-"""State the reads, memory and files of a fit, before any work."""
+"""Estimate the reads, memory and files of a fit without running it."""
 
 from typing import Any
 
@@ -20,10 +20,10 @@ def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb plan``."""
     add_store(parser, nargs="?")
     parser.add_argument(
-        "--rows", type=int, help="plan for this many rows instead of a store's"
+        "--rows", type=int, help="number of rows, if STORE is not given"
     )
     parser.add_argument(
-        "--features", type=int, help="plan for this many features instead of a store's"
+        "--features", type=int, help="number of features, if STORE is not given"
     )
     add_method(parser)
     add_table(parser, without="label_column")
@@ -40,7 +40,7 @@ def run(arguments: Arguments) -> Report:
     if n_given != (2 if rows is None else 0):
         raise InputError("plan takes either STORE or both --rows and --features.")
     if rows is None:
-        options_of_tables(arguments)  # refuses all
+        options_of_tables(arguments)  # raises if any option of tables is given
         size = Interval(1, integer=True)
         size.check("rows", arguments.rows)
         size.check("features", arguments.features)
@@ -53,5 +53,5 @@ def run(arguments: Arguments) -> Report:
 
 
 def lines(report: Report) -> Lines:
-    """Word the plan."""
+    """Return the lines of the plan."""
     return report["lines"]

@@ -1,4 +1,4 @@
-"""Label the rows of a store with a model that was written before."""
+"""Label the rows of a store with a saved model."""
 
 import time
 

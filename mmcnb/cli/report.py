@@ -1,4 +1,4 @@
-"""Write a page about clusters: trust, sentences, columns, a map, candidates."""
+"""Write an HTML page about the clusters: trust, sentences, columns, map, candidates."""
 
 from mmcnb.cli import explain
 from mmcnb.cli._methods import runtime_of
@@ -26,8 +26,8 @@ def run(arguments: Arguments) -> Report:
     sources = [arguments.model, arguments.store]
     sources += filter(None, (arguments.labels, arguments.meta))
     outputs = whole_outputs(sources, arguments.overwrite, arguments.out)
-    # Settings of the process, because the page shows the parameters of the estimator,
-    # which should be those of the fit.
+    # The runtime options are set for the process and not for the estimator, because the
+    # page shows the estimator's parameters, which should be those of the fit.
     with outputs as paths, config(**runtime_of(arguments)):
         estimator = load(arguments.model)
         samples = open_rows(arguments, estimator)
@@ -38,5 +38,5 @@ def run(arguments: Arguments) -> Report:
 
 
 def lines(report: Report) -> Lines:
-    """Word the place of the page."""
+    """Say where the page is."""
     yield f"{report['page']}: open it in a browser"

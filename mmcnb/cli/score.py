@@ -1,4 +1,4 @@
-"""Compare clusters with known classes, and tell how well they separate the rows."""
+"""Compare clusters with known classes, and measure how well they separate the rows."""
 
 import numpy as np
 
@@ -25,7 +25,7 @@ MEASURES = {
     "normalized_mutual_information": ("{:.3f}", "1 is perfect; also called V-measure"),
     "J": (
         "{:.2f}",
-        "without classes: the larger, the wider the gap; beside as many clusters",
+        "needs no classes; larger is better, for the same number of clusters",
     ),
 }
 
@@ -34,32 +34,32 @@ def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb score``."""
     add_store(parser)
     parser.add_argument(
-        "labels", metavar="LABELS", help="labels that fit or predict wrote"
+        "labels", metavar="LABELS", help="labels written by fit or predict"
     )
     parser.add_argument(
         "--classes",
         metavar="FILE",
-        help="known classes: CSV, Parquet or a Zarr array, one a row "
-        "(default: those that STORE keeps)",
+        help="known classes, one per row: CSV, Parquet or a Zarr array "
+        "(default: the classes in STORE)",
     )
     parser.add_argument(
         "--label-column",
         dest="class_column",
         metavar="NAME",
-        help="column of the classes, of FILE or otherwise of LABELS",
+        help="column with the classes, in FILE or, without --classes, in LABELS",
     )
     parser.add_argument(
         "--model",
         metavar="MODEL",
-        help="model of the fit: J is of columns as it scales them "
-        "(default: as these rows ask for)",
+        help="model of the fit, whose scaling of the columns is used for J "
+        "(default: the scaling is chosen from these rows)",
     )
     parser.add_argument(
         "--random-state",
         type=int,
         default=0,
         metavar="SEED",
-        help="seed of J (default: 0)",
+        help="random seed of the sample for J (default: 0)",
     )
     add_table(parser, without="label_column")
 
@@ -83,7 +83,7 @@ def run(arguments: Arguments) -> Report:
 
 
 def _rows(arguments: Arguments) -> tuple[Samples, Samples]:
-    """Open the rows, and scale their columns as the model does, if there is one."""
+    """Open the rows; return them, and them with the model's scaling if one is given."""
     from mmcnb import load
     from mmcnb.estimators.given_rows import read_input
 
@@ -96,7 +96,7 @@ def _rows(arguments: Arguments) -> tuple[Samples, Samples]:
 
 
 def _classes(arguments: Arguments, samples: Samples) -> np.ndarray | None:
-    """Read the known classes of the rows, if there are any."""
+    """Read the known classes of the rows, or return None."""
     from mmcnb.stores.labels import stored_classes
     from mmcnb.stores.matched_labels import labels_of_rows
 
@@ -117,7 +117,7 @@ def _agreement(classes: np.ndarray, labels: np.ndarray) -> Report:
     common = metrics.matched_confusion(classes, labels)
     class_sizes = common.sum(axis=1).to_numpy()
     cluster_sizes = common.sum(axis=0).to_numpy()
-    # |A and B| / |A or B| of each class A and cluster B
+    # Jaccard index |A and B| / |A or B| of each class A and cluster B
     jaccard = common / (np.add.outer(class_sizes, cluster_sizes) - common)
     return {
         "balanced_error": metrics.balanced_clustering_error(classes, labels),
@@ -155,7 +155,7 @@ def _separation(arguments: Arguments, rows: Samples, labels: np.ndarray) -> Repo
 
 
 def lines(report: Report) -> Lines:
-    """Word the scores."""
+    """Format the scores as text."""
     n = report["n_samples"]
     yield f"{n:,} rows x {report['n_features']:,} features of {report['store']}"
     shares = [
@@ -167,9 +167,9 @@ def lines(report: Report) -> Lines:
             value = form.format(report[name])
             yield f"{name.replace('_', ' '):<31}{value:>6}  ({meaning})"
     if report["J"] is None:
-        yield f"J: none; {report['no_J']}"
+        yield f"J: not computed; {report['no_J']}"
     if "confusion" not in report:
-        yield "no known classes: the store keeps none; give them with --classes FILE"
+        yield "no known classes: the store has none; give them with --classes FILE"
         return
     import pandas as pd
 
@@ -181,4 +181,4 @@ def lines(report: Report) -> Lines:
     by_class = pd.DataFrame(report["by_class"]).round(2)
     both = pd.concat([counts, by_class], axis=1)
     both = both.rename_axis(index=None, columns="class / cluster")
-    yield both.to_string(max_rows=20, max_cols=20)  # --json has them all
+    yield both.to_string(max_rows=20, max_cols=20)  # --json prints the whole table

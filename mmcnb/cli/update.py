@@ -1,4 +1,4 @@
-"""Take the rows of a store into an existing model; clusters keep their numbers."""
+"""Add the rows of a store to a saved model; clusters keep their numbers."""
 
 from mmcnb.cli._methods import METHODS, runtime_of
 from mmcnb.cli._options import (
@@ -25,14 +25,14 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--out",
         metavar="MODEL2",
-        help="path of the new model (default: it replaces MODEL)",
+        help="path of the new model (default: replace MODEL)",
     )
     add_table(parser, without="label_column")
     add_options(parser, "memory-limit", "jobs", "dask", "checkpoint", "overwrite")
 
 
 def run(arguments: Arguments) -> Report:
-    """Update the model, then write it, and the labels of the new rows."""
+    """Update the model, then write it and the labels of the new rows."""
     from mmcnb import load
     from mmcnb.engine.checkpoint import recorded_passes
 
@@ -54,7 +54,7 @@ def run(arguments: Arguments) -> Report:
             kind = type(estimator).__name__
             method = next(method for method, name in METHODS.items() if name == kind)
             raise InputError(
-                f"{old} has a {kind}, which takes no new rows; fit all rows with "
+                f"{old} is a {kind}, which cannot be updated; fit all rows with "
                 f"`mmcnb fit STORE --method {method} --model {old} --overwrite`."
             )
         estimator.set_params(
@@ -76,7 +76,7 @@ def run(arguments: Arguments) -> Report:
 
 
 def lines(report: Report) -> Lines:
-    """Word what became of each number."""
+    """Format the report, with a line about the change of each cluster."""
     entries = report | {"changes": None, "resumed": None}
     folder = report["checkpoint"]
     if folder:

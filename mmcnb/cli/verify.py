@@ -9,13 +9,13 @@ lines = table
 def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb verify``."""
     parser.add_argument(
-        "store", metavar="STORE", help="Zarr store of rows, or array of labels"
+        "store", metavar="STORE", help="Zarr store of rows, or Zarr array of labels"
     )
     add_options(parser, "element")
 
 
 def run(arguments: Arguments) -> Report:
-    """Read everything back; a damaged chunk raises and is named."""
+    """Read the store in full, or raise DamagedStoreError that names a chunk."""
     from mmcnb.stores import verify_store
 
     return verify_store(arguments.store, arguments.element)

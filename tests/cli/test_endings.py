@@ -257,7 +257,7 @@ def test_a_later_signal_ends_what_is_slow_to_clear_away_at_once(
                 break
         process.kill()
         errors = process.communicate()[1]
-    at_once = "mmcnb: stopped at once; the next command that writes here removes what was half-written.\n"
+    at_once = "mmcnb: stopped at once; the next command that writes here removes the half-written output.\n"
     assert (process.returncode, errors) == (130, at_once)
 
 

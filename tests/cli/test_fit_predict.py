@@ -156,7 +156,7 @@ def test_the_verdict_is_that_of_the_model(folder, report_of, printed):
     (layer,) = report["layers"]
     found = f"layer            3 clusters, found at {layer['persistence']} resolutions"
     assert lines_of("layer", text) == [
-        f"{found}, the smallest of about {layer['smallest']} rows, taken"
+        f"{found}, the smallest of about {layer['smallest']} rows, selected"
     ]
     assert lines_of("model", text) == ["model            m"]
     assert lines_of("noise", text) == lines_of("gamma", text) == []

@@ -119,9 +119,7 @@ def test_doctor_reports_this_installation(monkeypatch, report_of, printed):
     assert report["machine"]["threads"] >= 1
     assert os.access(report["machine"]["compile_cache"], os.W_OK)
     monkeypatch.setattr(os, "access", lambda *_: False)
-    assert "none: set NUMBA_CACHE_DIR to a folder that can be written" in printed(
-        "doctor"
-    )
+    assert "none: set NUMBA_CACHE_DIR to a writable folder" in printed("doctor")
 
 
 LEAVE_A_STORE_HALF_WRITTEN = """

@@ -123,7 +123,7 @@ def test_options_of_tables_are_refused_without_a_table(shops, refusal_of, printe
         "score june.zarr may.labels.csv",
         "predict m june.zarr --labels l.csv",
     ):
-        assert "--thousands is of CSV" in refusal_of(f"{command} --thousands ,")
+        assert "--thousands applies to CSV" in refusal_of(f"{command} --thousands ,")
     assert "but no file is given" in refusal_of(
         "plan --rows 10 --features 2 --thousands ,"
     )

@@ -96,27 +96,27 @@ def folder_with_more(folder):
         # Options that suit other methods, other outputs or other rows
         (
             "fit blobs.zarr --model m --layers",
-            "--layers writes columns of a table; give --labels OUT.csv",
+            "--layers needs a table of labels; give --labels OUT.csv",
         ),
         (
             "fit blobs.zarr --labels l.zarr --layers",
-            "--layers writes columns of a table",
+            "--layers needs a table of labels",
         ),
         (
             "fit blobs.zarr --labels l.csv --layers --method cpmmc",
-            "--layers is of maximum-margin-clustering, not of cpmmc; leave it out",
+            "--layers applies to maximum-margin-clustering only, not to cpmmc; leave it out",
         ),
         (
             "fit blobs.zarr --like blobs.model --model m --method cpmmc",
-            "--like is of maximum-margin-clust",
+            "--like applies to maximum-margin-clust",
         ),
         (
             "fit blobs.zarr --model m --thousands ,",
-            "--thousands is of CSV, Parquet and Arrow files",
+            "--thousands applies to CSV, Parquet and Arrow files",
         ),
         (
             "update cpmmc.model blobs.zarr",
-            "cpmmc.model has a CPMMC, which takes no new rows; fit all rows",
+            "cpmmc.model is a CPMMC, which cannot be updated; fit all rows",
         ),
         # Files that are not there, or something else
         ("info none.zarr", "none.zarr"),
@@ -137,8 +137,8 @@ def folder_with_more(folder):
         ("update none.model new.csv", "there is no model at none.model"),
         ("update customers.model none.csv", "none.csv"),
         ("score blobs.zarr none.csv", "none.csv does not exist"),
-        ("score blobs.zarr blobs.model", "blobs.model is a file and no Zarr store"),
-        ("doctor none", "none is no folder"),
+        ("score blobs.zarr blobs.model", "blobs.model is a file, not a Zarr store"),
+        ("doctor none", "none is not a folder"),
         # Rows of another shape than the model, and labels of other rows
         ("predict blobs.model wide.zarr --labels l.csv", "wide.zarr has 4 features"),
         ("explain customers.model other.csv", "no column is named 'spent'"),
@@ -164,7 +164,7 @@ def folder_with_more(folder):
         ),
         (
             "score blobs.zarr blobs-labels.csv --label-column kind",
-            "has no column 'kind' to take; name one of row, cluster, margin",
+            "has no column 'kind' of labels; name one of row, cluster, margin",
         ),
         (
             "score other.csv short.csv --model customers.model",

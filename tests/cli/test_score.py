@@ -66,7 +66,7 @@ def test_scores_are_worded(three, printed):
         r"^cluster sizes  0: \d+ \(\d+\.\d%\), 1: ",
         r"^balanced error +\d\.\d%  \(",
         r"^adjusted rand index +0\.9\d\d  \(",
-        r"^J +\d\.\d{2}  \(without classes",
+        r"^J +\d\.\d{2}  \(needs no classes",
         r"^class / cluster +\d +\d +\d +best +Jaccard$",
         r"^2 +\d+ +\d+ +\d+ +\d +0\.\d{2}$",
     ):
@@ -99,13 +99,11 @@ def test_without_known_classes_there_are_sizes_and_j(three, printed, report_of):
     assert report["J"] > 2
     assert not {"balanced_error", "confusion"} & set(report)
     text = printed("score bare.zarr l.csv")
-    assert (
-        "no known classes: the store keeps none; give them with --classes FILE" in text
-    )
+    assert "no known classes: the store has none; give them with --classes FILE" in text
     pd.DataFrame({"cluster": np.zeros(ROWS, int)}).to_csv("one.csv", index=False)
     text = printed("score bare.zarr one.csv")
     assert (
-        "J: none; labels has 1 cluster(s) in the sample; give labels of two or more clusters."
+        "J: not computed; labels has 1 cluster(s) in the sample; give labels of two or more clusters."
         in text
     )
 

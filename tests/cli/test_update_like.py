@@ -53,7 +53,7 @@ def test_an_update_that_is_stopped_goes_on_from_its_checkpoint(
     update = "update customers.model new.zarr --checkpoint kept"
     assert main(update.split()) == 130
     assert (
-        "stopped by the user; run the same command again to go on from kept."
+        "stopped by the user; run the same command again to resume from kept."
         in capsys.readouterr().err
     )
     assert before.items() <= contents(folder).items()
@@ -62,7 +62,7 @@ def test_an_update_that_is_stopped_goes_on_from_its_checkpoint(
     np.testing.assert_array_equal(
         mmcnb.load("customers.model").predict("new.zarr"), expected
     )
-    assert "kept is of another fit: the model differ" in refusal_of(update)
+    assert "kept belongs to another fit: the model differ" in refusal_of(update)
 
 
 @pytest.mark.parametrize("rows", ["new.csv", "new.zarr"])
@@ -72,8 +72,8 @@ def test_an_update_says_what_its_checkpoint_has_recorded(rows, folder, printed):
     text = printed(f"update customers.model {rows} --checkpoint kept --out m2")
     is_recorded = any((folder / "kept" / "passes").iterdir())
     assert is_recorded == (rows == "new.zarr")
-    assert ("no pass is recorded" in text) != is_recorded
-    assert ("0 passes were taken from it" in text) == is_recorded
+    assert ("no passes are recorded" in text) != is_recorded
+    assert ("0 passes were resumed from it" in text) == is_recorded
 
 
 @pytest.mark.parametrize("more", [[], ["--layers"]])

@@ -80,7 +80,7 @@ def test_a_parameter_comes_before_the_setting():
         ),
         (
             {"n_jobs": 0},
-            r"=0 asks for no thread; give a positive number, or -1 for all cores\.$",
+            r"=0 means no threads; give a positive number, or -1 for all cores\.$",
         ),
         (
             {"n_jobs": 1.5},
@@ -88,11 +88,11 @@ def test_a_parameter_comes_before_the_setting():
         ),
         (
             {"engine": "host"},
-            r"='host' is no address of a Dask scheduler; write it like [^\n]*\.$",
+            r"='host' is not the address of a Dask scheduler; write it like [^\n]*\.$",
         ),
         (
             {"engine": 3},
-            r"=3 is no engine; give a dask\.distributed\.Client, [^\n]*\.$",
+            r"=3 is not an engine; give a dask\.distributed\.Client, [^\n]*\.$",
         ),
     ],
 )

@@ -147,7 +147,7 @@ def test_items_that_run_passes_and_items_of_their_own_neither_wait_for_each_othe
 
 
 def test_n_jobs_zero_is_refused():
-    with pytest.raises(ValueError, match=r"n_jobs=0 asks for no thread"):
+    with pytest.raises(ValueError, match=r"n_jobs=0 means no threads"):
         ThreadEngine(0)
 
 
