@@ -1,6 +1,6 @@
-"""Rows as blocks from anything: arrays, CSR matrices, frames, files and Zarr stores.
+"""Rows that are read block by block from arrays, sparse matrices, frames and files.
 
-`open_samples` opens any of them.
+`open_samples` opens any of these sources.
 """
 
 from mmcnb.samples.base import BLOCK_ROWS, GROUP_ROWS, Samples

@@ -1,4 +1,4 @@
-"""Elements of AnnData objects, in memory and backed."""
+"""Rows of AnnData objects, in memory or backed."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ def open_anndata(data: Any, element: str | None) -> Samples:
 
     Parameters
     ----------
-    data : anndata.AnnData, or its sparse rows of a file or a store
-        In memory, backed, or a view of either.
+    data : anndata.AnnData, or a backed sparse dataset of anndata
+        The object: in memory, backed, or a view of either.
     element : str or None
         ``"X"``, ``"raw/X"``, ``"layers/NAME"``, ``"obsm/NAME"`` or ``"obsp/NAME"``;
         None is ``"X"``.
@@ -22,7 +22,7 @@ def open_anndata(data: Any, element: str | None) -> Samples:
     Raises
     ------
     InputError
-        The object has no such element; the message lists those it has.
+        If the object has no such element; the message lists the existing elements.
     """
     if not hasattr(data, "obsm"):
         return open_samples(data.group, element)
@@ -37,7 +37,7 @@ def open_anndata(data: Any, element: str | None) -> Samples:
         found = getattr(data, kind)[name]
     if found is None:
         has = ["X"] * (data.X is not None) + ["raw/X"] * (data.raw is not None)
-        # A layer without a name is X itself.
+        # AnnData lists X itself as a layer without a name.
         has += [
             f"{kind}/{one}"
             for kind in ("layers", "obsm", "obsp")

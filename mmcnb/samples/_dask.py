@@ -19,11 +19,12 @@ class DaskSamples(ChunkedSamples):
     Parameters
     ----------
     array : dask.array.Array
-        Several chunks of columns are joined. For sparse rows ``row_bytes`` is that
-        of the first chunk.
+        The array. Chunks of columns are joined. For sparse rows, ``row_bytes`` is the
+        mean of the first chunk.
     name : str, default="dask array"
-        For messages.
+        Name of the rows in messages.
     feature_names : list of str or None, default=None
+        Names of the columns.
     """
 
     is_reopenable = True
@@ -60,14 +61,14 @@ class DaskSamples(ChunkedSamples):
         return type(self), (self._array, self.name, self.feature_names)
 
     def _compute(self, chunk: int) -> Matrix:
-        # This scheduler runs in this thread: the client of a cluster is left alone.
+        # This scheduler runs in this thread; the default one could use a cluster.
         from dask import get
         from dask.optimization import cull
 
-        # The graph's own functions may raise any exception.
+        # The user's functions in the graph may raise any exception.
         with worded(
             f"{self.name}: chunk {chunk} could not be computed",
-            "see that compute() works",
+            "check that compute() works",
         ):
             graph, keys = self._graph
             key = keys[chunk]
@@ -82,15 +83,15 @@ class DaskSamples(ChunkedSamples):
             raise InputError(
                 f"{self.name}: chunk {chunk} is {block.dtype} of shape {block.shape}, "
                 f"but the array says {dtype} of shape {shape}: "
-                "correct the function that makes it."
+                "correct the function that creates it."
             )
         return block
 
     @cached_property
     def _graph(self) -> tuple[dict[Any, Any], list[Any]]:
-        """Tasks, and the keys of chunks.
+        """The tasks, and the key of each chunk.
 
-        They are prepared once, because that takes time in proportion to all chunks.
+        They are prepared once, because the time grows with the number of all chunks.
         """
         import dask
 
@@ -125,8 +126,8 @@ def open_dask(source: Any) -> DaskSamples:
     for name, dtype in source.dtypes.items():
         if getattr(dtype, "kind", "O") not in "biuf" or not isinstance(dtype, np.dtype):
             raise InputError(
-                f"column {name!r} of the Dask frame is {dtype}, no plain numbers: "
-                "convert it by X.astype('float64'), or drop it."
+                f"column {name!r} of the Dask frame has dtype {dtype}, not plain "
+                "numbers: convert it by X.astype('float64'), or drop it."
             )
     rows = source.astype(block_dtype(*source.dtypes)).to_dask_array(lengths=True)
     return DaskSamples(rows, "the Dask frame", column_names(source))

@@ -1,4 +1,4 @@
-"""HDF5 files, AnnData's .h5ad among them."""
+"""HDF5 files, such as AnnData's .h5ad files."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -13,16 +13,16 @@ from mmcnb.samples.files import check_file, file_identity
 from mmcnb.samples.stored import EdgeChunks, SlicedRows
 from mmcnb.samples.tenx_hdf5 import open_tenx
 
-COPY = "no file opens others; copy them into one, for example with h5repack"
+COPY = "links to other files are not followed; copy the data into one file"
 
 
 class _Dataset(SlicedRows):
-    """Slices of a dataset; one without chunks is read in those of the reduction."""
+    """Slices of a dataset; without chunks, it is read in blocks of BLOCK_ROWS rows."""
 
     def __init__(self, dataset: Node, edges: EdgeChunks | None, lookahead: int) -> None:
         self._name = f"{dataset.file.filename}{dataset.name}"
         if dataset.is_virtual or dataset.external:
-            raise InputError(f"{self._name} keeps its numbers in other files: {COPY}.")
+            raise InputError(f"{self._name} has its numbers in other files: {COPY}.")
         if dataset.chunks:
             chunk_length = dataset.chunks[0]
         else:
@@ -30,8 +30,8 @@ class _Dataset(SlicedRows):
         super().__init__(dataset.name, dataset, chunk_length, edges, lookahead)
 
     def load(self, start: int, stop: int) -> np.ndarray:
-        """Read whole chunks; the library lets one thread in at a time."""
-        # Errors come from filters, from the driver, and from a file that was closed.
+        """Read whole chunks; HDF5 serves one thread at a time."""
+        # Filters, drivers and closed files raise errors of different types.
         with damage(f"{self._name}: {start} to {stop} cannot be read"):
             return self._array[start:stop]
 
@@ -40,24 +40,24 @@ class HDF5Storage:
     """An HDF5 file."""
 
     def place(self, node: Node) -> tuple[str, str | None]:
-        """Path of the file, and the path of the node inside."""
+        """Return the path of the file, and the path of the node inside."""
         return str(Path(node.file.filename).absolute()), node.name.strip("/") or None
 
     def attributes(self, node: Node) -> Mapping[str, object]:
-        """The attributes of a node."""
+        """Return the attributes of a node."""
         return node.attrs
 
     def root(self, node: Node) -> Node:
-        """The file of a node."""
+        """Return the file of a node."""
         return node.file
 
     def member(self, group: Node, path: str) -> Node:
-        """The node at a path below a group; None if there is none."""
+        """Return the node at a path below a group; None if there is none."""
         with damage(f"{group.file.filename}: {path} cannot be read"):
             return _follow(group, path)
 
     def members(self, group: Node) -> Iterable[tuple[str, Node]]:
-        """Names and nodes of the members of a group."""
+        """Yield the names and nodes of the members of a group."""
         for name in group:
             node = self.member(group, name)
             if node is not None:
@@ -66,17 +66,17 @@ class HDF5Storage:
     def rows(
         self, array: Node, edges: EdgeChunks | None = None, lookahead: int = 0
     ) -> SlicedRows:
-        """Slices of a dataset."""
+        """Return a dataset that is read by slices."""
         return _Dataset(array, edges, lookahead)
 
     def take(self, samples: Element) -> None:
-        """Set how rows are opened again, and whether others can open the file."""
+        """Set how the rows are opened again, and whether another process can do it."""
         file = samples.node.file
         samples.opening = open_hdf5, samples.path, samples.element
         samples.is_reopenable = file.mode == "r" and Path(file.filename).is_file()
 
     def identity(self, samples: Element) -> str:
-        """A hash of shape and type, and of size and time of the file."""
+        """Return a hash of shape, dtype, and the file's size and modification time."""
         known = samples.n_samples, samples.n_features, str(samples.stored_dtype)
         return file_identity(samples.node.file.filename, *known)
 
@@ -84,11 +84,11 @@ class HDF5Storage:
 def _follow(node: Node, path: str, n_links: int = 0) -> Node:
     """Return the node to which a path leads; None if it leads nowhere.
 
-    A link to another file is refused.
+    InputError is raised for a link to another file.
     """
     import h5py
 
-    if n_links > 16:  # that lead from one to the next
+    if n_links > 16:  # soft links that lead to each other
         raise DamagedStoreError(
             f"{node.file.filename}: links to {path} lead in a circle: {RESTORE}."
         )
@@ -115,19 +115,21 @@ def open_hdf5(path: str | os.PathLike[str], element: str | None = None) -> Sampl
     Parameters
     ----------
     path : path
+        The file.
     element : str or None, default=None
-        Path of a dataset, or of a CSR group or a data frame of AnnData, in the file;
-        None is ``"X"``.
+        Path inside the file, of a dataset or of a CSR group or data frame in AnnData's
+        encoding. None means ``"X"``.
 
     Returns
     -------
     Samples
+        The open rows.
 
     Raises
     ------
     InputError
-        The file is missing or damaged, or has no such element; the message lists those
-        it has.
+        If the file is missing or damaged, or has no such element; the message lists the
+        existing elements.
     """
     with worded(f"{path} needs h5py", 'pip install "mmcnb[hdf5]"', ImportError):
         import h5py
@@ -141,7 +143,7 @@ def open_hdf5(path: str | os.PathLike[str], element: str | None = None) -> Sampl
 def open_hdf5_node(node: Node, element: str | None = None) -> Samples:
     """Open rows of a file, group or dataset of h5py."""
     if not node:
-        raise InputError("X is of an HDF5 file that was closed: open it again.")
+        raise InputError("X belongs to a closed HDF5 file: open it again.")
     storage = HDF5Storage()
     counts = open_tenx(storage, node, element)
     if counts is not None:

@@ -1,8 +1,8 @@
-"""Bounds on what a chunk costs, known before it is fetched or decoded.
+"""Bounds on the size of chunks, checked before a chunk is fetched or decoded.
 
-An array's metadata says how many bytes a chunk has. A chunk that is much longer as it
-is stored, or that claims to be, is damaged or hostile: reading it could fill the memory
-of the machine.
+The metadata of an array determines how many bytes a chunk has. A stored chunk that is
+much longer, or whose header claims so, is damaged or hostile: reading it could fill the
+memory of the machine.
 """
 
 import math
@@ -24,7 +24,7 @@ from mmcnb.samples.codecs import chunk_codec, codec_name, codec_setting, start_o
 from mmcnb.samples.files import check_chunk_file, read_document
 from mmcnb.samples.paths import ZARR_MARKS, PathLike
 
-# Codecs of numcodecs for Zarr 2 that run no code which they read.
+# Codecs of numcodecs for Zarr 2 that never run code from the data. "pickle" does.
 CODECS = {
     "adler32",
     "astype",
@@ -57,7 +57,7 @@ DOCUMENTS = {*ZARR_MARKS, ".zattrs", ".zmetadata"}
 
 
 def check_chunk_bytes(n_bytes: int, name: str) -> None:
-    """Refuse chunks that cannot be decoded in the memory of this machine."""
+    """Raise InputError if a chunk does not fit into the free memory of this machine."""
     free = available_memory()
     if n_bytes > free:
         raise InputError(
@@ -67,12 +67,12 @@ def check_chunk_bytes(n_bytes: int, name: str) -> None:
 
 
 def check_documents(path: PathLike) -> None:
-    """Refuse a zip archive with a document of metadata that no store needs.
+    """Check the sizes of the metadata documents in a zip archive, before reading them.
 
     Raises
     ------
     InputError
-        If one is longer than 64 MiB.
+        If a document is longer than 64 MiB.
     """
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
@@ -85,32 +85,32 @@ def check_documents(path: PathLike) -> None:
 
 
 def limited(array: zarr.Array, name: str) -> zarr.Array:
-    """The same array, whose chunks are refused if they are longer than they can be.
+    """Return the same array, which raises an error for chunks that are too long.
 
-    Codecs that are not known to be harmless are refused: one of Zarr 2 may run code
-    that it reads.
+    InputError is raised for codecs that are not in `CODECS`, because some codecs of
+    Zarr 2 run code that is in the data.
     """
     if array.metadata.zarr_format == 2:
         for codec in (*array.filters, *array.compressors):
             codec_id = str(getattr(codec, "codec_id", codec))
             if codec_id not in CODECS:
                 raise InputError(
-                    f"{name}: {array.path or 'the array'} is encoded by {codec_id}, "
-                    "which is not known to be harmless: "
-                    "write it again by another codec, such as blosc or zstd."
+                    f"{name}: {array.path or 'the array'} is encoded with {codec_id}, "
+                    "which is not known to be safe: "
+                    "write it again with another codec, such as blosc or zstd."
                 )
     place = StorePath(LimitedStore(array.store, array, name), array.path)
     return zarr.Array(zarr.AsyncArray(array.metadata, place))
 
 
 class FolderStore(LocalStore):
-    """A folder whose documents of metadata are regular files of at most 64 MiB.
+    """A folder whose metadata documents must be regular files of at most 64 MiB.
 
-    Reading a pipe in their place might never end.
+    If a document were a pipe, reading it might never end.
     """
 
     async def get(self, key: str, *how: Any, **options: Any) -> Buffer | None:
-        """Bytes stored under a key; None if there are none."""
+        """Return the bytes stored under a key, or None."""
         path = self.root / key
         is_there = path.is_symlink() or path.exists()
         if path.name in DOCUMENTS and is_there and not path.is_dir():
@@ -119,15 +119,16 @@ class FolderStore(LocalStore):
 
 
 class LimitedStore(WrapperStore[Store]):
-    """The store of an array, which refuses chunks that are, or claim to be, too long.
+    """The store of one array, which raises an error for chunks that are too long.
 
     Parameters
     ----------
     store : zarr store
+        The store.
     array : zarr.Array
-        One of its arrays; no other is read by way of this.
+        The array of the store that is read; its chunks determine the limits.
     name : str
-        For messages.
+        Name of the array in messages.
     """
 
     def __init__(self, store: Store, array: zarr.Array, name: str) -> None:
@@ -143,11 +144,11 @@ class LimitedStore(WrapperStore[Store]):
             self._n_texts = 0
             n_numbers = math.prod(array.shards or array.chunks)
             self.chunk_bytes = n_numbers * array.dtype.itemsize
-        else:  # the metadata does not say the lengths of texts
+        else:  # the metadata does not tell the lengths of texts
             self._n_texts = math.prod(array.chunks)
             self.chunk_bytes = 2**30
 
-    _supports_sync_io = False  # which would not call `get`
+    _supports_sync_io = False  # synchronous reads would bypass `get`
     get_ranges = RemoteStore.get_ranges
 
     async def get(
@@ -156,9 +157,8 @@ class LimitedStore(WrapperStore[Store]):
         prototype: BufferPrototype,
         byte_range: ByteRequest | None = None,
     ) -> Buffer | None:
-        """Bytes stored under a key; None if there are none."""
-        # Codecs lengthen chunks that they cannot shorten by a little, and shards have
-        # an index.
+        """Return the bytes stored under a key, or None."""
+        # Codecs lengthen incompressible chunks slightly, and shards have an index.
         most = 2 * self.chunk_bytes + 64 * self._inner + 2**16
         if isinstance(self._store, LocalStore):
             with (
@@ -185,14 +185,14 @@ class LimitedStore(WrapperStore[Store]):
     def _check_decoded(
         self, key: str, value: Buffer, byte_range: ByteRequest | None
     ) -> None:
-        """Refuse a chunk that would be decoded to more than a chunk has."""
+        """Raise DamagedStoreError if a chunk would decode to more than a chunk has."""
         most = self.chunk_bytes + 2**16
         limit = f"{self.chunk_bytes:,} bytes"
         if self._n_texts:
             limit = f"{self._n_texts:,} texts"
         for frame in self._frames(value, byte_range) if self._inner else [value]:
             content = start_of(self._codec, frame.to_bytes(), most)
-            # Encoded texts begin with their number.
+            # Encoded texts begin with the number of texts.
             n_claimed = int.from_bytes(content[:4], "little")
             if len(content) > most or n_claimed > self._n_texts > 0:
                 what = f"damaged (it is cut, or claims to have more than {limit})"
@@ -208,12 +208,12 @@ class LimitedStore(WrapperStore[Store]):
     ) -> Iterator[Buffer]:
         """Yield the inner chunks of a shard, or of a part of it.
 
-        The index at the end or at the beginning of the shard tells where they lie.
+        The index at the end or at the beginning of the shard has their positions.
         """
         codec: Any = self._array.metadata.codecs[0]  # type: ignore[union-attr]
         is_at_end = codec_setting(codec, "index_location") != "start"
         if byte_range is not None:
-            # Zarr asks for the index, or for one chunk.
+            # A range is either the index, which is not decoded here, or one chunk.
             is_first = not is_at_end and getattr(byte_range, "start", 1) == 0
             if not is_first and not isinstance(byte_range, SuffixByteRequest):
                 yield shard

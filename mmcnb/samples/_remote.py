@@ -1,7 +1,7 @@
-"""Stores at an address: ``http://``, ``memory://``, ``s3://``, or another of fsspec.
+"""Stores at an address that fsspec can read, such as ``http://`` or ``s3://``.
 
-A server is trusted as little as a file: its answers are bounded in bytes and in time,
-and it cannot send us on to another host.
+Servers are not trusted: responses are limited in size and time, and redirects to
+another host are refused.
 """
 
 import asyncio
@@ -17,30 +17,30 @@ from zarr.storage import FsspecStore, WrapperStore
 from mmcnb.errors import InputError, worded
 from mmcnb.samples.paths import read_key
 
-PAUSES = (0.2, 0.8)  # seconds before a request is made again
-SECONDS = 30.0  # for an answer, and more for each byte that came
-LEAST_RATE = 2**15  # bytes a second
-# most of a document, and of a chunk whose array says nothing of its size
+PAUSES = (0.2, 0.8)  # seconds before the first and the second retry
+SECONDS = 30.0  # timeout of a response, which grows with the bytes that have arrived
+LEAST_RATE = 2**15  # bytes per second that extend the timeout by a second
+# Maximum size of a document, and of a chunk whose array does not tell its size.
 METADATA_BYTES = 64 * 2**20
 
 
 class RemoteStore(WrapperStore[FsspecStore]):
-    """A store that retries requests, and tells lost connections from damaged bytes.
+    """A store that retries requests, and reports lost connections as such.
 
     Parameters
     ----------
     store : FsspecStore
+        The store.
     url : str
         Its address, for messages and for opening it again.
     patient : bool, default=True
-        Whether to ask again if a request fails.
+        Whether to retry failed requests.
     """
 
     def __init__(self, store: FsspecStore, url: str, patient: bool = True) -> None:
         super().__init__(store)
         self.url = url
         self.patient = patient
-        # a server of web pages is asked
         self.is_web = url.startswith(("http://", "https://"))
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ class RemoteStore(WrapperStore[FsspecStore]):
 
     @property
     def supports_listing(self) -> bool:
-        """Servers of web pages need not list folders, nor list them whole."""
+        """Whether folders can be listed; web servers may not list them completely."""
         return not self.is_web
 
     async def get(
@@ -60,12 +60,12 @@ class RemoteStore(WrapperStore[FsspecStore]):
     ) -> Buffer | None:
         """Return the bytes stored under a key (at most ``most``), or None."""
         fault = (
-            f"{key} has more than {most:,} bytes, which it cannot have: "
+            f"{key} has more than {most:,} bytes, which is too long: "
             "get the store from elsewhere"
         )
         whole = (
-            f"the server sends whole files instead of the part of {key} that shards "
-            "need: copy the store to this machine, or write it without shards"
+            f"the server sends whole files instead of the requested part of {key}: "
+            "copy the store to this machine, or write it without shards"
         )
         if isinstance(byte_range, RangeByteRequest):
             most = byte_range.end - byte_range.start
@@ -75,7 +75,7 @@ class RemoteStore(WrapperStore[FsspecStore]):
             fault = whole
         with worded(
             f"{self.url}: {key} could not be fetched",
-            "check address and connection, or try later",
+            "check the address and the connection, or try again later",
         ):
             for pause in (*(PAUSES if self.patient else ()), None):
                 try:
@@ -88,9 +88,9 @@ class RemoteStore(WrapperStore[FsspecStore]):
                 except Exception as error:  # each protocol has its own exceptions
                     if pause is None and isinstance(error, TimeoutError):
                         raise InputError(
-                            f"{self.url}: {key} did not come within {SECONDS:g} s and "
-                            f"one more for each {LEAST_RATE // 1024} KiB: check the "
-                            "connection, or copy the store to this machine."
+                            f"{self.url}: {key} did not arrive within {SECONDS:g} s "
+                            f"and one more for each {LEAST_RATE // 1024} KiB: check "
+                            "the connection, or copy the store to this machine."
                         ) from error
                     if pause is None or isinstance(error, InputError):
                         raise
@@ -100,7 +100,7 @@ class RemoteStore(WrapperStore[FsspecStore]):
     async def get_ranges(
         self, key: str, parts: Any, *, prototype: BufferPrototype, **_how: Any
     ) -> Any:
-        """Yield parts of a value by `get`; the wrapped store would not call it."""
+        """Yield parts of a value with `get`, which the wrapped store would bypass."""
         yield [
             *enumerate(
                 await asyncio.gather(
@@ -112,7 +112,7 @@ class RemoteStore(WrapperStore[FsspecStore]):
 
 @asynccontextmanager
 async def _bounded(fault: str, most: int) -> AsyncIterator[None]:
-    """Bound the answer to a request in bytes and in time."""
+    """Limit the response to a request in size and time."""
     async with asyncio.timeout(SECONDS) as deadline:
         end = asyncio.get_running_loop().time() + SECONDS
 
@@ -126,15 +126,15 @@ async def _bounded(fault: str, most: int) -> AsyncIterator[None]:
 
 
 _take: ContextVar[Callable[[int], None]] = ContextVar("_take")
-"""Counts the bytes of the answer to a request that have come, and refuses too many."""
+"""Function of the current request that counts the bytes that have arrived."""
 
 
 async def _open_session(**options: Any) -> Any:
-    """Open a session of aiohttp that bounds answers and stays with its host."""
+    """Open an aiohttp session that limits responses and refuses other hosts."""
     import aiohttp
 
     class Bounded(aiohttp.ClientResponse):
-        """An answer that is read as far as it may go."""
+        """A response that is read up to the limit of its request."""
 
         async def read(self) -> bytes:
             parts = []
@@ -147,7 +147,7 @@ async def _open_session(**options: Any) -> Any:
                     n_bytes += len(part)
                     take(n_bytes)
             except BaseException:
-                self.close()  # the rest on its way is not read
+                self.close()  # do not read the rest of the response
                 raise
             return b"".join(parts)
 
@@ -163,7 +163,7 @@ async def _open_session(**options: Any) -> Any:
 
 
 async def _stay(_session: Any, _context: Any, answer: Any) -> None:
-    """Refuse an answer that leads to another host; http may lead to https."""
+    """Raise InputError for a redirect to another host; http may redirect to https."""
     place = (
         answer.response.headers.get("Location")
         or answer.response.headers.get("URI")
@@ -178,17 +178,17 @@ async def _stay(_session: Any, _context: Any, answer: Any) -> None:
         443,
     )
     if there.host != here.host or not (there.origin() == here.origin() or upgraded):
-        fault = f"{here}: the server sends requests on to {str(there)[:200]}"
+        fault = f"{here}: the server redirects to {str(there)[:200]}"
         raise InputError(f"{fault}: give that address if you trust it.")
 
 
 def open_address(url: str) -> tuple[RemoteStore, str]:
-    """The store an address lies in, from its root, and the path inside.
+    """Return the root of the store that contains an address, and the path inside.
 
     Raises
     ------
     InputError
-        A package is missing, or the address is none.
+        If a package is missing, or the address cannot be parsed.
     """
     root = url.rstrip("/")
     while _is_store(parent := root.rpartition("/")[0]):
@@ -200,10 +200,10 @@ def _open_store(url: str) -> FsspecStore:
     options = (
         {"get_client": _open_session} if url.startswith(("http://", "https://")) else {}
     )
-    remedy = "install it, as by pip install 'mmcnb[remote]'"
+    remedy = "install it, such as with pip install 'mmcnb[remote]'"
     with (
-        # each protocol has its own exceptions
-        worded(f"{url} is no address that can be read", "check it"),
+        # Each protocol has its own exceptions.
+        worded(f"{url} is not an address that can be read", "check it"),
         worded(
             f"{url}: a package that reads such addresses is missing",
             remedy,
@@ -214,7 +214,7 @@ def _open_store(url: str) -> FsspecStore:
 
 
 def _is_store(url: str) -> bool:
-    """Return whether a group can be found at an address; a server may forbid to ask."""
+    """Return whether there is a group at an address; False if the server refuses."""
     if "://" not in url or url.endswith("/"):
         return False
     try:

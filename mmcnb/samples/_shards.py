@@ -1,4 +1,4 @@
-"""Chunks in the shards of a Zarr array on a local disk, found by their index."""
+"""Read single chunks from the shards of a Zarr array on a local disk."""
 
 import itertools
 import os
@@ -16,12 +16,12 @@ from mmcnb.samples.codecs import codec_setting, most_bytes
 from mmcnb.samples.files import check_chunk_file
 from mmcnb.samples.paths import join
 
-MISSING = 2**64 - 1  # place and length of a chunk that was never written
+MISSING = 2**64 - 1  # offset and length of a chunk that was never written
 CHECKSUM_BYTES = 4
 
 
 def has_plain_shards(array: zarr.Array) -> bool:
-    """Return whether shards and chunks have whole rows, and shards a checksum."""
+    """Return whether shards and chunks have whole rows, and indices a checksum."""
     codecs: Any = getattr(array.metadata, "codecs", ())
     if (
         not array.shards
@@ -40,27 +40,27 @@ def has_plain_shards(array: zarr.Array) -> bool:
 def chunks_in_shards(
     array: zarr.Array, name: str, firsts: Iterable[int]
 ) -> Iterator[tuple[str, bytes | OSError | None]]:
-    """Keys of the shards of some chunks, and their stored bytes.
+    """Yield the stored bytes of chunks, with the keys of their shards.
 
     Parameters
     ----------
     array : zarr.Array
-        As `has_plain_shards` wants it.
+        An array for which `has_plain_shards` is True.
     name : str
-        For messages.
+        Name of the array in messages.
     firsts : iterable of int
-        Ascending.
+        First row of each chunk, in ascending order.
 
     Yields
     ------
     tuple of str and bytes
-        None, instead of the last, of a chunk that was never written, and the error of a
-        shard that cannot be read.
+        Key of the shard and bytes of the chunk. In place of the bytes, None stands for
+        a chunk that was never written, and an OSError for a shard that cannot be read.
 
     Raises
     ------
     DamagedStoreError
-        The index of a shard or a chunk cannot be right.
+        If the index of a shard, or a chunk, is damaged.
     """
     shards: Any = array.shards
     for shard, group in itertools.groupby(firsts, lambda first: first // shards[0]):
@@ -82,7 +82,7 @@ def _chunks(array: Any, key: str, numbers: list[int]) -> Iterator[bytes | None]:
     """Yield the bytes of chunks of a shard; None if one was never written."""
     try:
         path = Path(array.store.root, key)
-        # and the index
+        # A shard has at most these chunks, and 16 bytes of index and a checksum each.
         check_chunk_file(
             path, array.shards[0] // array.chunks[0] * (most_bytes(array) + 20)
         )
@@ -98,11 +98,11 @@ def _chunks(array: Any, key: str, numbers: list[int]) -> Iterator[bytes | None]:
 
 
 def _index(file: IO[bytes], array: Any) -> np.ndarray:
-    """Place and length of each chunk, of shape (chunks, 2) and dtype uint64."""
+    """Read offset and length of each chunk, of shape (n_chunks, 2), dtype uint64."""
     length = 16 * (array.shards[0] // array.chunks[0]) + CHECKSUM_BYTES
     n_bytes = file.seek(0, os.SEEK_END)
     if n_bytes < length:
-        raise ValueError(f"it has {n_bytes} bytes and its index alone has {length}")
+        raise ValueError(f"it has {n_bytes} bytes, but its index alone has {length}")
     location = codec_setting(array.metadata.codecs[0], "index_location")
     file.seek(0 if location == "start" else n_bytes - length)
     places = file.read(length - CHECKSUM_BYTES)
@@ -113,7 +113,7 @@ def _index(file: IO[bytes], array: Any) -> np.ndarray:
 
 
 def _chunk(file: IO[bytes], array: Any, place: int, n_bytes: int) -> bytes:
-    """Stored bytes of a chunk that is in the file, and is no longer than it can be."""
+    """Read the bytes of a chunk; raise ValueError if its place or length is wrong."""
     most = most_bytes(array)
     if n_bytes > most:
         raise ValueError(f"it is longer than {most:,} bytes")

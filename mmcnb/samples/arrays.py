@@ -1,4 +1,4 @@
-"""Arrays in memory that are more or less than numbers, and names of columns."""
+"""Convert arrays of any kind to plain arrays of numbers, or explain why not."""
 
 import numbers
 import reprlib
@@ -15,25 +15,27 @@ from mmcnb.samples.matrix import block_dtype, check_dtype, check_shape
 
 
 def plain_array(source: Any, name: str, are_rows: bool = False) -> np.ndarray:
-    """Return a plain array; an array that would lose its meaning is refused.
+    """Return a plain array of numbers, or raise an error if it would lose information.
 
     Parameters
     ----------
     source : array or sequence of rows
-        Objects that are all numbers become float64.
+        The numbers. An array of objects that are all numbers becomes float64.
     name : str
-        For messages.
+        Name of the array in messages.
     are_rows : bool, default=False
-        Whether these are rows to cluster, which may be documents.
+        Whether these are rows to cluster. If they are documents, the message says how
+        to cluster text.
 
     Returns
     -------
     ndarray
+        The array.
 
     Raises
     ------
     InputError
-        The array is a matrix, has masked values, or contains something else than real
+        If the array is an np.matrix, has masked values, or contains anything but real
         numbers.
     """
     if isinstance(source, np.matrix):
@@ -56,28 +58,30 @@ def plain_array(source: Any, name: str, are_rows: bool = False) -> np.ndarray:
 
 
 def plain_values(source: Any, name: str, text: bool = False) -> np.ndarray:
-    """Return an array of values that belong to rows, such as weights or classes.
+    """Return an array with one value per row, such as weights or classes.
 
     Parameters
     ----------
     source : array-like
-        Its shape is for the caller to check.
+        The values. The caller checks their shape.
     name : str
-        For messages.
+        Name of the values in messages.
     text : bool, default=False
-        Whether texts and objects are values too.
+        Whether strings are allowed, as names of classes.
 
     Returns
     -------
     ndarray
+        The values.
 
     Raises
     ------
     InputError
-        The values have no order, are hidden by a mask, or are neither numbers nor, with
-        ``text``, classes.
+        If the values are a set or another type without an order, are masked, or are
+        neither numbers nor, with ``text``, strings.
     """
-    if hasattr(source, "compute"):  # of Dask; NumPy would drop a mask
+    # NumPy would drop the mask of a Dask array.
+    if hasattr(source, "compute"):
         source = source.compute()
     ordered = isinstance(source, list | tuple | range) or hasattr(source, "__array__")
     if not ordered or isinstance(source, type) or scipy.sparse.issparse(source):
@@ -107,17 +111,17 @@ def plain_values(source: Any, name: str, text: bool = False) -> np.ndarray:
 
 
 def _joined(source: Any, name: str) -> np.ndarray:
-    """The array that NumPy makes of an object, or one sentence if it cannot join it."""
+    """Convert an object to an array, or raise InputError if NumPy cannot."""
     if isinstance(source, np.ndarray):
         return np.asarray(source)
     if isinstance(source, list | tuple):
         _check_rows(source, name)
     # The object's own __array__ may raise whatever it wants.
     with (
-        worded(f"{name} is no array of numbers", "correct it"),
+        worded(f"{name} is not an array of numbers", "correct it"),
         warnings.catch_warnings(),
     ):
-        warnings.simplefilter("error")  # such as of a masked value that becomes NaN
+        warnings.simplefilter("error")  # such as for a masked value that becomes NaN
         return np.asarray(source)
 
 
@@ -128,12 +132,12 @@ def _check_mask(array: np.ma.MaskedArray, name: str) -> None:
         found = f"{len(places)} masked values, the first at row {places[0][0]}{column}"
         remedy = "give a value in place of each"
         if array.ndim == 2:
-            remedy = "make gaps of them, by X.astype(float).filled(numpy.nan)"
+            remedy = "make them gaps, by X.astype(float).filled(numpy.nan)"
         raise InputError(f"{name} is a masked array with {found}: {remedy}.")
 
 
 def _check_rows(rows: Sequence[Any], name: str) -> None:
-    """Refuse lists whose rows differ in length, or would lose a mask when joined."""
+    """Raise InputError if rows differ in length, are sparse, or have masked values."""
     for number, row in enumerate(rows):
         if isinstance(row, np.ma.MaskedArray) and row.ndim:
             _check_mask(row, f"row {number} of {name}")
@@ -150,7 +154,7 @@ def _check_rows(rows: Sequence[Any], name: str) -> None:
 
 
 def _refuse_texts(array: np.ndarray, name: str) -> None:
-    """Refuse an array of nothing but texts, such as documents, with what suits them."""
+    """Raise InputError if an array contains only text, with advice on clustering it."""
     is_text = array.dtype.kind in "UST"
     if array.dtype.kind == "O" and array.size:
         is_text = all(isinstance(value, str) for value in array.flat)
@@ -176,14 +180,14 @@ def _refuse_texts(array: np.ndarray, name: str) -> None:
 def _refuse_objects(
     array: np.ndarray, name: str, is_fine: Callable[[Any], bool]
 ) -> None:
-    """Refuse the first object that is none of those that are fine, by its place."""
+    """Raise NoNumberError for the first object that is not fine, with its place."""
     for place, value in np.ndenumerate(array):
         if is_fine(value):
             continue
         at = ", ".join(
             f"{axis} {k}" for axis, k in zip(("row", "column"), place, strict=False)
         )
-        # The words are those of float(), which scikit-learn's checks ask for.
+        # scikit-learn's common checks look for this message of float().
         type_ = type(value).__name__
         kind = f"(an argument must be a string or a real number, not {type_!r})"
         shown = reprlib.repr(value)
@@ -200,13 +204,13 @@ def _refuse_objects(
 
 
 class NoNumberError(InputError, TypeError):
-    """An object is no number; a TypeError too, as scikit-learn's checks ask for."""
+    """An object that is not a number; scikit-learn's checks require a TypeError."""
 
 
 def is_number(value: Any) -> bool:
-    """Return whether an object is a real number or a truth value.
+    """Return whether an object is a real number or a bool.
 
-    Durations of NumPy call themselves integers, and are none.
+    NumPy's durations are registered as integers, but they are not numbers.
     """
     return isinstance(value, numbers.Real | Decimal | np.bool_) and not isinstance(
         value, np.timedelta64
@@ -219,24 +223,26 @@ def _is_missing(value: Any) -> bool:
 
 
 def plain_csr(source: Any, name: str) -> Any:
-    """Return a SciPy matrix of any format as CSR, in the type of its blocks.
+    """Return a SciPy matrix of any format as CSR, with the dtype of its blocks.
 
     Parameters
     ----------
     source : sparse matrix or array
-        Its indices are checked first if a conversion would follow them out of bounds.
+        The matrix. Its indices are checked before a conversion, which would otherwise
+        read out of bounds.
     name : str
-        For messages.
+        Name of the matrix in messages.
 
     Returns
     -------
     csr_array or csr_matrix
-        The very matrix if it is CSR; its own indices are not checked.
+        The matrix itself if it is CSR already; then its indices are not checked.
 
     Raises
     ------
     InputError
-        It has no real numbers, is no table, or its parts do not agree.
+        If its values are not real numbers, if it is not 2-D or is empty, or if its
+        arrays do not match.
     """
     check_shape(source.shape, name)
     check_dtype(source.dtype, name)
@@ -250,15 +256,15 @@ def plain_csr(source: Any, name: str) -> Any:
         if hasattr(source, "check_format"):  # CSC and BSR
             source.check_format(full_check=True)
         elif source.format == "coo":
-            # checks them
+            # The constructor checks the indices.
             type(source)((source.data, (source.row, source.col)), shape=source.shape)
-        # The conversion adds values of one place: small integers would overflow in
-        # their own type.
+        # The conversion adds duplicate entries; small integers would overflow in their
+        # own dtype.
         return source.astype(block_dtype(source.dtype), copy=False).tocsr()
 
 
 def check_feature_names(names: Any, n_features: int, name: str) -> list[str] | None:
-    """Names of columns as a list of text, one a column; None if there are none."""
+    """Return the names of columns as a list of str, one per column, or None."""
     if names is None:
         return None
     listed = list(names) if np.iterable(names) and not isinstance(names, str) else []
@@ -266,5 +272,5 @@ def check_feature_names(names: Any, n_features: int, name: str) -> list[str] | N
         fault = (
             f"{name}: feature_names has {len(listed)} entries for {n_features} columns"
         )
-        raise InputError(f"{fault}: give one text a column, or None.")
+        raise InputError(f"{fault}: give one string per column, or None.")
     return [str(one) for one in listed]

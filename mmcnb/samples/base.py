@@ -1,4 +1,4 @@
-"""Rows that are read block by block, and those in memory: arrays and SciPy matrices."""
+"""The base class of rows that are read block by block, and rows in memory."""
 
 import hashlib
 import shlex
@@ -17,78 +17,84 @@ from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.matrix import CSRBlock
 from mmcnb.samples.row_index import RowIndex
 
-# Another number changes the last bits of all reductions.
+# Changing it changes the last bits of all sums over rows, and so may change labels.
 BLOCK_ROWS = 4096
-"""Rows in the fixed block of reduction, counted by row number."""
+"""Number of rows in a block. Sums over rows are added block by block, from row 0 on."""
 
 GROUP_ROWS = 16 * BLOCK_ROWS
-"""Rows whose partial results are added first; also a chunk of a labels array."""
+"""Number of rows whose partial sums are added first; also a chunk of a labels array."""
 
-# Decoded chunks cached for neighbouring reads; at least two chunks of each array.
+# Bytes of decoded chunks that are cached, because neighbouring reads may share a chunk.
 EDGE_BYTES = 64 * 2**20
 
 
 class Samples(ABC):
     """Rows that can be read block by block, wherever they are stored.
 
-    The same numbers give bit-identical blocks, whatever their storage and chunks.
+    Equal numbers give bit-identical blocks, whatever their storage and chunks.
 
     Attributes
     ----------
     n_samples, n_features : int
-    dtype : float32 or float64, the type of the numbers in a block
-    stored_dtype : dtype of the numbers as they are stored
+        Number of rows and of columns.
+    dtype : dtype
+        Type of the numbers in a block: float32 or float64.
+    stored_dtype : dtype
+        Type of the numbers in their storage.
     is_sparse : bool
+        Whether blocks are CSR blocks.
     name : str
-        For messages: the path, or "X" in memory.
+        Name of the rows in messages: the path, or "X" in memory.
     chunk_rows : int
-        Rows of one storage chunk; reads in multiples of it decode no chunk twice.
+        Number of rows of a storage chunk. Reads in multiples of it decode each chunk
+        once.
     row_bytes : float
-        Average bytes of a row as ``block`` gives it.
+        Mean number of bytes of a row in a block.
     checksummed : bool
         Whether damage to the stored bytes is detected on reading.
     edge_bytes : int
-        Most bytes of decoded chunks that are cached between reads, for reads that need
-        parts of a chunk.
+        Maximum bytes of decoded chunks that are cached between reads, for chunks of
+        which a read needs only a part.
     path, element : str or None
-        What ``open_samples(path, element)`` needs to open the rows again; None for data
-        in memory.
+        Arguments with which ``open_samples(path, element)`` opens the rows again; None
+        for data in memory.
     is_reopenable : bool
-        Whether the rows can be opened again in another process, so that a pickle
-        contains no numbers.
+        Whether another process can open the rows again, so that a pickle need not
+        contain the numbers.
     feature_names : list of str or None
-        Names of the columns, read when they are first asked for; None if they have
-        none.
+        Names of the columns, read on first access; None if the columns have no names.
     encoding : Encoding or None
-        The columns of a table as numbers; None if the rows are of no table.
+        How the columns of a table became numbers; None if the rows are not from a
+        table.
     notes : sequence of str
-        Cells of a table that were changed, a sentence each.
+        One sentence for each change to cells of a table.
     doubts : sequence of str
-        What speaks against clusters of the rows, a clause each.
+        One clause for each reason to doubt clusters of these rows.
     row_index : RowIndex or None
-        Which rows of a table they are; None if the rows are of no table.
+        The numbers or names of the rows in their table; None if the rows are not from a
+        table.
     table_source : TableSource or None
-        The file or folder of the table, to be read again; None in memory.
+        The file or folder from which the table can be read again; None in memory.
     held_bytes : float
-        Bytes of memory that rows of a table take until they are closed.
+        Bytes of memory that rows of a table occupy until they are closed.
     makes_blocks : bool
-        Whether ``block`` makes new arrays of rows that are in this process.
+        Whether ``block`` creates new arrays from rows that are in this process.
     refilled : callable or None
-        Opens the rows again with gaps filled as in a fit, or as by the encoding that it
-        takes; None if there is nothing to fill otherwise.
+        Function that opens the rows again with their gaps filled as in a fit; its
+        argument is an encoding or None. None if there are no gaps to fill.
     with_gaps : callable or None
-        Opens the rows again with NaN in place of the gaps that are filled; None if
-        there are none.
+        Function that opens the rows again with NaN in place of filled gaps; None if
+        no gaps were filled.
     sampled_rows : ndarray of shape (m, c) or None
-        Some rows of a table, of which gaps were filled, with NaN for these: a column
-        each for numbers and for numbers of categories.
+        A sample of the rows of a table whose gaps were filled, with NaN for the gaps.
+        A column has numbers, or the numbers of categories.
     has_gaps : bool
         Whether NaN stands for gaps, as in rows that ``with_gaps`` opens.
     sources : list of str or None
-        For each column the column of a table that it comes from, or its own name; None
-        without names.
+        For each column, the name of the table's column that it comes from, or its own
+        name; None if the columns have no names.
     column_order : ndarray of shape (n_features,) or None
-        Number of each column in the rows of the user; None if they are in their order.
+        The user's number of each column; None if the columns are in the user's order.
     """
 
     n_samples: int
@@ -120,9 +126,9 @@ class Samples(ABC):
     def _describe(
         self, name: str, shape: tuple[int, ...], stored_dtype: np.dtype
     ) -> None:
-        """Set name, shape and types; raise InputError unless it is a table of numbers.
+        """Set name, shape and types; raise InputError unless the rows are numbers.
 
-        ``row_bytes`` is that of dense rows.
+        ``row_bytes`` is set for dense rows.
         """
         self.name = name
         self.n_samples, self.n_features = matrix.check_shape(shape, name)
@@ -137,76 +143,82 @@ class Samples(ABC):
 
     @cached_property
     def feature_names(self) -> list[str] | None:
-        """Names of the columns."""
+        """Names of the columns; None if they have no names."""
         return None
 
     @property
     def sources(self) -> list[str] | None:
-        """For each column the column of a table that it comes from, or its own name."""
+        """For each column, the table's column that it comes from, or its own name."""
         columns = None if self.encoding is None else self.encoding.sources
         return self.feature_names if columns is None else columns
 
     @property
     def orders(self) -> Mapping[str, Sequence[str]]:
-        """The texts of columns whose numbers are their places in an order."""
+        """The categories of each ordinal column, in their order."""
         return {} if self.encoding is None else self.encoding.orders
 
     @abstractmethod
     def block(self, start: int, stop: int) -> np.ndarray | CSRBlock:
         """Read the rows ``start <= row < stop``; safe to call from several threads.
 
+        Parameters
+        ----------
+        start, stop : int
+            Range of row numbers.
+
         Returns
         -------
         ndarray of shape (stop - start, n_features), C-ordered, or CSRBlock
+            The rows.
 
         Raises
         ------
         InputError
-            A value is not finite; the message names its row and column.
+            If a value is not finite; the message names its row and column.
         DamagedStoreError
-            The bytes are not those that were written.
+            If the bytes differ from those that were written.
         """
 
     def stored(self, start: int, stop: int) -> Any:
-        """Read rows as ``block`` does, but numbers that are not finite as well."""
+        """Read rows like ``block``, without an error if a number is not finite."""
         return self.block(start, stop)
 
     def blocks(self, start: int, stop: int) -> Iterator[np.ndarray | CSRBlock]:
-        """Read the rows ``start <= row < stop`` once, in blocks of the reduction."""
+        """Read the rows ``start <= row < stop`` once, in blocks of BLOCK_ROWS rows."""
         rows = self.block(start, stop)
         for first in range(0, stop - start, BLOCK_ROWS):
             yield matrix.slice_rows(rows, first, min(first + BLOCK_ROWS, stop - start))
 
     @abstractmethod
     def gather(self, rows: np.ndarray) -> np.ndarray | CSRBlock:
-        """Read rows by strictly increasing numbers; each chunk is read at most once."""
+        """Read the rows with these strictly increasing numbers, each chunk once."""
 
     @property
     def root(self) -> "Samples":
-        """The rows that are read, if these are computed from others."""
+        """The rows from which these are computed, or these rows."""
         return self
 
     @property
     def as_stored(self) -> "Samples":
-        """The rows as they are stored, if these have their gaps filled."""
+        """The rows in their storage, if these rows have filled gaps."""
         return self
 
     @property
     def cached(self) -> bool:
-        """Whether all rows have been computed before, so that a pass does not read."""
+        """Whether all rows are cached, so that a pass does not read the source."""
         return False
 
     def identity(self) -> str:
-        """Return a hash of the source of rows, which must be reopenable."""
+        """Return a hash of the source of the rows, which must be reopenable."""
         raise NotImplementedError
 
     def state(self) -> object:
-        """Return a value that changes with the files; None without a path."""
+        """Return a value that changes when the files change; None without a path."""
         return self.identity() if self.path is not None and self.is_reopenable else None
 
     @cached_property
     def digest(self) -> str:
-        """blake2b of the numbers; the same for any storage, chunks and byte order."""
+        """BLAKE2b of the numbers, independent of storage, chunks and byte order."""
         digest = ContentDigest(self.is_sparse, self.dtype)
         step = max(self.chunk_rows, BLOCK_ROWS)
         for start in range(0, self.n_samples, step):
@@ -228,7 +240,7 @@ class Samples(ABC):
 
 
 def copy_command(samples: Samples) -> str:
-    """Return the command that writes a checked copy of rows of a file or a store.
+    """Return the command that copies the rows of a file or store with checksums.
 
     Examples
     --------
@@ -246,25 +258,26 @@ def copy_command(samples: Samples) -> str:
 
 
 def edge_bytes(chunk_bytes: list[int], n_bytes: int) -> int:
-    """Return how many bytes to cache between reads of arrays.
+    """Return how many bytes of decoded chunks to cache between reads.
 
-    Their chunks have these sizes, and ``n_bytes`` is the size of all arrays.
+    ``chunk_bytes`` has the size of a chunk of each array, and ``n_bytes`` is the size
+    of all arrays together. At least two chunks of each array fit.
     """
     return min(n_bytes, max(EDGE_BYTES, 2 * len(chunk_bytes) * max(chunk_bytes)))
 
 
 class ChunkedSamples(Samples):
-    """Rows of ``_rows``, an array that has ``read(start, stop)`` and ``gather(rows)``.
+    """Rows of ``_rows``, an array with the methods ``read`` and ``gather``.
 
-    For sparse rows ``_read`` and ``_gather`` return data, indices and row pointers,
-    which begin at 0. Rows that are reopenable have an ``opening``, a function with its
-    two arguments.
+    For sparse rows, ``_read`` and ``_gather`` return data, indices and row pointers,
+    which begin at 0. Reopenable rows have an ``opening``: a function and its two
+    arguments.
     """
 
     opening: tuple[Callable[[Any, Any], Samples], object, object]
 
     def _set_rows(self, rows: Any, chunk_rows: int) -> None:
-        """Set dense rows, which are read by chunks."""
+        """Set dense rows that are read in chunks of ``chunk_rows`` rows."""
         self._rows = rows
         self.chunk_rows = chunk_rows
         stored = self.n_features * self.stored_dtype.itemsize
@@ -288,7 +301,7 @@ class ChunkedSamples(Samples):
         return self._checked(self._gather(rows), rows)
 
     def stored(self, start: int, stop: int) -> Any:
-        """Read rows as they are stored, which may have numbers that are not finite."""
+        """Read rows as they are stored; numbers need not be finite."""
         return self._read(start, min(stop, self.n_samples))
 
     def _checked(self, values: Any, rows: int | np.ndarray) -> np.ndarray | CSRBlock:
@@ -312,24 +325,23 @@ class ChunkedSamples(Samples):
 def open_again(
     opener: Callable[[Any, Any], Samples], path: object, element: object, identity: str
 ) -> Samples:
-    """Open pickled rows, once in a process.
+    """Open pickled rows; a cache opens the same rows once per process.
 
     Raises
     ------
     InputError
-        The rows are not those that were pickled.
+        If the source has changed since the rows were pickled.
     """
     samples = opener(path, element)
     if samples.identity() != identity:
         raise InputError(
-            f"{samples.name} was replaced by another since it was opened: "
-            "open it again."
+            f"{samples.name} was replaced since it was opened: open it again."
         )
     return samples
 
 
 class ContentDigest:
-    """Running blake2b over blocks in row order, independent of their borders."""
+    """Running BLAKE2b of rows; it does not depend on how they are cut into blocks."""
 
     def __init__(self, is_sparse: bool, dtype: np.dtype) -> None:
         self._kind = f"{'csr' if is_sparse else 'dense'} {np.dtype(dtype).name}"
@@ -351,13 +363,14 @@ class ContentDigest:
     def update_part(self, part: int, values: np.ndarray, n_rows: int = 0) -> None:
         """Add the next values of one array.
 
-        Dense rows are one array; sparse rows are data, indices and lengths of rows.
+        Dense rows have one array. Sparse rows have three: data, indices, and the number
+        of values of each row.
         """
         self.n_samples += n_rows
         self._parts[part].update(np.ascontiguousarray(values).data)
 
     def hexdigest(self, n_features: int) -> str:
-        """Digest of all rows so far."""
+        """Return the digest of all rows so far."""
         header = f"{self._kind} {self.n_samples} {n_features}"
         whole = hashlib.blake2b(header.encode(), digest_size=16)
         for part in self._parts:
@@ -366,9 +379,9 @@ class ContentDigest:
 
 
 class ArraySamples(Samples):
-    """Rows of a NumPy array, or of a list of rows.
+    """Rows of a NumPy array or of a list of rows.
 
-    Blocks of a C-ordered float array are views.
+    Blocks of a C-ordered float array are views of the array.
     """
 
     checksummed = True
@@ -433,7 +446,7 @@ class CSRSamples(Samples):
 def in_memory(
     rows: Any, name: str = "X", feature_names: list[str] | None = None
 ) -> Samples:
-    """Open an array, a list of rows or a sparse matrix, and check all numbers."""
+    """Open an array, a list of rows or a sparse matrix, and check that it is finite."""
     if scipy.sparse.issparse(rows):
         samples: Samples = CSRSamples(rows, name)
     else:

@@ -1,4 +1,4 @@
-"""How chunks of Zarr arrays are encoded, and how many bytes they may have.
+"""Encoding of chunks of Zarr arrays, and limits on their size.
 
 A chunk that mmcnb writes is one zstd frame, which ends with a checksum of its content.
 """
@@ -20,36 +20,36 @@ ZSTD: Any = get_numcodec({"id": "zstd", "level": CODEC.level, "checksum": True})
 
 _MAGIC = b"\x28\xb5\x2f\xfd"
 
-# A chunk of these codecs begins with its decoded size.
+# Codecs whose chunks begin with their decoded size.
 SIZED = {name: get_numcodec({"id": name}) for name in ("zstd", "blosc", "lz4")}
 
-# pyarrow's name of each codec; its decoder of gzip reads the header of zlib, too.
+# pyarrow's name of each codec; its gzip decoder also reads zlib headers.
 STREAMS = {"zstd": "zstd", "gzip": "gzip", "zlib": "gzip", "bz2": "bz2"}
 
 
 def frame_checksum(frame: bytes) -> str:
-    """Return the checksum that a zstd frame ends with, in hexadecimal digits.
+    """Return the checksum at the end of a zstd frame in hexadecimal digits, or "".
 
-    It is empty if the frame has none. The checksum is the low half of XXH64 of the
-    content of the frame (RFC 8878, 3.1.1), and decoding compares the two. So comparing
-    it with the recorded checksum tells at no cost which chunk this is.
+    The checksum is the low half of XXH64 of the decoded content (RFC 8878, 3.1.1), and
+    the decoder compares it with the content. Comparing it with the recorded checksum
+    therefore identifies the chunk at no cost.
     """
     has_checksum = frame[:4] == _MAGIC and len(frame) > 8 and frame[4] & 4
     return frame[-4:].hex() if has_checksum else ""
 
 
 def most_bytes(array: zarr.Array) -> int:
-    """Return how many bytes a stored chunk may have.
+    """Return the maximum number of bytes of a stored chunk.
 
-    Codecs lengthen a little the chunks that they cannot shorten.
+    It exceeds the decoded size, because codecs lengthen incompressible chunks slightly.
     """
     return 2 * math.prod(array.chunks) * array.dtype.itemsize + 2**16
 
 
 def codec_name(array: zarr.Array) -> str:
-    """Return the codec that encodes the bytes of chunks; "" if there is none.
+    """Return the name of the codec that compresses chunks; "" if there is none.
 
-    In shards it is the codec of the inner chunks.
+    For an array with shards, it is the codec of the inner chunks.
     """
     if not array.compressors:
         return ""
@@ -60,16 +60,16 @@ def codec_name(array: zarr.Array) -> str:
 
 @dataclass(frozen=True)
 class ChunkCodec:
-    """How chunks of numbers are encoded.
+    """The encoding of chunks of numbers.
 
     Parameters
     ----------
     name : str
         A codec of `SIZED` or `STREAMS`, or "" if chunks are not compressed.
     dtype : dtype
-        Of the numbers, with their byte order.
+        Type of the numbers, with their byte order.
     shape : tuple of int
-        Of a chunk; the last chunk along an axis is padded to it.
+        Shape of a chunk; the last chunk along an axis is padded to it.
     order : {"C", "F"}
         Memory layout of a chunk.
     """
@@ -80,12 +80,13 @@ class ChunkCodec:
     order: Literal["C", "F"] = "C"
 
     def decode(self, frame: bytes, out: np.ndarray, place: str) -> None:
-        """Decode a chunk into ``out``, which is smaller where the array ends.
+        """Decode a chunk into ``out``, which is smaller at the end of the array.
 
         Raises
         ------
         DamagedStoreError
-            It cannot be decoded, or has another size; the message names the place.
+            If the chunk cannot be decoded, or has the wrong size. The message begins
+            with ``place``.
         """
         is_direct = (
             self.order == "C"
@@ -103,9 +104,9 @@ class ChunkCodec:
 
 
 def chunk_codec(array: zarr.Array) -> ChunkCodec | None:
-    """Return how the chunks of an array are encoded.
+    """Return the encoding of the chunks of an array.
 
-    None if they are not numbers, or are encoded by several codecs or an unknown one.
+    None if they are not numbers, or are encoded with several codecs or an unknown one.
     """
     metadata = array.metadata
     name = codec_name(array)
@@ -122,21 +123,21 @@ def chunk_codec(array: zarr.Array) -> ChunkCodec | None:
 
 
 def codec_setting(codec: Codec, name: str) -> Any:
-    """Return a setting of a codec as it is stored.
+    """Return a setting of a codec as the metadata has it.
 
-    The attribute of the codec is an enumeration in some versions of Zarr.
+    In some versions of Zarr, the attribute of the codec is an enumeration instead.
     """
     configuration: Any = codec.to_dict().get("configuration", {})
     return configuration.get(name)
 
 
 def _decode(name: str, frame: bytes, out: np.ndarray) -> int:
-    """Decode a chunk into bytes, and return how many it has.
+    """Decode a chunk into bytes, and return its number of decoded bytes.
 
-    If they do not fit into ``out``, another number than its length is returned.
+    If the chunk does not fit into ``out``, a number other than its length is returned.
     """
     size = claimed_size(name, frame)
-    if size is None and name in STREAMS:  # its writer did not know the size yet
+    if size is None and name in STREAMS:  # a writer of streams may not know the size
         with _stream(name, frame) as stream:
             return int(stream.readinto(out)) + len(stream.read(1))
     if size != out.nbytes:
@@ -149,9 +150,10 @@ def _decode(name: str, frame: bytes, out: np.ndarray) -> int:
 
 
 def start_of(name: str, frame: bytes, most: int) -> bytes:
-    """Return what a chunk decodes to, cut after ``most`` + 1 bytes.
+    """Return the decoded bytes of a chunk, cut after ``most`` + 1 bytes.
 
-    Of an unknown codec it is empty, and of a chunk that claims more bytes it is zeros.
+    They are empty if the codec is unknown, and zeros if the header of the chunk claims
+    more than ``most`` bytes.
     """
     size = claimed_size(name, frame)
     if size is not None and size > most:
@@ -171,22 +173,22 @@ def _stream(name: str, frame: bytes) -> Any:
 
 
 def claimed_size(name: str, frame: bytes) -> int | None:
-    """Return the decoded bytes of a chunk by its header; None if it does not say."""
+    """Return the decoded size of a chunk from its header; None if it is not there."""
     if name == "zstd":
         return content_size(frame)
     if name == "lz4":
         return int.from_bytes(frame[:4], "little")
     if name == "blosc":
-        # Of a chunk that is cut, the decoder would read beyond the end.
+        # The decoder would read beyond the end of a truncated chunk.
         is_cut = int.from_bytes(frame[12:16], "little") != len(frame)
         return 2**62 if is_cut else int.from_bytes(frame[4:8], "little")
     return None if name else len(frame)
 
 
 def content_size(frame: bytes) -> int | None:
-    """Return the decoded bytes of a zstd frame by its header; None if it does not say.
+    """Return the decoded size of a zstd frame from its header; None if not there.
 
-    RFC 8878, 3.1.1.1, describes the header.
+    RFC 8878, section 3.1.1.1, describes the header.
     """
     if frame[:4] != _MAGIC or len(frame) < 5:
         return None
@@ -195,7 +197,7 @@ def content_size(frame: bytes) -> int | None:
     n_bytes = (0, 2, 4, 8)[descriptor >> 6] or is_single_segment
     if n_bytes == 0:
         return None
-    # The window descriptor and the dictionary's id precede the size.
+    # The window descriptor and the dictionary ID precede the size.
     n_dictionary_bytes = (0, 1, 2, 4)[descriptor & 3]
     begin = 6 - is_single_segment + n_dictionary_bytes
     size = int.from_bytes(frame[begin : begin + n_bytes], "little")

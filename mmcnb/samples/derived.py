@@ -38,20 +38,20 @@ class DerivedSamples(Samples):
 
     @property
     def root(self) -> Samples:
-        """The rows from which all is computed."""
+        """The rows that are read from storage."""
         return self.base.root
 
     @property
     def cached(self) -> bool:
-        """Whether the base is cached."""
+        """Whether the rows of the base are cached."""
         return self.base.cached
 
     def derive(self, rows: Any) -> Any:
-        """The rows computed from rows of the base."""
-        raise InputError(f"{type(self).__name__} derives no rows.")
+        """Compute rows from rows of the base."""
+        raise InputError(f"{type(self).__name__} does not derive rows.")
 
     def _finite(self, rows: Any) -> Any:
-        """The rows computed from rows of the base, unless a number overflows."""
+        """Compute rows from rows of the base; raise an error if a number overflows."""
         with numbered_columns(self.column_order):
             with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
                 found = self.derive(rows)
@@ -63,15 +63,15 @@ class DerivedSamples(Samples):
         return found
 
     def block(self, start: int, stop: int) -> Any:
-        """Rows start to stop, derived in the fixed blocks of the reduction."""
+        """Return the rows ``start <= row < stop``, derived block by block."""
         return matrix.stack_blocks(list(self.blocks(start, stop)))
 
     def blocks(self, start: int, stop: int) -> Iterator[Any]:
-        """Rows start to stop in fixed blocks, derived one by one."""
+        """Yield the rows ``start <= row < stop`` in blocks of BLOCK_ROWS rows."""
         yield from map(self._finite, self.base.blocks(start, stop))
 
     def gather(self, rows: np.ndarray) -> Any:
-        """The given rows."""
+        """Return rows by number."""
         return self._finite(self.base.gather(rows))
 
 
@@ -82,10 +82,11 @@ class Scaling:
     Attributes
     ----------
     mean, deviation : ndarray of shape (d,)
-        A deviation of 0 counts as 1. Sparse columns are not centred.
+        Mean and standard deviation of each column. A deviation of 0 is replaced by 1.
+        Sparse columns are not centred.
     units : ndarray of shape (d,) or None
-        In a column with a positive unit, x is log(1 + abs(x) / unit) with its sign, and
-        not the value itself.
+        In a column with a positive unit, x is first replaced by
+        sign(x) log(1 + abs(x) / unit). None means that no column is.
     """
 
     mean: np.ndarray
@@ -93,7 +94,7 @@ class Scaling:
     units: np.ndarray | None = None
 
     def logarithms(self, rows: np.ndarray) -> np.ndarray:
-        """Dense rows with logarithms in the columns that have a unit."""
+        """Return dense rows with logarithms in the columns that have a unit."""
         if self.units is None or not self.units.any():
             return rows
         logged = np.flatnonzero(self.units)
@@ -106,7 +107,7 @@ class Scaling:
 
 
 class ScaledSamples(DerivedSamples):
-    """Columns scaled and, if rows are dense, centred."""
+    """Rows whose columns are scaled and, if the rows are dense, centred."""
 
     def __init__(self, base: Samples, scaling: Scaling) -> None:
         super().__init__(base)
@@ -118,11 +119,11 @@ class ScaledSamples(DerivedSamples):
 
     @cached_property
     def feature_names(self) -> list[str] | None:
-        """Names of the columns, which are those of the base."""
+        """Names of the columns, the same as in the base."""
         return self.base.feature_names
 
     def derive(self, rows: Any) -> Any:
-        """Scaled rows, in the dtype they had."""
+        """Scale rows; their dtype stays."""
         factor = self.factor.astype(self.dtype)
         if isinstance(rows, matrix.CSRBlock):
             return rows._replace(data=rows.data * factor[rows.indices])
@@ -132,7 +133,7 @@ class ScaledSamples(DerivedSamples):
 
 
 class OrderedSamples(DerivedSamples):
-    """Columns in another order, as `take_columns` gives them."""
+    """Rows whose columns are in another order; see `take_columns`."""
 
     def __init__(self, base: Samples, order: np.ndarray) -> None:
         super().__init__(base)
@@ -141,16 +142,16 @@ class OrderedSamples(DerivedSamples):
 
     @cached_property
     def feature_names(self) -> list[str] | None:
-        """Names of the columns, in their order."""
+        """Names of the columns, in the new order."""
         names = self.base.feature_names
         return names and [names[column] for column in self.order]
 
     def derive(self, rows: Any) -> Any:
-        """Rows with their columns in order."""
+        """Reorder the columns of rows."""
         return matrix.take_columns(rows, self.order)
 
     def _finite(self, rows: Any) -> Any:
-        """The same, as no number changes."""
+        """Reorder the columns; numbers do not change, so that none can overflow."""
         return self.derive(rows)
 
 
@@ -160,17 +161,18 @@ class CachedSamples(DerivedSamples):
     Parameters
     ----------
     base : Samples
-        The features; rows in CSR form are cached in memory alone.
+        The features. CSR rows are always cached in memory.
     folder : path or None, default=None
-        Where the scratch file is made; None caches the features in memory.
+        Folder of the scratch file; None caches the features in memory.
     capacity : float, default=inf
-        Bytes of memory for them; the rest is computed again.
+        Bytes of memory for cached features. Features beyond it are computed again in
+        each pass.
 
     Attributes
     ----------
     cached_elsewhere : bool
-        Whether other processes have computed and cached all features: a pickle carries
-        none.
+        Whether other processes have computed and cached all features. A pickle does not
+        contain cached features.
     """
 
     feature_names = ScaledSamples.feature_names
@@ -204,11 +206,11 @@ class CachedSamples(DerivedSamples):
         return self.cached_elsewhere or self.has_cached(0, self.n_samples)
 
     def has_cached(self, start: int, stop: int) -> bool:
-        """Whether the features of rows start to stop are cached here."""
+        """Return whether this process has cached the rows ``start <= row < stop``."""
         return bool(self._there[start // BLOCK_ROWS : -(-stop // BLOCK_ROWS)].all())
 
     def blocks(self, start: int, stop: int) -> Iterator[Any]:
-        """Rows start to stop in fixed blocks, computed if they are not cached yet."""
+        """Yield rows in blocks, computed if they are not cached yet."""
         begin = start // BLOCK_ROWS
         end = -(-stop // BLOCK_ROWS)
         if start % BLOCK_ROWS == 0 and not self._there[begin:end].any():
@@ -221,7 +223,7 @@ class CachedSamples(DerivedSamples):
             yield self.block(first, min(first + BLOCK_ROWS, stop))
 
     def block(self, start: int, stop: int) -> Any:
-        """Rows start to stop: a view of memory if they lie in one group."""
+        """Return rows: a view of the cache if all are in one group of GROUP_ROWS."""
         numbers = range(start // BLOCK_ROWS, -(-stop // BLOCK_ROWS))
         for k in numbers:
             if not self._there[k]:
@@ -242,7 +244,7 @@ class CachedSamples(DerivedSamples):
         return matrix.stack_blocks(parts)
 
     def _part(self, key: int, n_bytes: int, make: Callable[[], Any]) -> Any:
-        """A part of the cache, made once; None if it exceeds the capacity."""
+        """Return a part of the cache, made once; None if it exceeds the capacity."""
         with self._allocating:
             if key not in self._parts and self.cached_bytes + n_bytes <= self.capacity:
                 self.cached_bytes += n_bytes
@@ -273,19 +275,19 @@ class CachedSamples(DerivedSamples):
 
 
 def cache_features(features: Samples, store: str) -> Samples:
-    """Cache features as the plan says: in memory, in scratch, or not at all.
+    """Cache features where the plan says: in memory, in a scratch file, or nowhere.
 
     Parameters
     ----------
     features : Samples
-        What to cache.
+        Features to cache.
     store : {"memory", "scratch", "recompute"}
-        Where.
+        Where to cache them; "recompute" does not cache.
 
     Returns
     -------
     Samples
-        The same rows, cached from the first pass on.
+        The same rows; the first pass fills the cache.
     """
     if store == "recompute":
         return features
@@ -295,7 +297,7 @@ def cache_features(features: Samples, store: str) -> Samples:
 
 
 def scaled_matrix(sample: Any, scaling: Scaling | None, overwrite: bool = False) -> Any:
-    """Scale the columns of rows in memory; without a scaling they are returned."""
+    """Scale the columns of rows in memory; if ``scaling`` is None, return the rows."""
     if scaling is None:
         return sample
     rows = ScaledSamples(open_samples(sample), scaling)

@@ -1,4 +1,4 @@
-"""Rows of a fit from which the gaps of other rows are filled."""
+"""Rows of a fit whose values fill the gaps of similar rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -10,18 +10,18 @@ from mmcnb.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Donors:
-    """Rows of a fit from which gaps are filled, and how their columns are compared.
+    """Rows of a fit from which gaps are filled, and the scaling of their columns.
 
     Attributes
     ----------
     rows : ndarray of shape (m, c), float64
-        Numbers, or numbers of categories, of the columns of the table that are
-        features. Gaps are NaN.
+        Values of the table's columns that are features: numbers, or numbers of
+        categories. Gaps are NaN.
     center, divisor, unit : ndarray of shape (c,), float64
-        A number x is compared as (x - center) / divisor, or with log(1 + abs(x) / unit)
-        and its sign in place of x if the unit is positive.
+        Distances are computed from (x - center) / divisor. If the unit of a column is
+        positive, x is first replaced by sign(x) log(1 + abs(x) / unit).
     steps : ndarray of shape (c,), float64
-        Squared distance of two categories; 0 in columns of numbers.
+        Squared distance of two different categories; 0 for columns of numbers.
     """
 
     rows: np.ndarray
@@ -37,7 +37,7 @@ class Donors:
         )
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return arrays of finite numbers, by name, for a model file."""
+        """Return the donors as named arrays of finite numbers, for a model file."""
         is_gap = np.isnan(self.rows)
         arrays = {
             f"donor_{field.name}": getattr(self, field.name) for field in fields(self)
@@ -48,12 +48,12 @@ class Donors:
 
     @classmethod
     def restore(cls, arrays: Mapping[str, np.ndarray]) -> "Donors | None":
-        """Return the donors of a result of `arrays`; None if there are none.
+        """Return the donors from a result of `arrays`; None if it has no donors.
 
         Raises
         ------
         InputError
-            An array is missing, or is of another shape.
+            If an array is missing, or has the wrong shape.
         """
         if "donor_rows" not in arrays:
             return None
@@ -65,7 +65,5 @@ class Donors:
         if is_gap.shape != rows.shape or any(
             scale.shape != rows.shape[1:] for scale in scales
         ):
-            raise InputError(
-                "donor_rows is of another shape than the scales of columns"
-            )
+            raise InputError("donor_rows and the scales of its columns differ in shape")
         return cls(np.where(is_gap != 0, np.nan, rows), *scales)

@@ -1,4 +1,4 @@
-"""Rows of an element of a store or file: an array, or AnnData's matrix or frame."""
+"""Rows of an element of a store or file: an array, or a matrix or frame of AnnData."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -18,20 +18,20 @@ from mmcnb.samples.paths import join
 from mmcnb.samples.stored import EdgeChunks, SlicedRows
 
 Node: TypeAlias = Any
-"""An array or a group of Zarr, or one of h5py, which has no types."""
+"""An array or group of Zarr or h5py; h5py has no type annotations."""
 
 
 class Storage(Protocol):
-    """A store or file of nodes."""
+    """A Zarr store or an HDF5 file, which contains nodes."""
 
     def place(self, node: Node) -> tuple[str, str | None]:
-        """Return path or address of the storage, and the path of the node inside."""
+        """Return the path or address of the storage, and the node's path inside."""
 
     def attributes(self, node: Node) -> Mapping[str, Any]:
         """Return the attributes of a node."""
 
     def root(self, node: Node) -> Node | None:
-        """Return the group that contains all others; None if there is none."""
+        """Return the root group; None if the root is not a group."""
 
     def member(self, group: Node, path: str) -> Node | None:
         """Return the node at a path below a group; None if there is none."""
@@ -45,19 +45,21 @@ class Storage(Protocol):
         """Return an array that is read by slices."""
 
     def take(self, samples: "Element") -> None:
-        """Set how rows are opened again, and whether their bytes are checked."""
+        """Set how the rows are opened again, and whether their bytes are checked."""
 
     def identity(self, samples: "Element") -> str:
-        """Return a hash of the source of rows."""
+        """Return a hash of the source of the rows."""
 
 
 class Element(ChunkedSamples):
-    """Rows of a node of a storage, which is an array or a group with attributes.
+    """Rows of a node of a storage: an array, or a group with attributes.
 
     Attributes
     ----------
     storage : Storage
+        The storage.
     node : Node
+        The array or group.
     arrays : list
         The arrays from which rows are read.
     """
@@ -90,7 +92,7 @@ class Element(ChunkedSamples):
 
     @property
     def sources(self) -> list[str] | None:
-        """For each column the column of the converted table, or its own name."""
+        """For each column, the converted table's column, or its own name."""
         names = self.storage.attributes(self.node).get("table_columns")
         if names is None:
             return self.feature_names
@@ -100,7 +102,7 @@ class Element(ChunkedSamples):
 
     @property
     def orders(self) -> Mapping[str, Sequence[str]]:
-        """The texts of columns of a converted table that are places in an order."""
+        """The categories of each ordinal column of the converted table, in order."""
         orders = self.storage.attributes(self.node).get("ordered_texts")
         if not isinstance(orders, Mapping):
             return {}
@@ -108,7 +110,7 @@ class Element(ChunkedSamples):
 
     @property
     def gaps(self) -> list[int | None] | None:
-        """Categories of each column of the table, if NaN stands for gaps."""
+        """Number of categories of each column of the table; None if NaN is no gap."""
         gaps = self.storage.attributes(self.node).get("gaps")
         if gaps is None:
             return None
@@ -125,16 +127,16 @@ class Element(ChunkedSamples):
 
     @property
     def table_encoding(self) -> Encoding | None:
-        """How the cells of the converted table became numbers, if NaN is a gap."""
+        """How the cells of the converted table became numbers, if it is recorded."""
         encoding = self.storage.attributes(self.node).get("table_encoding")
         return None if encoding is None else Encoding.restore(encoding)
 
     def identity(self) -> str:
-        """A hash of the metadata of its arrays."""
+        """Return a hash of the metadata of the arrays."""
         return self.storage.identity(self)
 
     def state(self) -> object:
-        """The identity, and sizes and times of chunks that have files of their own."""
+        """Return the identity, and the sizes and times of the files of chunks."""
         files = {}
         for array in self.arrays:
             place = Path(self.path or "", getattr(array, "path", ""))
@@ -191,7 +193,7 @@ class CSRElement(Element):
         self.chunk_rows = BLOCK_ROWS * max(1, int(rows // BLOCK_ROWS))
 
     def _shape_of(self, storage: Storage, group: Node) -> tuple[int, ...]:
-        """Return rows and columns of a group."""
+        """Return the number of rows and columns of a group."""
         shape = storage.attributes(group).get("shape")
         return csr_shape(shape, describe(storage, group))
 
@@ -219,7 +221,7 @@ class CSRElement(Element):
         return data, indices, indptr
 
     def _row_pointers(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return where the values of each row begin and end."""
+        """Return the row pointers at the beginning and end of each row."""
         next_rows = rows + 1
         needed = np.union1d(rows, next_rows)
         pointers = self._indptr.gather(needed).astype(np.int64)
@@ -229,7 +231,7 @@ class CSRElement(Element):
 
 
 def csr_shape(shape: Any, name: str) -> tuple[int, ...]:
-    """Return the attribute shape of a CSR group, which must have whole numbers."""
+    """Return the attribute shape of a CSR group, which must have integers."""
     if isinstance(shape, np.ndarray):
         shape = shape.tolist()
     is_listed = isinstance(shape, list | tuple)
@@ -242,7 +244,7 @@ def csr_shape(shape: Any, name: str) -> tuple[int, ...]:
 
 
 class FrameElement(Element):
-    """Rows of a group in AnnData's ``dataframe`` encoding, a column an array."""
+    """Rows of a group in AnnData's ``dataframe`` encoding, with an array per column."""
 
     def __init__(self, storage: Storage, group: Node) -> None:
         name = describe(storage, group)
@@ -253,7 +255,7 @@ class FrameElement(Element):
             kind = getattr(getattr(array, "dtype", None), "kind", "O")
             if kind not in "biuf" or array.ndim != 1:
                 raise InputError(
-                    f"column {column!r} of {name} has no plain numbers: "
+                    f"column {column!r} of {name} does not have plain numbers: "
                     "convert or drop it."
                 )
             arrays.append(array)
@@ -286,11 +288,11 @@ READERS: dict[tuple[bool, str], tuple[str, Callable[[Storage, Node], Element]]] 
     (False, "csr_matrix"): ("0.1.0", CSRElement),
     (False, "dataframe"): ("0.2.0", FrameElement),
 }
-"""Version and reader of a node, by whether it is an array and its encoding-type."""
+"""Version and reader of a node, by (whether it is an array, its encoding-type)."""
 
 
 ANNDATA = "anndata"
-"""Encoding of a group with ``X``, layers and names."""
+"""Encoding-type of a group with ``X``, layers and names."""
 
 
 def open_element(storage: Storage, node: Node, element: str | None) -> Samples:
@@ -299,8 +301,8 @@ def open_element(storage: Storage, node: Node, element: str | None) -> Samples:
     Raises
     ------
     InputError
-        The group has no such element; the message lists those it has. Or the element
-        has no reader.
+        If the group has no such element, or the element has an unsupported encoding.
+        The message lists the existing elements.
     """
     if not hasattr(node, "shape"):
         node = _element_of(storage, node, element)
@@ -309,7 +311,7 @@ def open_element(storage: Storage, node: Node, element: str | None) -> Samples:
         raise InputError(
             f"{name} is an array and has no element {element!r}: leave element out."
         )
-    if hasattr(node, "shape") and node.shape is None:  # of HDF5, in place of nothing
+    if hasattr(node, "shape") and node.shape is None:  # an empty dataset of HDF5
         raise InputError(
             f"{describe(storage, node)} has no values: "
             "name another element (--element)."
@@ -319,7 +321,7 @@ def open_element(storage: Storage, node: Node, element: str | None) -> Samples:
     known, reader = READERS.get((hasattr(node, "shape"), form), ("", None))
     if reader is None or version not in ("", known):
         encoding = f"{form or 'a plain group'} {version}".rstrip()
-        fault = f"encoded as {encoding}, which has no reader"
+        fault = f"encoded as {encoding}, which is not supported"
         remedy = "write it as one of array 0.2.0, csr_matrix 0.1.0, or as a 2-D array"
         if form == "csc_matrix":
             fault = "stored by columns (CSC), so no rows can be streamed"
@@ -329,7 +331,7 @@ def open_element(storage: Storage, node: Node, element: str | None) -> Samples:
 
 
 def describe(storage: Storage, node: Node) -> str:
-    """Return the name of a node for messages: its path, with that of its storage."""
+    """Return the name of a node for messages: the storage's path and the node's."""
     path, inner = storage.place(node)
     if inner is None or inner == "X":
         return path
@@ -341,7 +343,7 @@ def _form(storage: Storage, node: Node) -> str:
 
 
 def _element_of(storage: Storage, group: Node, element: str | None) -> Node:
-    """Return the element of a group, or the group itself if it is one."""
+    """Return the element of a group, or the group itself if it contains rows."""
     form = _form(storage, group)
     is_known = form == "csc_matrix" or (False, form) in READERS
     if element is None and (is_known or storage.member(group, "indptr") is not None):
@@ -361,9 +363,9 @@ def _element_of(storage: Storage, group: Node, element: str | None) -> Node:
 
 
 def _listed(storage: Storage, group: Node, prefix: str = "") -> list[str]:
-    """Elements of a group that have readers, as far as its storage lists them.
+    """Return the paths of a group's elements that have readers.
 
-    Groups of the root are looked into, and those of AnnData inside, as MuData has them.
+    Groups of the root are searched, and so are AnnData groups inside, as in MuData.
     """
     is_root = not prefix or _form(storage, group) == ANNDATA
     elements = []
@@ -382,7 +384,7 @@ def _listed(storage: Storage, group: Node, prefix: str = "") -> list[str]:
 
 
 def plain_text(values: Iterable[object]) -> list[str]:
-    """Return names as text, also those that HDF5 gives as bytes."""
+    """Return names as str; HDF5 returns bytes."""
     names = []
     for value in values:
         if isinstance(value, bytes):
@@ -392,12 +394,12 @@ def plain_text(values: Iterable[object]) -> list[str]:
 
 
 class Texts:
-    """Names that are stored as text, or as bytes.
+    """Names that are stored as text or bytes, and are read when needed.
 
     Parameters
     ----------
     names : SlicedRows
-        They are read as they are needed.
+        The stored names.
     """
 
     def __init__(self, names: SlicedRows) -> None:
@@ -410,7 +412,7 @@ class Texts:
 
 
 def plain_names(values: Iterable[object]) -> list[str] | None:
-    """Return names as text; None if they are AnnData's default, the column numbers."""
+    """Return names as str; None if they are AnnData's default, the column numbers."""
     names = plain_text(values)
     if names == list(map(str, range(len(names)))):
         return None
@@ -428,9 +430,9 @@ def _variables(element: str) -> str | None:
 
 
 def names_beside(samples: Element, path: str | None) -> SlicedRows | None:
-    """Return the index of a frame of AnnData beside rows, unread.
+    """Return the index of an AnnData frame in the same storage, without reading it.
 
-    None if there is no frame at the path, or it has no index.
+    None if there is no frame at the path, or if it has no index.
     """
     if path is None:
         return None
@@ -448,18 +450,18 @@ def names_beside(samples: Element, path: str | None) -> SlicedRows | None:
     if isinstance(key, str) and "/" not in key:
         array = storage.member(frame, key)
     if array is not None and not hasattr(array, "shape"):
-        # Texts that may be missing are a group, with a mask.
+        # AnnData stores texts with missing values as a group of values and a mask.
         array = storage.member(array, "values")
     if len(getattr(array, "shape", ())) != 1:
         raise DamagedStoreError(
-            f"{samples.name}: {path} names no 1-D array of its own as _index: "
-            f"{RESTORE}."
+            f"{samples.name}: the attribute _index of {path} does not name a 1-D array "
+            f"in it: {RESTORE}."
         )
     return storage.rows(array)
 
 
 def observation_names(samples: Samples) -> SlicedRows | None:
-    """Return the names of the observations beside rows of AnnData, unread."""
+    """Return the names of AnnData's observations, without reading them, or None."""
     root = samples.root.as_stored
     if not isinstance(root, Element):
         return None

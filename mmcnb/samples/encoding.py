@@ -1,4 +1,4 @@
-"""The columns of a table as numbers, so that other rows become the same ones."""
+"""How the columns of a table become numbers, recorded to encode other rows alike."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -34,26 +34,26 @@ class CellForm:
     Attributes
     ----------
     kind : {"number", "flag", "date", "time", "text", "order"}
-        "time" is the kind of times of day and of durations. "order" is the kind of
-        texts that are numbers in their order, from 0.
+        "time" has times of day and durations. "order" has ordered categories, which
+        become their position in the order, from 0.
     decimal, thousands : str
-        Decimal point of numbers, and the mark between thousands; "" allows none.
+        Decimal separator and thousands separator of numbers; "" allows none.
     unit : str
-        The unit of the numbers; "" is none.
+        Unit of the numbers; "" if they have none.
     factors : tuple of (str, float)
-        What may be written with a number, sign of the currency first, and what the
-        number is multiplied by then. A number without a unit is multiplied by that of
-        "", or by 1.
+        Units and currency signs that a number may be written with, sign first, and the
+        factor for each. A number without a unit is multiplied by the factor of "", or
+        by 1.
     formats : tuple of str
-        Formats of dates, as `pandas.to_datetime` takes them.
+        Formats of dates for `pandas.to_datetime`.
     is_minutes : bool
-        Whether two numbers of a time are minutes and seconds, not hours and minutes.
+        Whether a time of two numbers has minutes and seconds, not hours and minutes.
     is_clock : bool
-        Whether times are times of day, and not durations.
+        Whether times are times of day, not durations.
     levels : tuple of tuple of str
-        Texts of each number of an order; the first of them is shown.
+        Equivalent texts of each ordered category; messages show the first.
     by_keys : bool
-        Whether case, punctuation and a number beside these texts do not count.
+        Whether case, punctuation and a number next to these texts are ignored.
     """
 
     kind: str
@@ -69,12 +69,12 @@ class CellForm:
 
     @classmethod
     def restore(cls, fields: dict[str, Any]) -> "CellForm":
-        """Return the form of a JSON object.
+        """Return the form from a JSON object.
 
         Raises
         ------
         ValueError
-            A field has a value that it cannot have.
+            If a field has an invalid value.
         """
         factors = tuple((unit, float(factor)) for unit, factor in fields["factors"])
         restored = {
@@ -103,7 +103,7 @@ class CellForm:
 
     @property
     def shown_levels(self) -> tuple[str, ...]:
-        """The text of each number of an order that is shown."""
+        """The text that is shown for each ordered category."""
         return tuple(level[0] for level in self.levels)
 
 
@@ -114,24 +114,26 @@ class EncodedColumn:
     Attributes
     ----------
     name : str
-        Its number if the table has no header.
+        Name of the column, or its number if the table has no header.
     kind : {"number", "flag", "text", "order", "date", "time", "left out"}
+        Treatment of the column.
     categories : tuple of str
-        Of text, sorted; a gap is the empty one.
+        Sorted categories of a text column; "" is the category of gaps.
     fill : float or None
-        The number of a gap, the median of the fit or its mean; None if gaps are not
+        Number that replaces gaps: the median or mean in the fit. None if gaps are not
         filled.
     why : str
-        Why it is left out.
+        Reason for leaving the column out.
     form : CellForm or None
-        How its texts are read; None if it had none.
+        How its texts become values; None if the column had no texts.
     marks : tuple of float
-        Numbers that are gaps, as they marked missing values in the fit.
+        Numbers that are gaps, because they marked missing values in the fit.
     block : str
-        The list of which it is an element; empty if it is in none. A list has one
-        weight beside other columns.
+        Name of the list column of which it is an element; "" for other columns. All
+        elements of a list together have the weight of one column.
     angle : {"", "sin", "cos"}
-        Which number of a time of day it is, on a circle. Both have the same name.
+        Which coordinate of a time of day on a circle it is. Both coordinates have the
+        same name.
     """
 
     name: str
@@ -145,7 +147,7 @@ class EncodedColumn:
     angle: str = ""
 
     def written_otherwise(self, given: Mapping[str, Any]) -> "EncodedColumn":
-        """Return the column with other marks of decimals and thousands."""
+        """Return the column with other decimal and thousands separators."""
         form = self.form
         if form is None or form.kind != "number":
             return self
@@ -158,7 +160,7 @@ class EncodedColumn:
 
     @property
     def feature_names(self) -> list[str]:
-        """Names of the columns that it becomes, such as ``colour_red``."""
+        """Names of the feature columns that it becomes, such as ``colour_red``."""
         if self.kind != "text":
             name = f"{self.name}_{self.angle}" if self.angle else self.name
             return [] if self.kind == "left out" else [name]
@@ -173,19 +175,20 @@ class Encoding:
     Attributes
     ----------
     columns : tuple of EncodedColumn
+        The columns.
     options : tuple of (str, value)
-        Options of cells; see `mmcnb.read_table`.
+        Options for parsing cells; see `mmcnb.read_table`.
     has_names : bool
         Whether the table has a header.
     is_ordered : bool
-        Whether other frames must have the columns in this order, as scikit-learn asks
-        of rows that are plain numbers.
+        Whether other frames must have the columns in this order, as scikit-learn
+        requires for plain numbers.
     index_column : str or None
-        Name of the column of row names, which other rows may have too.
+        Name of the column with row names, which other tables may have too.
     drops_gaps : bool
         Whether rows with missing cells were left out.
     donors : Donors or None
-        Rows from which gaps are filled; None if they are filled by their columns.
+        Rows from which gaps are filled; None if gaps get the ``fill`` of their column.
     """
 
     columns: tuple[EncodedColumn, ...]
@@ -208,7 +211,7 @@ class Encoding:
 
     @property
     def names_or_numbers(self) -> list[str]:
-        """Names of the columns of the table, or their numbers; each once."""
+        """Names of the columns of the table, or their numbers, without duplicates."""
         return [column.name for column in self.columns if column.angle != "cos"]
 
     @property
@@ -218,25 +221,25 @@ class Encoding:
 
     @property
     def is_plain(self) -> bool:
-        """Whether each column is a number already."""
+        """Whether all columns are numbers already."""
         return all(column.kind in ("number", "flag") for column in self.columns)
 
     @property
     def feature_names(self) -> list[str]:
-        """Names of the columns of numbers."""
+        """Names of the feature columns."""
         return [name for column in self.features for name in column.feature_names]
 
     @property
     def n_categories(self) -> list[int | None]:
-        """Categories of each feature; None if it has numbers."""
+        """Number of categories of each feature; None for numbers."""
         return [len(column.categories) or None for column in self.features]
 
     @property
     def sources(self) -> list[str] | None:
-        """The table's column of each column of numbers; None if each is its own.
+        """The table's column of each feature column; None if they are the same.
 
-        The elements of a list come from one column, unless they are all features: then
-        they are the rows themselves.
+        The elements of a list come from one column. If they are the only features, they
+        are the rows themselves, and the result is None.
         """
         features = self.features
         has_texts = any(column.kind == "text" for column in features)
@@ -252,7 +255,7 @@ class Encoding:
 
     @property
     def orders(self) -> dict[str, tuple[str, ...]]:
-        """The texts of each column of ordered texts, which are numbers from 0."""
+        """The categories of each ordinal column, in order; they are numbered from 0."""
         orders = {}
         for column in self.features:
             if column.kind == "order" and column.form is not None:
@@ -260,7 +263,7 @@ class Encoding:
         return orders
 
     def of_stored_numbers(self) -> "Encoding":
-        """Return the encoding of the same columns as numbers and texts of a store."""
+        """Return the encoding of the same columns in a store, as numbers and texts."""
         columns = []
         for column in self.columns:
             kind = "text" if column.kind == "text" else "number"
@@ -273,7 +276,7 @@ class Encoding:
         return replace(self, columns=tuple(columns))
 
     def written_otherwise(self, given: Mapping[str, Any]) -> "Encoding":
-        """Return the encoding of rows whose numbers are written in another way."""
+        """Return the encoding for rows with other decimal or thousands separators."""
         options = dict(self.options)
         fields = {name: given[name] for name in OF_NUMBERS if name in given}
         options |= fields
@@ -283,14 +286,14 @@ class Encoding:
         return replace(self, columns=columns, options=tuple(options.items()))
 
     def to_dict(self) -> dict[str, Any]:
-        """The encoding as a JSON object, without its donors."""
+        """Return the encoding as a JSON object, without its donors."""
         fields = asdict(replace(self, donors=None))
         del fields["donors"]
         return fields
 
     @classmethod
     def of_numbers(cls, donors: Donors, names: list[str] | None) -> "Encoding":
-        """The encoding of rows of numbers whose gaps are filled from donors."""
+        """Return the encoding of rows of numbers whose gaps are filled from donors."""
         columns = []
         for k, values in enumerate(donors.rows.T):
             known = values[~np.isnan(values)]
@@ -301,12 +304,12 @@ class Encoding:
 
     @classmethod
     def restore(cls, given: Any, donors: Donors | None = None) -> "Encoding":
-        """The encoding of a result of `to_dict`, with its donors.
+        """Return the encoding from a result of `to_dict`, with its donors.
 
         Raises
         ------
         InputError
-            It is none that a fit has written.
+            If it is not the encoding of a fit.
         """
         try:
             columns = tuple(map(_restored_column, given["columns"]))
@@ -335,12 +338,12 @@ class Encoding:
         except (TypeError, KeyError, ValueError, AttributeError):
             plain = False
         if not plain or set(options) - set(TEXT_OPTIONS):
-            raise InputError("encoding is none of a table")
+            raise InputError("encoding is not that of a table")
         return encoding
 
 
 def _restored_column(fields: dict[str, Any]) -> EncodedColumn:
-    """Return a column of a JSON object; models before 0.4 have fewer fields."""
+    """Return a column from a JSON object; models before 0.4 have fewer fields."""
     form = fields.get("form")
     restored = {
         "categories": tuple(fields["categories"]),
@@ -351,7 +354,7 @@ def _restored_column(fields: dict[str, Any]) -> EncodedColumn:
 
 
 def _marks_before_04(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the marks of missing values of a model whose commas are between marks."""
+    """Return the missing-value marks of a model before 0.4, where commas separate."""
     marks: list[Any] = []
     for mark in options.get("na_values") or ():
         if type(mark) is str:
@@ -363,18 +366,18 @@ def _marks_before_04(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _as_tuples(value: Any) -> Any:
-    """Return lists of JSON as tuples, also those inside."""
+    """Convert lists, including nested ones, to tuples."""
     return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
 
 
 def _is_mark(mark: Any) -> bool:
-    """Whether a value marks missing values: a text, or a column's name and a text."""
+    """Return whether a value is a mark: a text, or a pair of a column and a text."""
     is_pair = type(mark) is tuple and len(mark) == 2
     return all(type(text) is str for text in (mark if is_pair else (mark,)))
 
 
 def _is_plain(column: EncodedColumn) -> bool:
-    """Whether all fields have values that they may have."""
+    """Return whether all fields have valid values."""
     texts = (column.name, column.kind, column.why, column.block, *column.categories)
     is_fill = column.fill is None or (
         type(column.fill) is float and abs(column.fill) < float("inf")

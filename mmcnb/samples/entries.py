@@ -1,4 +1,4 @@
-"""Sparse rows from entries in any order: in memory, or sorted in scratch files."""
+"""Sparse rows from entries in any order, sorted in memory or in scratch files."""
 
 import tempfile
 from typing import Any, NamedTuple
@@ -21,11 +21,12 @@ from mmcnb.samples.matrix import CSRParts
 from mmcnb.samples.reading import check_reading, spare_bytes
 from mmcnb.samples.scratch import ScratchRows
 
-# Of an entry: its row, column and value, and a copy of these that is sorted.
+# Bytes of an entry with its row, column and value: in a buffer that becomes a matrix,
+# and in a buffer that is sorted into a copy.
 ENTRY_BYTES = 32
 SORTING_BYTES = 48
-LEAST_RUN = 2**16  # entries that are sorted together
-GROUP_ENTRIES = 2**20  # entries that are read together from scratch files
+LEAST_RUN = 2**16  # minimum number of entries that are sorted together
+GROUP_ENTRIES = 2**20  # number of entries that are read together from scratch files
 
 
 class Entries(NamedTuple):
@@ -34,7 +35,9 @@ class Entries(NamedTuple):
     Attributes
     ----------
     rows, columns : ndarray of int32 or int64 of shape (n_entries,)
+        Row and column of each entry, from 0.
     values : ndarray of float64 of shape (n_entries,)
+        Value of each entry.
     """
 
     rows: np.ndarray
@@ -42,27 +45,28 @@ class Entries(NamedTuple):
     values: np.ndarray
 
     def taken(self, places: np.ndarray | slice) -> "Entries":
-        """Return some of the entries, in the order of their places."""
+        """Return the entries at some places, in the order of these places."""
         return Entries(self.rows[places], self.columns[places], self.values[places])
 
     def by_row(self) -> "Entries":
-        """Return the entries by row; those of a row stay in their order."""
+        """Return the entries sorted by row; the sort is stable."""
         return self.taken(np.argsort(self.rows, kind="stable"))
 
 
 class HeldEntries:
-    """Takes entries of a sparse matrix; more than may be in memory go to scratch files.
+    """A buffer for entries of a sparse matrix, which spills into scratch files.
 
     Parameters
     ----------
     name : str
-        Of the rows, for messages.
+        Name of the rows in messages.
     shape : tuple of int
-        Rows and columns.
+        Number of rows and columns.
     most : int
-        Entries that come.
+        Maximum number of entries that will be appended.
     memory_limit : str, int or None
-        Of the process. Half of what it leaves beside the libraries is for entries.
+        Limit on the resident memory of the process. Half of what remains after the
+        libraries is used for entries.
     """
 
     def __init__(
@@ -111,7 +115,7 @@ class HeldEntries:
         self._n_buffered = 0
 
     def samples(self) -> Samples:
-        """Return all rows as samples."""
+        """Return the rows; no entries can be added afterwards."""
         if self._runs is not None:
             self._write_run()
             self._buffer = self._buffer.taken(slice(0, 0))
@@ -132,11 +136,11 @@ class SortedRuns:
     Parameters
     ----------
     name : str
-        Of the rows, for messages.
+        Name of the rows in messages.
     shape : tuple of int
-        Rows and columns.
+        Number of rows and columns.
     like : Entries
-        Entries of the types of all.
+        Entries whose dtypes all runs have.
     """
 
     def __init__(self, name: str, shape: tuple[int, int], like: Entries) -> None:
@@ -151,11 +155,11 @@ class SortedRuns:
 
     @property
     def n_entries(self) -> int:
-        """Entries of all runs."""
+        """Number of entries in all runs."""
         return self._starts[-1]
 
     def append(self, run: Entries) -> None:
-        """Add a run, which is sorted by row."""
+        """Add a run, whose entries are sorted by row."""
         start = self.n_entries
         for file, values in zip(self._files, run, strict=True):
             file.write(start, values.reshape(-1, 1))
@@ -163,7 +167,7 @@ class SortedRuns:
         self._starts.append(start + len(run.rows))
 
     def set_groups(self) -> np.ndarray:
-        """Divide the rows into groups of few entries; return the lengths of these."""
+        """Divide the rows into groups of about GROUP_ENTRIES; return their lengths."""
         ends = np.cumsum(self._counts)
         wanted = np.arange(GROUP_ENTRIES, self.n_entries, GROUP_ENTRIES)
         by_entries = np.searchsorted(ends, wanted) + 1
@@ -217,7 +221,7 @@ class ScratchCSRSamples(ChunkedSamples):
     def __reduce__(self) -> tuple[Any, ...]:
         raise InputError(
             f"{self.name} is in a scratch file and cannot be sent to another process: "
-            "make a store with `mmcnb convert`, and open that."
+            "convert it to a store with `mmcnb convert`, and open the store."
         )
 
     def _read(self, start: int, stop: int) -> CSRParts:

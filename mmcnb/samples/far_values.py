@@ -1,24 +1,24 @@
-"""Values far outside all others of a column, which may mark missing values."""
+"""Values far outside the range of a column, such as -999, which may mark gaps."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-# Fewest rows that have such a value. It is farther from all others than these are from
-# each other, and three times as far if less than 1 % of the rows or fewer than five
-# have it: the largest of whole numbers may be far and equal by chance.
+# A marker occurs in at least LEAST_MARKED rows, and its distance from the other values
+# exceeds the width of their range. A value in less than 1 % of the rows, or in fewer
+# than five, must be three widths away: a few large integers may be equal by chance.
 LEAST_MARKED = 2
 USUAL_SHARE = 0.01
 USUAL_MARKED = 5
 RARE_WIDTHS = 3.0
-MOST_ZEROS = 0.1
-MOST_SEARCHED = 100  # columns of a table; those of more are not searched
-LEAST_VALUES = 6  # fewer have no range that one of them lies outside of
+MOST_ZEROS = 0.1  # share of the rows beyond which zeros are counts, not markers
+MOST_SEARCHED = 100  # tables with more columns are not searched
+LEAST_VALUES = 6  # columns with fewer distinct values have no meaningful range
 
 
 class FarValue(NamedTuple):
-    """A value far outside the range of all others, the rows with it, and that range."""
+    """A value far from the others, its number of rows, and the range of the others."""
 
     value: float
     n_equal: int
@@ -26,9 +26,9 @@ class FarValue(NamedTuple):
     high: float
 
     def may_be_mark(self, n_rows: int) -> bool:
-        """Return whether it is far and frequent enough in so many rows.
+        """Return whether the value is far and frequent enough among ``n_rows`` rows.
 
-        Zeros in many rows are counts.
+        Zeros in many rows are counts, not markers.
         """
         share = self.n_equal / n_rows
         if self.value == 0 and share > MOST_ZEROS:
@@ -36,7 +36,7 @@ class FarValue(NamedTuple):
         widths = RARE_WIDTHS
         if share >= USUAL_SHARE and self.n_equal >= USUAL_MARKED:
             widths = 1.0
-        # The largest numbers mark missing values, too.
+        # The largest float64 may be a marker; the subtraction overflows then.
         with np.errstate(over="ignore"):
             width = self.high - self.low
             gap = max(self.low - self.value, self.value - self.high)
@@ -47,15 +47,16 @@ class FarValue(NamedTuple):
 def far_values(
     distinct: np.ndarray, counts: np.ndarray, n_rows: int
 ) -> Iterator[FarValue]:
-    """Yield far values at both ends, then those at the ends of the other values.
+    """Yield far values at both ends, then at the ends of the remaining values.
 
     Parameters
     ----------
-    distinct : ndarray
-        Different values, sorted.
-    counts : ndarray
-        Rows that have each of them.
+    distinct : ndarray of shape (n_values,)
+        Distinct values, sorted.
+    counts : ndarray of shape (n_values,)
+        Number of rows with each value.
     n_rows : int
+        Number of rows.
 
     Examples
     --------
@@ -82,10 +83,10 @@ def far_values(
 
 
 def _is_far(distinct: np.ndarray, counts: np.ndarray, end: int, n_rows: int) -> bool:
-    """Return whether the value at an end, the first or the last, may be a mark.
+    """Return whether the first or the last value may be a marker.
 
-    The value at the other end does not count as one of the others if it may be a mark
-    itself: -9999 and 9999 mark two kinds of gaps.
+    The value at the opposite end is left out of the range if it may be a marker itself:
+    -9999 and 9999 may mark two kinds of gaps.
     """
     opposite = -1 - end
     others = np.delete(distinct, end)

@@ -1,4 +1,4 @@
-"""Read local files: regular files only, and documents only up to a bound."""
+"""Read local files, which must be regular files; documents have a maximum size."""
 
 import errno
 import os
@@ -12,20 +12,21 @@ from typing import Any
 from mmcnb.errors import InputError, worded
 from mmcnb.samples.paths import PathLike, expanded
 
-DOCUMENT_BYTES = 64 * 2**20  # of a document that describes a store or a fit
+DOCUMENT_BYTES = 64 * 2**20  # maximum size of a document that describes a store or fit
 
 
 def check_file(path: PathLike) -> os.stat_result:
-    """Return the status of a regular file; reading a pipe or a device may never end.
+    """Check that a path is a regular file; reading a pipe or a device may never end.
 
     Returns
     -------
     os.stat_result
+        Status of the file.
 
     Raises
     ------
     InputError
-        There is nothing at the path, or it is a folder, a pipe, a socket or a device.
+        If the path does not exist, or is a folder, a pipe, a socket or a device.
     """
     try:
         found = Path(expanded(path)).stat()
@@ -49,15 +50,17 @@ def open_file(path: PathLike) -> BufferedReader:
     Parameters
     ----------
     path : path
+        The file; ``~/`` is expanded.
 
     Returns
     -------
     BufferedReader
+        The open file.
 
     Raises
     ------
     InputError
-        There is no regular file at the path, or it may not be read.
+        If the path is not a regular file, or is not readable.
     """
     check_file(path)
     with worded(f"{path} cannot be read", "check its permissions", OSError):
@@ -65,28 +68,28 @@ def open_file(path: PathLike) -> BufferedReader:
 
 
 def read_document(path: PathLike) -> bytes:
-    """All bytes of a small regular file.
+    """Return all bytes of a small regular file.
 
     Raises
     ------
     InputError
-        As of `open_file`, or the file is longer than 64 MiB.
+        If the file cannot be opened, or is longer than 64 MiB.
     """
     with open_file(path) as file:
         content = file.read(min(os.fstat(file.fileno()).st_size, DOCUMENT_BYTES) + 1)
     if len(content) > DOCUMENT_BYTES:
         raise InputError(
-            f"{path} has more than {DOCUMENT_BYTES:,} bytes, too many for its kind: "
-            "replace it."
+            f"{path} has more than {DOCUMENT_BYTES:,} bytes, too many for such a "
+            "file: replace it."
         )
     return content
 
 
 def files_below(place: Path) -> set[tuple[str, int, int]]:
-    """Return path, size and time of a file, or of all files below a folder."""
+    """Return path, size and modification time of a file or of all files in a folder."""
     found = set()
     for path in (place, *place.rglob("*")):
-        with suppress(OSError):  # it went away meanwhile
+        with suppress(OSError):  # the file has been removed meanwhile
             status = path.stat()
             if stat.S_ISREG(status.st_mode):
                 found.add((str(path), status.st_size, status.st_mtime_ns))
@@ -94,25 +97,25 @@ def files_below(place: Path) -> set[tuple[str, int, int]]:
 
 
 def file_identity(path: PathLike, *known: Any) -> str:
-    """A hash of size and time of a file, and of other facts of its rows."""
+    """Return a hash of ``known`` and of the size and modification time of a file."""
     status = check_file(path)
     facts = (*known, status.st_size, status.st_mtime_ns)
     return blake2b(repr(facts).encode(), digest_size=16).hexdigest()
 
 
 def check_chunk_file(path: Path, most: int) -> None:
-    """Raise OSError if the file of a chunk is no regular file, or is too long.
+    """Check that the file of a chunk is a regular file of at most ``most`` bytes.
 
     Raises
     ------
     FileNotFoundError
-        There is none.
+        If the file does not exist.
     OSError
-        It is not to be read.
+        If it is not a regular file, or is too long.
     """
-    # A link that leads nowhere has a status of its own.
+    # A dangling link does not exist, but is not a missing chunk: use its own status.
     status = path.stat() if path.exists() else path.lstat()
     if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EINVAL, "it is no regular file")
+        raise OSError(errno.EINVAL, "it is not a regular file")
     if status.st_size > most:
         raise OSError(errno.EFBIG, f"it is longer than {most:,} bytes")

@@ -1,4 +1,4 @@
-"""The format of a file, by its first bytes or its name, and that of a folder."""
+"""Detect the format of a file by its first bytes or its name, and of a folder."""
 
 import re
 import zipfile
@@ -61,7 +61,7 @@ OF_TABLES = (
 )
 """Formats of tables."""
 
-# In a folder they often stand beside the tables.
+# In a folder, such files often accompany the tables, as metadata or notes.
 WEAK = ("json", "text")
 OF_TEXT = ("csv", "text", "json", "json lines", "arff", "libsvm", "matrix", "html")
 """Formats of text, which may be compressed."""
@@ -92,7 +92,7 @@ SIGNATURES = (
     (b"Rar!\x1a\x07", 0, "archive"),
     (b"ustar", 257, "archive"),
 )
-"""Bytes that tell a format, where they stand, and the format."""
+"""Bytes that identify a format, their position in the file, and the format."""
 
 MARKUP = (
     (re.compile(rb"\s*<(!doctype html|html|head|table|meta)\b", re.IGNORECASE), "html"),
@@ -101,7 +101,7 @@ MARKUP = (
 
 
 class Foreign(NamedTuple):
-    """A format that is not read: what a file is, and a way to read it."""
+    """A format that mmcnb does not read: the name of such a file, and a remedy."""
 
     name: str
     remedy: str
@@ -119,7 +119,7 @@ FOREIGN = {
         "Parquet",
     ),
     "html": Foreign(
-        "a page of HTML",
+        "an HTML page",
         "save the table as CSV, or give the frame pandas.read_html(path)[0]",
     ),
     "xml": Foreign(
@@ -128,39 +128,40 @@ FOREIGN = {
         "frame pandas.read_xml(path)",
     ),
     "spss": Foreign(
-        "a file of SPSS",
+        "an SPSS file",
         "give the frame pandas.read_spss(path), which needs pyreadstat, or save it as "
         "CSV",
     ),
     "r": Foreign(
-        "a file of R",
+        "an R file",
         "write it as Parquet with arrow::write_parquet, or as CSV with write.csv",
     ),
     "pickle": Foreign(
-        "a pickle, which can run any code when it is read",
+        "a pickle, which can run any code when it is loaded",
         "if you trust it, give the frame or array pandas.read_pickle(path)",
     ),
     "matlab": Foreign(
-        "a file of MATLAB", "give an array of scipy.io.loadmat(path), by its name"
+        "a MATLAB file", "give an array of scipy.io.loadmat(path), by its name"
     ),
     "avro": Foreign("an Avro file", "give the frame polars.read_avro(path)"),
     "pdf": Foreign("a PDF document", "write its table as CSV"),
     "document": Foreign("a text document", "save its table as .xlsx or CSV"),
-    "numbers": Foreign("a document of Numbers", "export it as .xlsx or CSV"),
+    "numbers": Foreign("a Numbers document", "export it as .xlsx or CSV"),
     "archive": Foreign("an archive", "unpack it, and give one of its files"),
 }
-"""Formats that are recognised and not read."""
+"""Formats that are recognised but not read."""
 
 
 def file_format(path: Path) -> str | None:
-    """Return the format of a file; None if there is none, or it is not known.
+    """Return the format of a file; None if there is no file, or it is unknown.
 
-    The first bytes decide, because files are renamed; the name decides if they say
-    nothing.
+    The first bytes decide, because files are often renamed. If they do not identify a
+    format, the name decides.
 
     Parameters
     ----------
     path : Path
+        The file.
 
     Returns
     -------
@@ -200,7 +201,7 @@ def _format_of_name(name: str) -> str | None:
 
 
 def _format_of_bytes(path: Path, head: bytes) -> str | None:
-    """Return the format that the first bytes of a file tell; None if they are text."""
+    """Return the format that the first bytes of a file identify, or None."""
     for first_bytes, start, form in SIGNATURES:
         if head[start:].startswith(first_bytes):
             return form
@@ -236,11 +237,11 @@ def _format_of_zip(path: Path) -> str:
 
 
 def _format_of_text(path: Path, head: bytes, named: str | None) -> str | None:
-    """Return the format of a file whose first bytes are of no other format."""
+    """Return the format of a file whose first bytes do not identify a format."""
     is_text = b"\0" not in head or head[:2] in (b"\xff\xfe", b"\xfe\xff")
     if named == "csv":
         return "csv"
-    if named == "excel" and is_text:  # many programs name their CSV text so
+    if named == "excel" and is_text:  # many programs write CSV text as .xls
         return "csv"
     if named in ("json", "json lines", "text") and JSON.match(head):
         return _format_of_json(head, named)
@@ -260,12 +261,12 @@ def _format_of_json(head: bytes, named: str) -> str:
 
 
 def table_format(path: Path) -> str | None:
-    """Return the format of a table, a file or a folder; None if it is no table.
+    """Return the format of a table, a file or a folder; None if it is not a table.
 
     Raises
     ------
     InputError
-        The folder has tables of several formats.
+        If the folder has tables of several formats.
     """
     form = file_format(path)
     if path.is_dir() and not is_store_folder(path):
@@ -274,9 +275,9 @@ def table_format(path: Path) -> str | None:
 
 
 def table_files(path: Path) -> list[Path]:
-    """Return the file, or those of its format below a folder.
+    """Return the file, or the table files in a folder and its subfolders.
 
-    Names that begin with . or _ are no tables.
+    Files whose names begin with . or _ are ignored.
     """
     if path.is_file():
         return [path]
@@ -288,9 +289,9 @@ def table_files(path: Path) -> list[Path]:
 
 
 def _files_below(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield files below a folder with their formats, by their names.
+    """Yield the files below a folder, with the formats that their names indicate.
 
-    Text is a table if there is no other table.
+    Files of `WEAK` formats are tables only if there are no other tables.
     """
     files: list[tuple[Path, str]] = []
     for file in folder.rglob("*"):
@@ -308,15 +309,15 @@ def _files_below(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def folder_format(folder: Path) -> str | None:
-    """Return the format of the files below a folder; None if there are none.
+    """Return the format of the files below a folder; None if no format is known.
 
-    A Matrix Market file comes before the tables beside it, which name its rows and
+    A Matrix Market file takes precedence over tables beside it, which name its rows and
     columns.
 
     Raises
     ------
     InputError
-        Tables are of several formats.
+        If there are tables of several formats.
     """
     first: dict[str, Path] = {}
     for file, form in _files_below(folder):
@@ -334,7 +335,7 @@ def folder_format(folder: Path) -> str | None:
 
 
 def is_unknown(path: Path) -> bool:
-    """Whether a file is of a format that is not known, or known and not read."""
+    """Return whether the format of a file is unknown, or known but not supported."""
     form = file_format(path)
     if form is None:
         return not looks_like_libsvm(path)
@@ -342,18 +343,18 @@ def is_unknown(path: Path) -> bool:
 
 
 def refusal(path: Path) -> InputError:
-    """Return the error about a path that has no reader: what it is, and what to do."""
+    """Return the error about a file that cannot be read: what it is, what to do."""
     form = file_format(path)
     if form == "packed":
         ending = compression(path)
         return InputError(
-            f"{path} is compressed ({ending}), and only text is read so: unpack it."
+            f"{path} is compressed ({ending}), which only text may be: unpack it."
         )
     if form in FOREIGN:
         foreign = FOREIGN[form]
         return InputError(f"{path} is {foreign.name}: {foreign.remedy}.")
     return InputError(
-        f"{path} is of no known format: name it .csv, .tsv, .jsonl or .libsvm (plain, "
+        f"{path} has an unknown format: name it .csv, .tsv, .jsonl or .libsvm (plain, "
         ".gz, .bz2, .xz, .zst), .parquet, .arrow, .feather, .xlsx, .mtx, .npy or .npz, "
         "or give a Zarr store."
     )

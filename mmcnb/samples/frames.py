@@ -1,4 +1,4 @@
-"""Data frames of any library, and names of their columns."""
+"""Data frames of any library, and the names of their columns."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,11 +7,11 @@ import pyarrow as pa
 
 from mmcnb.errors import InputError, worded
 
-FRAME = "the data frame"  # for messages
+FRAME = "the data frame"  # name of the rows in messages
 
 
 def as_frame(source: Any) -> Any:
-    """Return a frame of pandas, or the Arrow table of another frame; else None."""
+    """Return a pandas frame unchanged, other frames as Arrow tables, otherwise None."""
     if type(source).__name__ == "LazyFrame":
         raise InputError(
             f"{FRAME} is lazy; give X.collect(), or the path that "
@@ -26,15 +26,15 @@ def as_frame(source: Any) -> Any:
 
 
 def is_stream(source: object) -> bool:
-    """Return whether an object gives batches of rows of Arrow, and is no frame.
+    """Return whether an object is a stream of Arrow record batches, not a frame.
 
-    A reader of batches gives each of them once.
+    A reader of record batches yields each batch only once.
     """
     if isinstance(source, type) or hasattr(source, "__array__"):
         return False
     if hasattr(source, "__arrow_c_stream__"):
         return not hasattr(source, "columns")
-    # Datasets and scanners of pyarrow.
+    # pyarrow's datasets and scanners
     return hasattr(source, "to_table") and hasattr(source, "to_batches")
 
 
@@ -44,7 +44,7 @@ def table_of_stream(source: Any) -> pa.Table:
     Raises
     ------
     InputError
-        It cannot be read, or its rows were read before.
+        If it cannot be read, or if its rows have been read before.
     """
     name = f"X, of type {type(source).__name__},"
     remedy = "give a table of Arrow, or the path of a Parquet file"
@@ -55,24 +55,24 @@ def table_of_stream(source: Any) -> pa.Table:
             table = source.to_table()
     if table.num_rows == 0:
         raise InputError(
-            f"{name} has no rows, or they were read before: give it again as it was "
-            "opened, or a table, which can be read more than once."
+            f"{name} has no rows, or they were read before: open it again, or give a "
+            "table, which can be read more than once."
         )
     return table
 
 
 def column_labels(frame: Any) -> list[Any]:
-    """Names of the columns, of any type."""
+    """Return the labels of the columns, which may be of any type."""
     return list(frame.column_names if isinstance(frame, pa.Table) else frame.columns)
 
 
 def column_names(frame: Any) -> list[str] | None:
-    """Return the column names of a frame if all are text; None if none is.
+    """Return the column names of a frame; None if no column label is a string.
 
     Raises
     ------
     InputError
-        Some names are text and others not.
+        If only some of the labels are strings.
     """
     columns = column_labels(frame)
     text = [isinstance(name, str) for name in columns]
@@ -89,7 +89,7 @@ def column_names(frame: Any) -> list[str] | None:
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
-    """Number equal names as pandas does: ``a``, ``a.1``, ``a.2``.
+    """Number duplicate names as pandas does: ``a``, ``a.1``, ``a.2``.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def unique_names(names: Sequence[str]) -> list[str]:
 
 
 def notes_on_names(table: str, names: Sequence[str]) -> list[str]:
-    """Return a sentence about equal names, which get numbers; none if all differ."""
+    """Return a sentence about duplicate names that were numbered; [] if all differ."""
     renamed = []
     for position, (name, new_name) in enumerate(
         zip(names, unique_names(names), strict=True)

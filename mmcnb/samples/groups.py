@@ -1,4 +1,4 @@
-"""Rows in groups of any lengths, such as Dask's chunks and Parquet's row groups."""
+"""Rows in groups of any lengths, such as chunks of Dask and row groups of Parquet."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,14 +11,15 @@ from mmcnb.samples.stored import ChunkedRows, EdgeChunks
 
 
 class GroupedRows(ChunkedRows):
-    """Rows in groups that are read whole; a pass in row order reads each once.
+    """Rows in groups that are read whole; a pass in row order reads each group once.
 
     Parameters
     ----------
     lengths : sequence of int
-        Rows of each group.
+        Number of rows of each group.
     read_group : callable
-        Gives the rows of a group by its number, as an array or a SciPy sparse matrix.
+        Function that returns the rows of a group, given its number, as an array or a
+        SciPy sparse matrix.
     """
 
     def __init__(
@@ -53,9 +54,9 @@ class GroupedRows(ChunkedRows):
         return _stack_groups(parts)
 
     def gather(self, rows: np.ndarray) -> Matrix:
-        """Return single rows; each group is read at most once.
+        """Return rows by number; each group is read at most once.
 
-        The first group is read if there are no rows, because it gives their type.
+        If ``rows`` is empty, the first group is read for the type of its rows.
         """
         groups = self._groups_of(rows)
         parts = []

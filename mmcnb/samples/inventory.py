@@ -1,4 +1,4 @@
-"""The inventory of a store that mmcnb wrote: a record of all chunks in its attributes.
+"""The inventory of a store that mmcnb wrote: a record of its chunks in an attribute.
 
 The record has the checksum of each chunk, and a digest of the metadata.
 """
@@ -22,7 +22,7 @@ FORMAT = 2
 
 Record = dict[str, Any]
 
-# Members of a record, and their types.
+# Members of a record, and the type of each.
 MEMBERS = {
     "format": int,
     "n_samples": int,
@@ -33,7 +33,7 @@ MEMBERS = {
     "inventory": dict,
 }
 
-# Paths of the arrays that a record may list.
+# Paths of the arrays that a record may list; "" is an array of labels.
 PATHS = {"", "X", "X/data", "X/indices", "X/indptr", "y", "index"}
 CHANGED = (
     "if it was changed on purpose, delete the attribute mmcnb of its root "
@@ -43,21 +43,22 @@ CHANGED = (
 
 @dataclass(eq=False)
 class Inventory:
-    """The record that was made when a store was written.
+    """The record that mmcnb made when it wrote a store.
 
     Parameters
     ----------
     store : zarr store
+        The store.
     root : str
         Path of the recorded group or array inside the store; "" is its root.
     record : dict
-        ``format``, ``n_samples``, ``n_features``, ``n_nonzero``, ``digest``,
-        ``inventory`` and ``metadata``. The inventory has the checksum of each chunk of
-        each array, by its path below the root: the one its zstd frame ends with; in
-        format 1, the blake2b of its values. The metadata is the blake2b of all this and
-        of each array's own metadata.
+        The record, with ``format``, ``n_samples``, ``n_features``, ``n_nonzero``,
+        ``digest``, ``inventory`` and ``metadata``. ``inventory`` lists the checksums of
+        the chunks of each array, by the array's path below the root. The checksum is
+        the one at the end of the zstd frame, or in format 1 the BLAKE2b of the values.
+        ``metadata`` is the BLAKE2b of the record and the metadata of all arrays.
     name : str
-        For messages.
+        Name of the store in messages.
     """
 
     store: Store
@@ -73,7 +74,7 @@ class Inventory:
     def hashes(self, path: str) -> list[str] | None:
         """Return the checksums of the chunks of an array; None if it is not recorded.
 
-        ``path`` is its path in the store.
+        ``path`` is the path of the array in the store.
         """
         return self.arrays.get(path[len(self.root) :].strip("/"))
 
@@ -82,7 +83,8 @@ class Inventory:
     ) -> None:
         """Raise DamagedStoreError if a chunk is not the one that was written.
 
-        It may be sound, such as a chunk of another version of the store.
+        Even an intact chunk can be wrong, such as one from another version of the
+        store.
 
         Parameters
         ----------
@@ -91,7 +93,7 @@ class Inventory:
         number : int
             Number of the chunk along the first axis.
         key : str
-            Its key, for messages.
+            Key of the chunk, for the message.
         frame : bytes
             The chunk as it is stored.
         values : ndarray
@@ -107,9 +109,9 @@ class Inventory:
             raise damaged_chunks(self.name, [key], "not what was written", remedy)
 
     def check_chunks(self) -> None:
-        """Raise DamagedStoreError if chunks are missing; the metadata must be sound."""
+        """Raise DamagedStoreError if chunks are missing; call it for valid metadata."""
         if not self.store.supports_listing:
-            return  # a missing chunk is found when it is read
+            return  # a missing chunk raises an error when it is read
         missing = []
         for path, hashes in self.arrays.items():
             folder = join(self.root, path, "c")
@@ -127,15 +129,15 @@ class Inventory:
 def find_inventory(node: zarr.Array | zarr.Group, name: str) -> Inventory | None:
     """Return the inventory that covers an array or group; None if there is none.
 
-    It is recorded on the node itself or on a group above it.
+    The record is an attribute of the node itself or of a group above it.
 
     Raises
     ------
     DamagedStoreError
-        The record, or the metadata of the arrays that it lists, is not what was
-        written.
+        If the record, or the metadata of an array that it lists, has changed since it
+        was written.
     InputError
-        A later version of mmcnb wrote the store.
+        If a later version of mmcnb wrote the store.
     """
     root = node.path
     attributes = attributes_of(node, name)
@@ -165,10 +167,10 @@ def find_inventory(node: zarr.Array | zarr.Group, name: str) -> Inventory | None
 
 
 def _is_record(record: Any) -> bool:
-    """Return whether an attribute has the members of a record, with their types."""
+    """Return whether an attribute has all members of a record, with correct types."""
     if not isinstance(record, dict):
         return False
-    members = {"n_nonzero": 0, **record}  # labels have none
+    members = {"n_nonzero": 0, **record}  # the record of labels has no n_nonzero
     for member, member_type in MEMBERS.items():
         if type(members.get(member)) is not member_type:
             return False
@@ -181,7 +183,7 @@ def _is_record(record: Any) -> bool:
 
 
 def attributes_of(node: zarr.Array | zarr.Group, name: str) -> dict[str, Any]:
-    """Return the attributes of a node, of whatever types its writer gave them."""
+    """Return the attributes of a node, or raise DamagedStoreError."""
     attributes: Any = node.metadata.attributes
     if not isinstance(attributes, dict):
         place = node.path or "the root"
@@ -192,15 +194,15 @@ def attributes_of(node: zarr.Array | zarr.Group, name: str) -> dict[str, Any]:
 
 
 def _document(store: Store, *parts: str) -> dict[str, Any]:
-    """Return the stored metadata of a node of Zarr 3; empty if there are none."""
+    """Return the stored metadata of a node of Zarr 3; empty if there is none."""
     text = read_key(store, join(*parts, "zarr.json"))
     return {} if text is None else json.loads(text)
 
 
 def chunk_digest(values: np.ndarray) -> str:
-    """Return the checksum of a chunk in format 1: blake2b of its values.
+    """Return the checksum of a chunk in format 1: the BLAKE2b of its values.
 
-    Texts are hashed as JSON lists them.
+    Texts are hashed as a JSON list.
     """
     if values.dtype.kind == "T":
         content: Any = json.dumps(values.tolist()).encode()
@@ -210,7 +212,7 @@ def chunk_digest(values: np.ndarray) -> str:
 
 
 def metadata_digest(store: Store, root: str, record: Record) -> str:
-    """Return the blake2b of the record and of the metadata of all that it lists."""
+    """Return the BLAKE2b of the record and of the metadata of all arrays it lists."""
     record = dict(record)
     record.pop("metadata", None)
     documents = {"record": record}
@@ -220,7 +222,7 @@ def metadata_digest(store: Store, root: str, record: Record) -> str:
     for path in paths:
         document = _document(store, root, path)
         document.pop("consolidated_metadata", None)
-        if path == "":  # attributes beside the record are the user's
+        if path == "":  # other attributes than the record belong to the user
             document.pop("attributes", None)
         documents[f"/{path}"] = document
     text = json.dumps(documents, sort_keys=True)

@@ -1,4 +1,4 @@
-"""Blocks of rows, dense and CSR: their form, their checks, and their matrices."""
+"""Blocks of rows, dense and CSR: conversions, checks and simple statistics."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -16,11 +16,11 @@ from mmcnb.errors import (
     NotFiniteError,
 )
 
-# Numbers in a block of rows that work on a sample copies.
+# Numbers in a block of a sample's rows that a computation copies at a time.
 WORK_NUMBERS = 2**20
 
-# With more columns basis vectors of sparse rows stay sparse: dense ones would fill the
-# memory.
+# With more columns than this, basis vectors of sparse rows stay sparse, because dense
+# ones would take too much memory.
 WIDE_COLUMNS = 10_000
 
 # Bytes of stacked arrays after which freed memory is returned to the system.
@@ -40,14 +40,19 @@ CSRParts = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class CSRBlock(NamedTuple):
-    """Rows of a sparse matrix; column indices rise in each row, ``indptr[0] == 0``.
+    """Rows of a sparse matrix in CSR form.
 
     Attributes
     ----------
     data : ndarray of shape (nnz,), float32 or float64
+        Stored values, row by row.
     indices : ndarray of shape (nnz,), int32, or int64 if n_features >= 2**31
+        Column of each value; strictly increasing within a row.
     indptr : ndarray of shape (n_rows + 1,), int64
+        Row i has the values from ``indptr[i]`` to ``indptr[i + 1]``; ``indptr[0]`` is
+        0.
     n_features : int
+        Number of columns.
     """
 
     data: np.ndarray
@@ -63,18 +68,19 @@ Block = np.ndarray | CSRBlock
 def slice_rows(
     rows: np.ndarray | CSRBlock, start: int, stop: int
 ) -> np.ndarray | CSRBlock:
-    """Rows of a dense or CSR block, without a copy of the values.
+    """Return some rows of a dense or CSR block, without copying the values.
 
     Parameters
     ----------
     rows : ndarray or CSRBlock
         The block.
     start, stop : int
-        Range of rows, counted from the first of the block.
+        Range of rows, counted from the first row of the block.
 
     Returns
     -------
     ndarray or CSRBlock
+        The rows ``start <= row < stop``.
 
     Examples
     --------
@@ -94,30 +100,30 @@ def slice_rows(
 
 
 def block_dtype(*dtypes: Any) -> np.dtype:
-    """Return the type of blocks: the one rule for memory, files, stores and frames.
+    """Return the dtype of blocks for stored numbers of some dtypes, one per column.
 
-    It is float32 if float32 has each number of each given type: truth values, integers
-    of 8 and 16 bits, and floats of 16 and 32 bits, in any byte order. It is float64 for
-    others. A table has a type a column.
+    It is float32 if float32 represents all numbers of these dtypes: bool, integers of 8
+    and 16 bits, and floats of 16 and 32 bits, in any byte order. Otherwise it is
+    float64. Arrays, files, stores and frames all follow this rule.
     """
     is_exact = all(np.can_cast(dtype, np.float32) for dtype in dtypes)
     return np.dtype(np.float32 if dtypes and is_exact else np.float64)
 
 
 def n_rows_of(block: np.ndarray | CSRBlock) -> int:
-    """Number of rows of a block."""
+    """Return the number of rows of a block."""
     return len(block.indptr) - 1 if isinstance(block, CSRBlock) else len(block)
 
 
 def n_bytes_of(block: Matrix | CSRBlock) -> int:
-    """Return the bytes of an array, a CSR block or a SciPy CSR matrix."""
+    """Return the number of bytes of an array, a CSR block or a SciPy CSR matrix."""
     if isinstance(block, np.ndarray):
         return block.nbytes
     return block.data.nbytes + block.indices.nbytes + block.indptr.nbytes
 
 
 def check_dtype(dtype: np.dtype, name: str) -> None:
-    """Raise InputError unless a type is one of real numbers."""
+    """Raise InputError unless ``dtype`` has real numbers."""
     kind = np.dtype(dtype).kind
     if kind in "biuf":
         return
@@ -146,22 +152,22 @@ _REFUSED_KINDS = {
     "m": ("durations", f"convert them to numbers, such as by {_DAYS.format('X')}"),
     "V": ("records", "give the fields as the columns of one array of numbers"),
 }
-"""What types contain that are not numbers, and the remedy, by the kind of NumPy."""
+"""What dtypes without real numbers contain, and a remedy, by the kind of the dtype."""
 
 
 def check_shape(shape: tuple[int, ...], name: str) -> tuple[int, int]:
-    """Raise InputError unless a shape is that of a table that is not empty."""
+    """Raise InputError unless a shape has two dimensions, of at least 1 each."""
     if len(shape) != 2:
         call = "X.reshape(-1, 1) or X.reshape(1, -1)"
         if len(shape) > 2:
             call = "X.reshape(len(X), -1)"
         raise InputError(
             f"{name} is a {len(shape)}-D array of shape {shape}, "
-            "but rows x features (2-D) are needed. Reshape your data to one row a "
+            "but rows x features (2-D) are needed. Reshape your data to one row per "
             f"sample, such as by {call}."
         )
     n_rows, n_columns = shape
-    # The words before the colon are those of scikit-learn.
+    # scikit-learn's common checks look for the text before the colon.
     if n_rows == 0:
         raise InputError(
             f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is "
@@ -176,9 +182,10 @@ def check_shape(shape: tuple[int, ...], name: str) -> tuple[int, int]:
 
 
 def all_finite(values: np.ndarray) -> bool:
-    """Return whether no value is NaN or infinite.
+    """Return whether all values are finite.
 
-    One sum tells, unless the sum itself is not finite.
+    If the sum is finite, so are all values. Otherwise the sum may have overflowed, and
+    all values are checked.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         total = values.sum()
@@ -193,8 +200,9 @@ def check_finite(
 ) -> None:
     """Raise NotFiniteError if a value is NaN or infinite, naming its row and column.
 
-    ``rows`` is the number of the block's first row, or the number of each of its rows;
-    ``names`` gives the names of the columns, and is called if a value is refused.
+    ``rows`` is the number of the block's first row, or the number of each of its rows.
+    ``names`` is a function that returns the names of the columns; it is called only for
+    the message.
     """
     values = block.data if isinstance(block, CSRBlock) else block
     if all_finite(values):
@@ -230,26 +238,26 @@ def check_finite(
 def _row_number(rows: int | np.ndarray, k: int) -> int:
     """Return the number of row k of a block.
 
-    ``rows`` is the number of the block's first row, or of each of its rows.
+    ``rows`` is the number of the block's first row, or the number of each of its rows.
     """
     return int(rows[k]) if isinstance(rows, np.ndarray) else rows + k
 
 
 def as_block(values: np.ndarray) -> np.ndarray:
-    """Return values in C order and their block dtype, without a copy if they are so."""
-    # Wider floats may overflow; infinity is refused later, by row and column.
+    """Return values C-ordered and in their block dtype; copy them only if needed."""
+    # Wider floats may become infinite here; `check_finite` reports the row and column.
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(values, dtype=block_dtype(values.dtype))
 
 
 def check_rows(rows: np.ndarray, n_samples: int) -> np.ndarray:
-    """Return row numbers as int64; they must rise strictly and lie within the data."""
+    """Return row numbers as int64, which must increase strictly and be in range."""
     rows = np.asarray(rows, dtype=np.int64)
     if len(rows) and (
         rows[0] < 0 or rows[-1] >= n_samples or (np.diff(rows) <= 0).any()
     ):
         raise InputError(
-            f"row numbers to gather must rise strictly within 0..{n_samples - 1}."
+            f"row numbers must increase strictly within 0..{n_samples - 1}; sort them."
         )
     return rows
 
@@ -257,7 +265,7 @@ def check_rows(rows: np.ndarray, n_samples: int) -> np.ndarray:
 def check_indptr(
     indptr: np.ndarray, n_samples: int, n_data: int, n_indices: int, name: str
 ) -> None:
-    """Raise InputError unless row pointers describe ``n_samples`` rows."""
+    """Raise InputError unless row pointers are valid for ``n_samples`` rows."""
     check_indptr_length(len(indptr), n_samples, n_data, n_indices, name)
     check_indptr_ends(int(indptr[0]), int(indptr[-1]), n_data, name)
     check_indptr_rises(indptr[:-1], indptr[1:], n_data, name, 0)
@@ -266,7 +274,7 @@ def check_indptr(
 def check_indptr_length(
     length: int, n_samples: int, n_data: int, n_indices: int, name: str
 ) -> None:
-    """Raise InputError if the lengths of the arrays do not agree."""
+    """Raise InputError if the lengths of the three arrays do not match."""
     if length != n_samples + 1:
         need = f"{n_samples} rows need {n_samples + 1}"
         raise InputError(f"{name}: indptr has length {length}, but {need}: {_REMEDY}")
@@ -278,7 +286,7 @@ def check_indptr_length(
 
 
 def check_indptr_ends(first: int, last: int, n_data: int, name: str) -> None:
-    """Raise InputError unless row pointers span the stored values."""
+    """Raise InputError unless row pointers begin at 0 and end at ``n_data``."""
     if first != 0:
         raise InputError(
             f"{name}: indptr starts at {first}, but it must rise from 0: {_REMEDY}"
@@ -298,7 +306,7 @@ def check_indptr_rises(
 ) -> None:
     """Raise InputError if a row ends before it starts or beyond the stored values.
 
-    ``rows`` is the number of the first row, or the number of each.
+    ``rows`` is the number of the first row, or the number of each row.
     """
     falls = stops < starts
     if falls.any():
@@ -329,23 +337,23 @@ def check_index_dtypes(name: str, **arrays: Any) -> None:
 def csr_block(
     parts: CSRParts, n_features: int, name: str, rows: int | np.ndarray
 ) -> CSRBlock:
-    """Return rows in canonical form: columns rise in each row, duplicates are summed.
-
-    Indices out of range are refused.
+    """Return rows in canonical CSR form: indices sorted, and duplicates summed.
 
     Parameters
     ----------
     parts : tuple of ndarray
-        Data, indices and row pointers; these are int64 and rebased, ``indptr[0] == 0``.
+        Data, indices and row pointers. The row pointers are int64 and begin at 0.
     n_features : int
+        Number of columns; InputError is raised for indices out of range.
     name : str
-        For messages.
+        Name of the rows in messages.
     rows : int or ndarray
-        Number of the first row, or of each row, for messages.
+        Number of the first row, or the number of each row, for messages.
 
     Returns
     -------
     CSRBlock
+        The rows.
     """
     values, indices, indptr = parts
     if len(indices) and (indices.min() < 0 or indices.max() >= n_features):
@@ -362,7 +370,7 @@ def csr_block(
     csr = as_matrix(block)
     if csr.has_canonical_format:
         return block
-    # SciPy sums row by row, so that the sums of a row do not depend on other rows.
+    # SciPy sums duplicates row by row, so the sums do not depend on the other rows.
     canonical = csr.copy()
     canonical.sum_duplicates()
     block = as_csr_block(canonical)
@@ -372,9 +380,9 @@ def csr_block(
 def row_positions(
     starts: np.ndarray, stops: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return where the values of rows lie, and the row pointers of the gathered rows.
+    """Return the positions of the values of rows, and row pointers for these rows.
 
-    ``starts`` and ``stops`` are the row pointers around each row.
+    ``starts`` and ``stops`` are the row pointers at the beginning and end of each row.
     """
     counts = stops - starts
     gathered = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
@@ -383,26 +391,26 @@ def row_positions(
 
 
 def as_matrix(rows: Matrix | CSRBlock) -> Any:
-    """Return a block as an array or a SciPy matrix; matrices are unchanged."""
+    """Return a CSR block as a SciPy matrix; other rows are returned unchanged."""
     if not isinstance(rows, CSRBlock):
         return rows
     return sp.csr_array(rows[:3], shape=(rows.indptr.shape[0] - 1, rows.n_features))
 
 
 def as_csr_block(rows: sp.csr_array) -> CSRBlock:
-    """Return a CSR matrix of SciPy as a block."""
+    """Return a SciPy CSR matrix as a block."""
     return CSRBlock(
         rows.data, rows.indices, rows.indptr.astype(np.int64), rows.shape[1]
     )
 
 
 def squared_sums(rows: np.ndarray) -> np.ndarray:
-    """Sum of squares of each row, float64."""
+    """Return the sum of squares of each row, in float64."""
     return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
 
 
 def take_columns(rows: Matrix | CSRBlock, columns: np.ndarray | None) -> Any:
-    """Return rows of all columns in another order; None is theirs.
+    """Return rows with their columns in another order; None keeps the order.
 
     Examples
     --------
@@ -428,14 +436,14 @@ def take_columns(rows: Matrix | CSRBlock, columns: np.ndarray | None) -> Any:
 
 
 def largest_column(rows: Matrix | CSRBlock) -> int:
-    """Return the column of a block with the value farthest from 0."""
+    """Return the number of the column with the largest absolute value."""
     return int(abs(as_matrix(rows)).max(axis=0).argmax())
 
 
 def range_error(
     fault: str, rows: Matrix | CSRBlock, verb: str = "divide"
 ) -> ColumnError:
-    """Return the error for a block whose values are too large, or too small."""
+    """Return the error for rows whose values are too large or too small."""
     remedy = f"{verb} the columns by a constant"
     return ColumnError(fault, largest_column(rows), remedy)
 
@@ -450,7 +458,10 @@ def equal_rows_error(rows: Matrix | CSRBlock) -> EqualRowsError:
 
 
 def stack(parts: list[Any]) -> Any:
-    """Stack arrays or SciPy matrices vertically; a list of arrays is emptied."""
+    """Stack arrays or SciPy matrices vertically.
+
+    A list of arrays is emptied, so that each array is freed once it has been copied.
+    """
     if not isinstance(parts[0], np.ndarray):
         return sp.vstack(parts, format="csr")
     stop = sum(len(part) for part in parts)
@@ -469,7 +480,7 @@ def stack(parts: list[Any]) -> Any:
 
 
 def row_blocks(X: Matrix) -> Iterator[Any]:
-    """Yield dense or CSR rows in blocks of a few megabytes, to be copied."""
+    """Yield dense or CSR rows in blocks of a few megabytes, which may be copied."""
     columns = min(X.shape[1], 1024) if sp.issparse(X) else X.shape[1]
     size = max(1, WORK_NUMBERS // columns)
     for start in range(0, X.shape[0], size):
@@ -477,7 +488,7 @@ def row_blocks(X: Matrix) -> Iterator[Any]:
 
 
 def stack_blocks(parts: list[Any]) -> Any:
-    """Stack blocks vertically; a single one is not copied."""
+    """Stack blocks vertically; a single block is not copied."""
     if len(parts) == 1:
         return parts[0]
     if not isinstance(parts[0], CSRBlock):
@@ -492,22 +503,22 @@ def to_dense(rows: Matrix, dtype: DTypeLike | None = None) -> np.ndarray:
 
 
 def row_shares(n_samples: int, weights: Weights) -> np.ndarray:
-    """Return the share of each row in the total weight."""
+    """Return the weight of each row divided by the total weight."""
     if weights is None:
         return np.full(n_samples, 1 / n_samples)
     return weights / weights.sum()
 
 
-# Relative difference below which rounding may decide which entry is the largest.
+# Relative difference below which entries may be equal up to rounding.
 SIGN_TIE = 1e-6
 
 
 def with_fixed_signs(axes: np.ndarray) -> np.ndarray:
     """Flip each column, such as an eigenvector, so that its largest entry is positive.
 
-    Eigenvectors have no sign of their own. Where several entries are the largest up to
-    rounding, the first of them decides, because rounding differs between processors,
-    and labels depend on the signs.
+    The sign of an eigenvector is arbitrary, but labels depend on it. If several entries
+    are the largest up to rounding, the first one decides, because rounding differs
+    between processors.
 
     Parameters
     ----------
@@ -517,6 +528,7 @@ def with_fixed_signs(axes: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray of shape (d, c)
+        The axes with fixed signs.
 
     Examples
     --------
@@ -533,9 +545,9 @@ def with_fixed_signs(axes: np.ndarray) -> np.ndarray:
 
 
 def with_short_indices(sample: Any) -> Any:
-    """Give rows in memory 32-bit indices if these suffice.
+    """Convert the indices of a sparse matrix to int32 in place, if they fit.
 
-    scikit-learn's own estimators need them.
+    scikit-learn's estimators require int32. Dense rows are returned unchanged.
     """
     if hasattr(sample, "indptr") and max(sample.shape[1], sample.nnz) < 2**31:
         sample.indices = sample.indices.astype(np.int32)
@@ -544,13 +556,14 @@ def with_short_indices(sample: Any) -> Any:
 
 
 def column_moments(X: Any, weights: np.ndarray) -> list[Any]:
-    """Return the weight of dense or sparse rows, and two moments of each column.
+    """Return the total weight of rows, and two moments of each column.
 
-    These are the weighted mean, and the weighted sum of squares about the mean.
+    The moments are the weighted mean, and the weighted sum of squares about the mean.
     """
     weight = float(weights.sum())
     if not sp.issparse(X):
-        # In a product with the weights, the place of a column would change its sum.
+        # The sum of a column must not depend on its position, but in a matrix product
+        # with the weights it would, by rounding.
         of_rows = weights[:, None]
         mean = (of_rows * X).sum(axis=0) / (weight or 1.0)
         return [weight, mean, (of_rows * np.square(X - mean)).sum(axis=0)]
@@ -559,8 +572,8 @@ def column_moments(X: Any, weights: np.ndarray) -> list[Any]:
     value_weights = np.repeat(weights, np.diff(X.indptr))
     deviations = X.data - mean[X.indices]
     squares = np.bincount(X.indices, value_weights * np.square(deviations), n_columns)
-    # The zeros that are not stored lie at distance `mean` from the mean. In columns
-    # without them the difference of the weights would be a rounding error, not 0.
+    # Each zero that is not stored differs from the mean by `mean`. In columns without
+    # such zeros, the difference of the weights would be a rounding error instead of 0.
     n_values = np.bincount(X.indices, minlength=n_columns)
     zeros_weight = weight - np.bincount(X.indices, value_weights, n_columns)
     zeros_weight[n_values >= X.shape[0]] = 0.0
@@ -591,7 +604,7 @@ def moments(X: Matrix, weights: Weights) -> tuple[np.ndarray, np.ndarray]:
 def check_places(n_places: int, n_clusters: int, size: str = "sample_size") -> None:
     """Raise InputError if there are more clusters than distinct rows.
 
-    ``size`` is the parameter that gives more of them.
+    ``size`` is the name of the parameter that enlarges the sample, for the message.
     """
     if n_places < n_clusters:
         raise InputError(
@@ -607,7 +620,7 @@ def check_clusters(
 ) -> None:
     """Raise InputError if there are more clusters than rows.
 
-    ``size`` is the parameter that gives the rows of the sample.
+    ``size`` is the name of the parameter that enlarges the sample, for the message.
     """
     if n_clusters > n_samples:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Matrix Market files: sparse rows of ``coordinate`` files, dense ones of ``array``."""
+"""Matrix Market files: ``coordinate`` files have sparse rows, ``array`` dense rows."""
 
 import io
 import os
@@ -20,24 +20,28 @@ BANNER = "%%MatrixMarket matrix coordinate real general"
 REMEDY = "get the file again, or write it with scipy.io.mmwrite"
 FIELDS = ("real", "double", "integer", "unsigned-integer", "pattern")
 SYMMETRIES = ("general", "symmetric", "skew-symmetric")
-HEAD_BYTES = 2**20  # with all comments above the size line
+HEAD_BYTES = 2**20  # the size line and all comments above it must be within these
 OF_NUMBERS = b"0123456789 \t\r\n+-.eEnNaAiIfF"
 _NUMBER = re.compile(rb"[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|nan|inf)$", re.IGNORECASE)
 
 
 class Header(NamedTuple):
-    """What the first lines of a Matrix Market file say.
+    """The first lines of a Matrix Market file.
 
     Attributes
     ----------
     form : {"coordinate", "array"}
+        Sparse or dense.
     field : {"real", "double", "integer", "unsigned-integer", "pattern"}
+        Type of the values; a pattern has no values, and its entries are 1.
     symmetry : {"general", "symmetric", "skew-symmetric"}
+        A symmetric matrix lists only entries on and below its diagonal.
     n_rows, n_columns : int
+        Shape of the matrix.
     n_entries : int
-        Lines that follow.
+        Number of entries that follow, one per line.
     line : int
-        Number of the first of them, from 1.
+        Number of the first line with an entry, from 1.
     """
 
     form: str
@@ -60,7 +64,7 @@ def read_header(path: Path) -> Header:
     Raises
     ------
     InputError
-        They are not those of a matrix of real numbers.
+        If they do not describe a matrix of real numbers.
     """
     with open_text(path) as (_, text):
         lines = text.read(HEAD_BYTES).split(b"\n")
@@ -75,7 +79,7 @@ def read_header(path: Path) -> Header:
     if field == "complex" or symmetry == "hermitian":
         raise InputError(
             f"{path}, line 1: the matrix has complex numbers, which are not supported: "
-            "write its real part, such as with scipy.io.mmwrite(path, X.real)."
+            "write its real part, for example with scipy.io.mmwrite(path, X.real)."
         )
     if not is_known or field not in FIELDS or (form, field) == ("array", "pattern"):
         raise InputError(
@@ -132,13 +136,14 @@ def _check_square(
 
 
 class Lines(NamedTuple):
-    """Some lines of a file.
+    """The entries in some lines of a file.
 
     Attributes
     ----------
     places : tuple of ndarray of int
-        Rows and columns; none in a dense matrix.
+        Rows and columns of the entries; empty for a dense matrix.
     values : ndarray of float64
+        Values of the entries.
     """
 
     places: tuple[np.ndarray, ...]
@@ -146,12 +151,12 @@ class Lines(NamedTuple):
 
 
 def read_lines(path: Path, header: Header) -> Iterator[Lines]:
-    """Read the lines below the size line, some at a time.
+    """Read the lines below the size line, piece by piece.
 
     Raises
     ------
     InputError
-        A line is malformed, or there are more or fewer than the size line says.
+        If a line is malformed, or if the number of lines differs from the size line.
     """
     n_read = 0
     for first, piece in read_pieces(path):
@@ -159,12 +164,14 @@ def read_lines(path: Path, header: Header) -> Iterator[Lines]:
         while line < header.line and piece:
             piece = piece.partition(b"\n")[2]
             line += 1
-        if not piece.strip():  # SciPy crashes on it, or if the last line has no end
+        # SciPy crashes on an empty piece, and if the last line has no line feed.
+        if not piece.strip():
             continue
         if not piece.endswith(b"\n"):
             piece += b"\n"
         if not n_read:
-            # SciPy passes over more numbers in a line than it needs.
+            # SciPy ignores additional numbers in a line, so the first 100 lines of the
+            # file are checked here.
             _check_lines(path, header, line, b"\n".join(piece.split(b"\n", 100)[:100]))
         lines = _parsed_piece(path, header, line, piece)
         n_read += len(lines.values)
@@ -185,7 +192,7 @@ def _count_error(path: Path, header: Header, found: str) -> InputError:
 
 def _parsed_piece(path: Path, header: Header, line: int, piece: bytes) -> Lines:
     try:
-        # SciPy crashes on some other characters.
+        # SciPy crashes on some characters that are not part of numbers.
         if piece.translate(None, OF_NUMBERS):
             raise ValueError
         lines = _parsed(header, piece, piece.count(b"\n"))
@@ -201,9 +208,10 @@ def _parsed_piece(path: Path, header: Header, line: int, piece: bytes) -> Lines:
 
 
 def _parsed(header: Header, piece: bytes, n_lines: int) -> Lines:
-    """Parse lines by SciPy, as a file with no others.
+    """Parse lines with SciPy, as a file of their own.
 
-    It would cut a number that is not whole in a file of integers.
+    Integers are parsed as real numbers, because SciPy would truncate a value such as
+    1.5 in a file of integers; the caller checks that they are integers.
     """
     field = "pattern" if header.field == "pattern" else "real"
     sizes = f"{n_lines} 1"
@@ -239,9 +247,9 @@ def _fault(words: list[bytes], header: Header) -> str:
         return f"has a column outside 1 to {header.n_columns:,}"
     for value in words[n_places:]:
         if not _NUMBER.match(value):
-            return "has a value that is no number"
+            return "has a value that is not a number"
         if header.has_integers and float(value) % 1:
-            return "has a value that is no integer, as line 1 says"
+            return "has a value that is not an integer, but line 1 says so"
     return ""
 
 
@@ -253,7 +261,7 @@ def _is_place(word: bytes, most: int) -> bool:
 
 
 def _with_mirrored(entries: Entries, symmetry: str) -> Entries:
-    """Return entries with those that a symmetric matrix does not list."""
+    """Add the entries above the diagonal, which a symmetric matrix does not list."""
     if symmetry == "general":
         return entries
     sign = -1.0 if symmetry == "skew-symmetric" else 1.0
@@ -277,13 +285,16 @@ def hold_entries(
     Parameters
     ----------
     path : Path
+        The file.
     header : Header
-        Of the file.
+        Header of the file.
     memory_limit : str, int or None
+        Limit on the resident memory; entries beyond it are kept in scratch files.
     shape : tuple of int
-        Of the rows.
+        Shape of the rows.
     placed : callable
-        Gives the entries of the rows for some of the file.
+        Function that turns entries of the file into entries of the rows, such as by
+        exchanging rows and columns.
     """
     most = header.n_entries * (1 if header.symmetry == "general" else 2)
     held = HeldEntries(str(path), shape, most, memory_limit)
@@ -305,15 +316,16 @@ def open_matrix_market(
     Parameters
     ----------
     path : path
+        The file.
     memory_limit : str, int or None, default=None
-        Entries beyond it are in scratch files.
+        Limit on the resident memory; entries beyond it are kept in scratch files.
 
     Raises
     ------
     InputError
-        The file is damaged, or has no real numbers.
+        If the file is damaged, or its values are not real numbers.
     MemoryLimitError
-        A dense matrix does not fit.
+        If a dense matrix does not fit into the limit.
     """
     place = Path(path)
     header = read_header(place)
@@ -324,7 +336,7 @@ def open_matrix_market(
 
 
 def _read_array(path: Path, header: Header, memory_limit: str | int | None) -> Samples:
-    """Read a dense matrix, which is written by columns, so that it is read whole."""
+    """Read a dense matrix in full, because the file lists it column by column."""
     n_bytes = 8 * header.n_rows * header.n_columns
     check_reading(str(path), 2 * n_bytes, memory_limit)
     values = np.empty(header.n_entries)
@@ -340,9 +352,9 @@ def _read_array(path: Path, header: Header, memory_limit: str | int | None) -> S
 
 
 def _filled(values: np.ndarray, header: Header) -> np.ndarray:
-    """Return the rows of a matrix, of which values are listed column by column.
+    """Return the rows of a dense matrix whose values are listed column by column.
 
-    A symmetric matrix lists those on and below its diagonal alone.
+    A symmetric matrix lists only the values on and below its diagonal.
     """
     shape = header.n_rows, header.n_columns
     if header.symmetry == "general":

@@ -1,6 +1,6 @@
-"""NumPy's files: rows of .npy files, of memory maps, and of whole .npz files.
+"""NumPy's files: rows of .npy files and memory maps, and of .npz files in memory.
 
-Other files are read plainly and not mapped, as mapped pages count as resident memory.
+Files are read and not memory-mapped, because mapped pages count as resident memory.
 """
 
 import math
@@ -23,25 +23,26 @@ from mmcnb.samples.files import file_identity, open_file
 from mmcnb.samples.matrix import CSRBlock
 from mmcnb.samples.stored import SlicedRows
 
-STEP_BYTES = 2**23  # of rows on their way into a store: two chunks of it
+STEP_BYTES = 2**23  # bytes of rows that are written to a store at a time: two chunks
 SPARSE_PARTS = {"format", "data", "indices", "indptr", "shape"}
-PIECE_BYTES = 2**14  # of neighbouring rows that are read together
+PIECE_BYTES = 2**14  # bytes of neighbouring rows that are read together
 
 
 class Rows(NamedTuple):
-    """Rows on their way into a store.
+    """Rows that a reader passes to a writer of a store.
 
     Attributes
     ----------
     block : ndarray or CSRBlock
+        The rows.
     y : ndarray of int64 of shape (n_rows,), or None
         Class labels.
     names : ndarray of int64 or text of shape (n_rows,), or None
         Names of the rows.
     numbers : ndarray of int64 of shape (n_rows,), or None
-        Numbers of the rows of a table in their file.
+        Number of each row in its file, for rows of a table.
     file : int
-        Number of that file in a folder.
+        Number of that file in its folder.
     """
 
     block: np.ndarray | CSRBlock
@@ -55,17 +56,17 @@ Blocks = Iterator[Rows]
 
 
 def step_rows(row_bytes: float) -> int:
-    """Rows that make about 8 MiB."""
+    """Return the number of rows that have about 8 MiB."""
     return max(1, int(STEP_BYTES / max(row_bytes, 1.0)))
 
 
 def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """Read the header of .npy: shape, whether it is stored by columns, and type.
+    """Read a .npy header: the shape, whether the order is Fortran, and the dtype.
 
     Raises
     ------
     ValueError
-        The header is none.
+        If the header is invalid.
     """
     read = np.lib.format
     try:
@@ -78,7 +79,7 @@ def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
         shape, by_columns, dtype = header(file)
     except (OSError, ValueError, EOFError, zlib.error, zipfile.BadZipFile):
         raise
-    except Exception as error:  # it is parsed as Python, which breaks in many ways
+    except Exception as error:  # NumPy parses it as Python, with errors of many types
         raise ValueError("its header is damaged") from error
     if any(length < 0 for length in shape):
         raise ValueError("its header claims a length below 0")
@@ -89,17 +90,20 @@ def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
 
 
 class RawArray(NamedTuple):
-    """An array whose numbers lie in a file one after the other.
+    """An array whose numbers are stored contiguously in a file.
 
     Attributes
     ----------
     path : str
+        The file.
     offset : int
-        Place of the first number.
+        Position of the first number in the file, in bytes.
     shape : tuple of int
+        Shape of the array.
     dtype : dtype
+        Type of the numbers.
     by_columns : bool
-        Whether numbers of a column are neighbours (Fortran order), not those of a row.
+        Whether the numbers are in Fortran order, column by column.
     """
 
     path: str
@@ -109,7 +113,7 @@ class RawArray(NamedTuple):
     by_columns: bool
 
     def read(self, start: int, stop: int) -> np.ndarray:
-        """The rows ``start <= row < stop``."""
+        """Read the rows ``start <= row < stop``."""
         n_rows = self.shape[0]
         width = math.prod(self.shape[1:])
         out = np.empty(
@@ -145,8 +149,8 @@ class NpySamples(ChunkedSamples):
         self._array = array
         self.path = array.path
         self.opening = NpySamples, array, element
-        # Pieces of a few pages, of which none lies in two blocks; whole blocks if
-        # columns lie together.
+        # Read pieces of a few pages that do not cross blocks, or whole blocks if the
+        # numbers are in Fortran order.
         n_rows = max(1, PIECE_BYTES // (self.n_features * array.dtype.itemsize))
         length = (
             BLOCK_ROWS
@@ -156,7 +160,7 @@ class NpySamples(ChunkedSamples):
         self._set_rows(SlicedRows("", array, length), length)
 
     def identity(self) -> str:
-        """A hash of the place of the numbers, and of size and time of the file."""
+        """Return a hash of the array, and of the file's size and modification time."""
         return file_identity(self._array.path, self._array)
 
 
@@ -166,9 +170,9 @@ def open_npy(path: str | os.PathLike[str]) -> NpySamples:
     Raises
     ------
     InputError
-        The file is missing, or contains no 2-D array of numbers.
+        If the file is missing, or does not contain a 2-D array of numbers.
     DamagedStoreError
-        The file is shorter than its header says.
+        If the file is shorter than its header says.
     """
     with open_file(path) as file:
         with worded(f"{path} cannot be read as .npy", "save it again with numpy"):
@@ -179,7 +183,11 @@ def open_npy(path: str | os.PathLike[str]) -> NpySamples:
 
 
 def open_memmap(array: np.memmap) -> Samples:
-    """Open a memory map from its file, unless its rows lie apart or hide changes."""
+    """Open a memory map from its file, if it is contiguous and equals the file.
+
+    Other maps are opened as arrays in memory: strided ones, and maps of mode "c", whose
+    changes are not in the file.
+    """
     root: Any = array
     while isinstance(root.base, np.ndarray):
         root = root.base
@@ -199,12 +207,12 @@ def open_memmap(array: np.memmap) -> Samples:
 
 
 def read_member(archive: zipfile.ZipFile, member: str) -> np.ndarray:
-    """An array of an archive, whose header claims what the member has.
+    """Read an array of a .npz archive, after comparing its header with its size.
 
     Raises
     ------
     ValueError
-        It claims another size, or contains objects.
+        If the header claims another size, or if the array contains objects.
     """
     with archive.open(member) as packed:
         shape, _, dtype = read_header(packed)
@@ -212,22 +220,22 @@ def read_member(archive: zipfile.ZipFile, member: str) -> np.ndarray:
         n_bytes = archive.getinfo(member).file_size
         if packed.tell() + claimed != n_bytes:
             raise ValueError(
-                f"its header claims {claimed:,} bytes and it has {n_bytes:,}"
+                f"its header claims {claimed:,} bytes, but it has {n_bytes:,}"
             )
-    with archive.open(member) as packed:  # again: the checksum is of the whole member
+    with archive.open(member) as packed:  # again, because the CRC covers the header too
         return np.lib.format.read_array(packed, allow_pickle=False)
 
 
 def read_npz(path: Path) -> tuple[Samples, np.ndarray | None]:
-    """The rows of a .npz file and their class labels, in memory.
+    """Read the rows of a .npz file and their class labels, if any, into memory.
 
-    The file has the arrays ``X`` and perhaps ``y``, or a CSR matrix of
-    ``scipy.sparse.save_npz``. A single array needs no name.
+    The file has an array ``X`` and perhaps ``y``, or a CSR matrix written by
+    ``scipy.sparse.save_npz``. A single array may have any name.
 
     Raises
     ------
     InputError
-        The file is damaged, has no such arrays, or needs more memory than is free.
+        If the file is damaged, has no such arrays, or needs more memory than is free.
     """
     name = str(path)
     with (
@@ -246,12 +254,12 @@ def read_npz(path: Path) -> tuple[Samples, np.ndarray | None]:
             "y",
             *(SPARSE_PARTS if is_sparse else {"X"} if "X" in members else members),
         }
-        parts = sorted(wanted & set(members))  # no others: their bytes may be many
+        parts = sorted(wanted & set(members))  # other arrays may be large
         n_bytes = sum(archive.getinfo(members[part]).file_size for part in parts)
         free = available_memory()
         if n_bytes > (free or np.inf):
             raise InputError(
-                f"{name} needs {format_bytes(n_bytes)} of memory and "
+                f"{name} needs {format_bytes(n_bytes)} of memory, but "
                 f"{format_bytes(free)} are free: save it as .npy, which is read in "
                 "pieces."
             )
@@ -264,9 +272,9 @@ def _csr(arrays: dict[str, np.ndarray], name: str) -> scipy.sparse.csr_array:
     form: Any = arrays["format"].item() if "format" in arrays else b"csr"
     form = form.decode() if isinstance(form, bytes) else str(form)
     if form != "csr" or not {*arrays, "format"} >= SPARSE_PARTS:
-        fault = f"{name} contains a sparse matrix as {form}, whose rows lie apart"
+        fault = f"{name} contains a sparse matrix as {form}, not as CSR"
         raise InputError(
-            f"{fault}: save it as CSR, by scipy.sparse.save_npz(path, X.tocsr())."
+            f"{fault}: save it with scipy.sparse.save_npz(path, X.tocsr())."
         )
     matrix.check_index_dtypes(name, indices=arrays["indices"], indptr=arrays["indptr"])
     shape = tuple(map(int, arrays["shape"]))
@@ -281,7 +289,7 @@ def _labels(y: np.ndarray, samples: Samples) -> np.ndarray:
         n = samples.n_samples
         raise InputError(
             f"{samples.name}: y has shape {y.shape}, but X has {n} rows: "
-            "save one label a row."
+            "save one label per row."
         )
     with np.errstate(invalid="ignore"):
         labels = y.astype(np.int64)

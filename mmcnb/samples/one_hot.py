@@ -4,22 +4,24 @@ from collections.abc import Sequence
 
 import numpy as np
 
-UNKNOWN = -1  # in place of the number of a category that no row of the fit had
+UNKNOWN = -1  # stands for categories that no row of the fit had
 
 
 def widen(
     block: np.ndarray, n_categories: Sequence[int | None], keeps_gaps: bool = False
 ) -> np.ndarray:
-    """Return columns of 0 and 1 in place of the numbers of categories.
+    """Replace numbers of categories by columns of 0 and 1 (one-hot encoding).
 
     Parameters
     ----------
     block : ndarray of shape (n_rows, n_columns)
-        A category is its number, or NaN or `UNKNOWN` if it is none of its column.
+        Numbers, or numbers of categories. NaN stands for a missing category, and
+        `UNKNOWN` for one that the column does not have.
     n_categories : sequence of int or None
-        Categories of each column; None if the column has numbers, which stay.
+        Number of categories of each column; None for a column of numbers, which is
+        copied.
     keeps_gaps : bool, default=False
-        Whether NaN becomes NaN in the columns of all categories, and not 0.
+        Whether NaN becomes NaN in the columns of all categories, instead of 0.
 
     Returns
     -------
@@ -50,17 +52,17 @@ def widen(
 
 
 def has_categories(n_categories: Sequence[int | None]) -> bool:
-    """Whether `widen` changes anything."""
+    """Return whether a column has categories, so that `widen` changes the block."""
     return any(n_values is not None for n_values in n_categories)
 
 
 def n_columns_of(n_categories: Sequence[int | None]) -> int:
-    """Return the number of columns that `widen` makes."""
+    """Return the number of columns that `widen` returns."""
     return sum(1 if n_values is None else n_values for n_values in n_categories)
 
 
 def narrow(wide: np.ndarray, n_categories: Sequence[int | None]) -> np.ndarray:
-    """Return numbers of categories in place of columns of 0 and 1: `widen` undone.
+    """Replace columns of 0 and 1 by numbers of categories, the inverse of `widen`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Open whatever contains rows: the table of readers, of objects and of files."""
+"""Open rows of any source: the tables of readers for objects and for files."""
 
 import os
 from collections.abc import Callable
@@ -32,8 +32,15 @@ from mmcnb.samples.zarr import open_zarr
 class Reader(NamedTuple):
     """A kind of source, and the function that opens its rows.
 
-    The function takes the source, and after it what ``takes`` says: an element, options
-    and a memory limit, or an element and a memory limit.
+    Attributes
+    ----------
+    recognises : callable
+        Function of an object or a path; a true value means that this reader opens it.
+    open : callable
+        Function that opens the rows of the source.
+    takes : {"element", "options", "limit"} or None
+        Arguments of ``open`` after the source: an element; options and a memory limit;
+        an element and a memory limit; or none.
     """
 
     recognises: Callable[[Any], object]
@@ -52,7 +59,7 @@ def _is_array_like(source: object) -> bool:
 
 
 def _is_anndata(source: object) -> bool:
-    """Return whether an object is an AnnData, or sparse rows that it has opened."""
+    """Return whether an object is an AnnData, or one of its backed sparse datasets."""
     is_dataset = type(source).__name__.endswith("Dataset")
     return _is_of("anndata", source) and (hasattr(source, "obsm") or is_dataset)
 
@@ -72,8 +79,8 @@ def _open_xarray(source: Any) -> Samples:
     return open_named(source.data, "the DataArray")
 
 
-# Frames and tables are a layer above, which loads pyarrow and pandas. It is imported
-# when the first of them is opened.
+# Frames and tables belong to the layer above, `mmcnb.tables`, which imports pyarrow and
+# pandas. These functions import it when the first frame or table is opened.
 
 
 def _is_frame(source: object) -> bool:
@@ -117,7 +124,7 @@ def _open_as_fitted(source: Any, element: str | None, options: Any) -> Samples |
 
 
 def _with_filled_gaps(samples: Samples, options: Any) -> Samples:
-    """Return the rows of a store, whose gaps are filled if it says that it has some."""
+    """Return the rows of a store; fill gaps if its attributes say that NaN is a gap."""
     if getattr(samples, "gaps", None) is None:
         return samples
     from mmcnb.tables.array_table import open_stored_gaps
@@ -142,7 +149,7 @@ OBJECTS = (
     FRAME,
     Reader(_is_array_like, in_memory),
 )
-"""Readers of objects; the first that recognises an object opens it."""
+"""Readers of objects; the first reader that recognises an object opens it."""
 
 
 def _refuse(path: PathLike) -> Samples:
@@ -152,7 +159,7 @@ def _refuse(path: PathLike) -> Samples:
 def _open_matrix(
     path: PathLike, element: str | None, memory_limit: str | int | None
 ) -> Samples:
-    """Open a Matrix Market file, or the folder of one with its names."""
+    """Open a Matrix Market file, or a folder of 10x Genomics that contains one."""
     place = Path(path)
     if place.is_dir():
         return open_tenx_folder(place, element, memory_limit)
@@ -170,14 +177,14 @@ FILES = {
     **dict.fromkeys(OF_TABLES, TABLE),
     **dict.fromkeys([*FOREIGN, "packed"], REFUSED),
 }
-"""Readers of paths, by the format of the file."""
+"""Readers of paths by the format of the file, as `file_format` returns it."""
 
 ZARR = Reader(lambda path: True, open_zarr, "element")
-"""Reader of stores, of addresses, and of paths that no other recognises."""
+"""Reader of Zarr stores and addresses, and of paths without another reader."""
 
 
 def _reader(source: object) -> Reader | None:
-    """Return the reader of an object, a path or an address; None if it has none."""
+    """Return the reader of an object, a path or an address; None if there is none."""
     if not isinstance(source, str | os.PathLike):
         return next((reader for reader in OBJECTS if reader.recognises(source)), None)
     path = checked_path(source, "X")
@@ -206,29 +213,31 @@ def open_samples(
         xarray DataArray; a dataset or group of h5py; the path of a ``.npy``, ``.h5``,
         ``.hdf5`` or ``.h5ad`` file, of a Matrix Market file (``.mtx``), or of a table:
         Parquet (a file, or a folder of files), Arrow IPC or Feather, or CSV; a folder
-        of 10x Genomics with a matrix, barcodes and features; a Zarr array or group,
-        opened, as a path or as an address such as ``"https://host/rows.zarr"`` (which
-        needs ``mmcnb[remote]``): a 2-D array, a CSR group or a data frame in AnnData's
-        encoding, or a group with such an element, as of AnnData.
+        from 10x Genomics with a matrix, barcodes and features; a Zarr array or group,
+        given as an open object, a path or an address such as
+        ``"https://host/rows.zarr"`` (which needs ``mmcnb[remote]``). The array must be
+        2-D. The group must be a CSR matrix or a data frame in AnnData's encoding, or
+        contain such an element, as AnnData's files do.
     element : str, default=None
-        Element of a group, file or AnnData object, such as ``"X"``,
-        ``"layers/counts"``, ``"obsm/X_pca"`` or ``"raw/X"``; None is ``"X"``.
+        Element that contains the rows in a group, file or AnnData object, such as
+        ``"layers/counts"``, ``"obsm/X_pca"`` or ``"raw/X"``. None means ``"X"``.
     options : TableOptions or None, default=None
         How columns of a frame or a table become numbers; see `mmcnb.read_table`.
     memory_limit : str, int or None, default=None
-        Resident memory of the process while a table is read; None is the setting of
-        `mmcnb.config`, or half of what is free.
+        Limit on the resident memory of the process while a table is read. None is the
+        setting of `mmcnb.config` or, without one, half of the free memory.
 
     Returns
     -------
     Samples
+        The open rows. Numbers on disk are not read before they are needed.
 
     Raises
     ------
     InputError
-        The rows cannot be read or reached, or are not real finite numbers.
+        If the rows cannot be read, or are not finite real numbers.
     DamagedStoreError
-        The store is not what was written.
+        If the store differs from what was written.
 
     Examples
     --------
@@ -269,7 +278,7 @@ def open_samples(
 
 
 def _is_column_of_numbers(source: Any) -> bool:
-    """Return whether an object is a series of pandas or polars that has numbers."""
+    """Return whether an object is a pandas or polars series of numbers."""
     if not hasattr(source, "to_frame") or isinstance(source, Samples):
         return False
     is_series = _is_of("pandas", source) or _is_of("polars", source)
@@ -279,7 +288,7 @@ def _is_column_of_numbers(source: Any) -> bool:
 
 
 def _refuse_element(source: Any, element: str | None) -> None:
-    """Raise InputError if an element of rows without elements is named."""
+    """Raise InputError if an element is named, for a source that has no elements."""
     if element is None:
         return
     name = f"X is of type {type(source).__name__} and"
@@ -289,12 +298,12 @@ def _refuse_element(source: Any, element: str | None) -> None:
 
 
 def is_file_of_rows(source: object) -> bool:
-    """Return whether a source is the path of a file of rows, not of a Zarr store."""
+    """Return whether a source is the path of rows that are not in a Zarr store."""
     return isinstance(source, str | os.PathLike) and _reader(source) is not ZARR
 
 
 def names_in_frame(source: Any) -> list[str] | None:
-    """Return the column names of a data frame; None if the source is no frame."""
+    """Return the column names of a data frame, or None for any other source."""
     if isinstance(source, Samples | str | os.PathLike) or _reader(source) is not FRAME:
         return None
     from mmcnb.samples.frames import as_frame, column_names
@@ -305,7 +314,7 @@ def names_in_frame(source: Any) -> list[str] | None:
 def open_named(source: Any, name: str, names: list[str] | None = None) -> Samples:
     """Open rows that are part of another object.
 
-    ``name`` is for messages, and ``names`` are those of the columns.
+    Messages call them ``name``; ``names`` are the names of the columns.
     """
     if isinstance(source, np.ndarray) or scipy.sparse.issparse(source):
         return in_memory(source, name, names)

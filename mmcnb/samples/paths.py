@@ -38,21 +38,24 @@ def checked_path(path: object, what: str = "the path") -> Path:
     Parameters
     ----------
     path : str or path-like
+        The path; ``~/`` is expanded.
     what : str, default="the path"
-        For messages.
+        What messages call the path.
 
     Returns
     -------
     Path
+        The path.
 
     Raises
     ------
     InputError
-        It is not a path, is empty or too long, or has a null character.
+        If ``path`` is not a path, is empty or too long, or has a null character.
     """
     if not isinstance(path, str | os.PathLike) or isinstance(os.fspath(path), bytes):
         raise InputError(
-            f"{what} is {shown(path)}, which is no path: give a text or a pathlib.Path."
+            f"{what} is {shown(path)}, which is not a path: give a str or a "
+            "pathlib.Path."
         )
     text = expanded(path)
     if not text:
@@ -60,7 +63,8 @@ def checked_path(path: object, what: str = "the path") -> Path:
     try:
         os.lstat(text)
     except (OSError, ValueError) as error:
-        # That it does not exist, or may not be read, is for the caller to say.
+        # A path that does not exist or is not readable is no error here; the caller
+        # knows whether it should exist.
         number = getattr(error, "errno", errno.ENAMETOOLONG)
         if number in (errno.ENAMETOOLONG, errno.ELOOP):
             why = one_line(error).lower()
@@ -76,7 +80,7 @@ def output_path(path: PathLike) -> Path:
     Raises
     ------
     InputError
-        It is an address, such as ``"s3://bucket/rows.zarr"``.
+        If the path is an address, such as ``"s3://bucket/rows.zarr"``.
 
     Examples
     --------
@@ -89,8 +93,8 @@ def output_path(path: PathLike) -> Path:
     if separator and len(scheme) > 1:  # one letter is a drive of Windows
         name = rest.rstrip("/").rpartition("/")[2] or "rows.zarr"
         raise InputError(
-            f"{text} is an address, and outputs are written to the disks of this "
-            f"machine: write {name} and copy it, such as by "
+            f"{text} is an address, but outputs can only be written to disks of this "
+            f"machine: write {name} and copy it, such as with "
             f"fsspec.filesystem({scheme!r}).put({name!r}, {text!r}, recursive=True)."
         )
     return Path(text).absolute()
@@ -115,7 +119,7 @@ def read_key(store: Store, key: str) -> bytes | None:
 def read_keys(store: Store, keys: Sequence[str]) -> list[bytes | BaseException | None]:
     """Return the bytes stored under keys, fetched concurrently.
 
-    None stands for a missing key, and the error for a key that cannot be read.
+    The value is None for a missing key, and the error for a key that cannot be read.
     """
 
     async def read(key: str) -> bytes | None:

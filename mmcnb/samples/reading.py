@@ -1,38 +1,42 @@
-"""Memory that reading a file takes, beside a limit."""
+"""Memory that reading a file takes, compared with the memory limit."""
 
 from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
 from mmcnb._machine import resident_memory
 from mmcnb.errors import MemoryLimitError
 
-READING_BYTES = 64 * 2**20  # of pieces of a file, and of arrays made of them
+# Memory for pieces of a file and the arrays that are parsed from them.
+READING_BYTES = 64 * 2**20
 
 
 def spare_bytes(memory_limit: str | int | None) -> int:
-    """Return what a memory limit leaves beside the libraries."""
+    """Return the bytes that a memory limit leaves for data, without the libraries."""
     return max(0, resolve_memory_limit(memory_limit) - LIBRARIES)
 
 
 def check_reading(name: str, n_bytes: float, memory_limit: str | int | None) -> None:
-    """Refuse a memory limit that reading a file would exceed.
+    """Raise an error if reading a file would exceed the memory limit.
 
     Parameters
     ----------
     name : str
-        Of the file.
+        Name of the file, for the message.
     n_bytes : float
-        That reading takes beside the libraries and pieces of the file.
+        Bytes that reading needs in addition to the libraries and pieces of the file.
     memory_limit : str, int or None
+        Limit on the resident memory; None is the setting of `mmcnb.config` or half of
+        the free memory.
 
     Raises
     ------
     MemoryLimitError
-        The message names the least limit that works.
+        If the limit is too small. The message has the least limit that works.
     """
     limit = resolve_memory_limit(memory_limit)
-    before = min(resident_memory() or LIBRARIES, LIBRARIES)  # not the caller's arrays
+    # The arrays of the caller do not count: the process may be larger than LIBRARIES.
+    before = min(resident_memory() or LIBRARIES, LIBRARIES)
     least = before + READING_BYTES + int(n_bytes)
     if limit < least:
         raise MemoryLimitError(
-            f"memory_limit={format_bytes(limit)} is too small to read {name} with; the "
+            f"memory_limit={format_bytes(limit)} is too small to read {name}; the "
             f"least that works is {format_bytes(least, up=True)}."
         )

@@ -1,4 +1,4 @@
-"""Which rows of their source some rows are: numbers in their file, or names."""
+"""Identify rows in their source: by their number in a file, or by their name."""
 
 import json
 from collections.abc import Hashable, Mapping, Sequence
@@ -11,13 +11,13 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
-FILE = "file"  # the column of the files of a folder
-ROW = "row"  # the column of row numbers
-INDEX = "index"  # the column of row names that have no name of their own
+FILE = "file"  # name of the column with the file of each row of a folder
+ROW = "row"  # name of the column with row numbers
+INDEX = "index"  # name of the column with row names, if the source does not name it
 
 
 class Names(Protocol):
-    """One name a row, read as they are needed."""
+    """One name per row, read when needed."""
 
     def read(self, start: int, stop: int) -> Any:
         """Return the names of the rows ``start <= row < stop``."""
@@ -41,16 +41,16 @@ class ChosenNames:
     Parameters
     ----------
     names : Names
-        Of all rows.
+        Names of all rows of the source.
     numbers : ndarray of int64 of shape (n_rows,)
-        The rows, in order.
+        Numbers of the chosen rows, in order.
     """
 
     names: Names
     numbers: np.ndarray
 
     def read(self, start: int, stop: int) -> Any:
-        """Return the names of the rows ``start <= row < stop`` of these."""
+        """Return the names of the chosen rows ``start <= row < stop``."""
         rows = self.numbers[start:stop]
         if not len(rows):
             return self.names.read(0, 0)
@@ -60,27 +60,28 @@ class ChosenNames:
 
 @dataclass(frozen=True)
 class RowIndex:
-    """Which rows of their source some rows are.
+    """Numbers or names that identify rows in their source.
 
-    Without any of the fields but the first, they are all rows of the source, in order.
+    If only ``n_samples`` is set, the rows are all rows of the source, in order.
 
     Attributes
     ----------
     n_samples : int
+        Number of rows.
     files : tuple of str
-        Files of a folder; none if the source is no folder.
+        Files of a folder; empty if the source is not a folder.
     lengths : tuple of int
-        Rows that are here of each file of a folder.
+        Number of rows taken from each file of a folder.
     numbers : Names or None
-        Number of each row in its file, from 0. None: the first rows of each file.
+        Number of each row in its file, from 0. None means the first rows of each file.
     names : Names or None
-        Names of the rows, which stand in place of their numbers.
+        Names of the rows, which are used instead of their numbers.
     name : hashable
-        Name of the names, such as that of their column; None if they have none.
+        Name of the column of names; None if it has no name.
     own : pandas.Index or None
         The index of a data frame.
     levels : tuple of (hashable, Names)
-        Several names a row in place of one, of an index of pandas with such levels.
+        Several names per row, from the levels of a pandas MultiIndex.
     """
 
     n_samples: int
@@ -93,7 +94,7 @@ class RowIndex:
     levels: tuple[tuple[Hashable, Names], ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the fields; what is read from a file goes with them."""
+        """Return the fields; names and numbers in a file are read, to be pickled."""
         state = dict(vars(self))
         for field in ("numbers", "names"):
             if state[field] is not None:
@@ -107,7 +108,7 @@ class RowIndex:
 
     @property
     def is_plain(self) -> bool:
-        """Whether rows have only their numbers among the rows that are here."""
+        """Whether rows have neither names, files nor other numbers than their place."""
         return self.is_numbered and self.numbers is None and not self.files
 
     @property
@@ -117,7 +118,7 @@ class RowIndex:
 
     @property
     def keys(self) -> list[str]:
-        """Names of `columns`."""
+        """Names of the columns that `columns` returns."""
         if self.own is not None:
             return _level_names(self.own.names)
         files = [FILE] if self.files else []
@@ -128,7 +129,7 @@ class RowIndex:
         return [*files, _name_of_names(self.name)]
 
     def columns(self, start: int, stop: int) -> dict[str, Any]:
-        """Return the columns that say which rows ``start <= row < stop`` are."""
+        """Return the columns that identify the rows ``start <= row < stop``."""
         if self.own is not None:
             return dict(zip(self.keys, _levels(self.own[start:stop]), strict=True))
         values = []
@@ -144,7 +145,7 @@ class RowIndex:
         return dict(zip(self.keys, values, strict=True))
 
     def name_of(self, row: int) -> object:
-        """Return what a row is called; None if it has only its number."""
+        """Return the name of a row; None if it has only its number."""
         if self.is_plain:
             return None
         columns = self.columns(row, row + 1).values()
@@ -167,7 +168,7 @@ class RowIndex:
         return rows - firsts[self.files_of(start, stop)]
 
     def to_pandas(self) -> "pd.Index":
-        """Return an index of pandas; row numbers that count from 0 take no memory."""
+        """Return a pandas index; plain row numbers are a RangeIndex, without memory."""
         import pandas as pd
 
         if self.own is not None:
@@ -185,20 +186,20 @@ class RowIndex:
 
 
 def _plain_values(values: Any) -> Any:
-    """Return values as pandas takes them; it does not know NumPy's texts."""
+    """Return values that pandas accepts; it does not support NumPy's StringDType."""
     array = np.asarray(values)
     return array.astype(object) if array.dtype.kind == "T" else array
 
 
 def _name_of_names(name: Hashable) -> str:
-    """Return the name of a column of names, which is none of numbers or files."""
+    """Return the name of a column of names, which differs from `ROW` and `FILE`."""
     if name is None or str(name) in ("", FILE, ROW):
         return INDEX
     return str(name)
 
 
 def _level_names(levels: Sequence[Hashable]) -> list[str]:
-    """Return a name for the column of each level of an index of pandas."""
+    """Return a column name for each level of a pandas index."""
     if len(levels) == 1:
         return [_name_of_names(levels[0])]
     names: list[str] = []
@@ -213,18 +214,18 @@ def _levels(index: "pd.Index") -> list[Any]:
 
 
 def index_of_frame(index: Any, taken: RowIndex | None = None) -> RowIndex | None:
-    """Return what the index of a frame says; None if it counts its rows from 0.
+    """Return the row index of a data frame; None if it counts the rows from 0.
 
     Parameters
     ----------
     index : pandas.Index
-        Of the whole frame.
+        Index of the whole frame.
     taken : RowIndex or None, default=None
-        The rows of the frame that take part; None for all.
+        The rows of the frame that are used; None for all.
     """
     import pandas as pd
 
-    if taken is not None and not taken.is_numbered:  # by a column
+    if taken is not None and not taken.is_numbered:  # a column names the rows
         return taken
     has_gaps = taken is not None and taken.numbers is not None
     is_count = isinstance(index, pd.RangeIndex) and index.equals(
@@ -241,9 +242,9 @@ def index_of_frame(index: Any, taken: RowIndex | None = None) -> RowIndex | None
 def range_of_pandas(
     metadata: Mapping[bytes, bytes] | None, n_rows: int
 ) -> "pd.Index | None":
-    """Return the index that the metadata of a file describe without a column.
+    """Return the RangeIndex that pandas described in the metadata of a file.
 
-    None if there is none, if it counts from 0, or if it is of another number of rows.
+    None if there is none, if it counts from 0, or if its length is not ``n_rows``.
     """
     import pandas as pd
 
@@ -258,12 +259,12 @@ def range_of_pandas(
 
 
 class RowsTaken:
-    """Notes which rows of a table are taken while they are read.
+    """Record of the rows that are taken from a table while it is read.
 
     Parameters
     ----------
     files : sequence of str
-        Files of a folder; none for one file.
+        Files of a folder; empty for a single file.
     """
 
     def __init__(self, files: tuple[str, ...]) -> None:
@@ -276,7 +277,7 @@ class RowsTaken:
     def add(
         self, file: int, numbers: np.ndarray, names: np.ndarray | None = None
     ) -> None:
-        """Note the next rows: numbers in one file that rise, and their names."""
+        """Record the next rows: increasing numbers in one file, and perhaps names."""
         n_rows = len(numbers)
         if not n_rows:
             return
@@ -293,7 +294,7 @@ class RowsTaken:
             self._names.append(names)
 
     def index(self, name: str | None = None) -> RowIndex:
-        """Return which rows were taken; ``name`` is that of their names."""
+        """Return the index of the taken rows; ``name`` is the column of their names."""
         numbers = None
         if not self._is_whole:
             numbers = KeptNames(np.concatenate(self._pieces))

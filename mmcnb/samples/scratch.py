@@ -1,4 +1,4 @@
-"""Rows of numbers in a scratch file, which ends with the process."""
+"""Rows of numbers in a scratch file, which disappears when the process ends."""
 
 import errno
 import os
@@ -12,18 +12,20 @@ from mmcnb.samples.paths import PathLike
 
 
 class ScratchRows:
-    """Dense rows in a file without a name, so that it cannot be left behind.
+    """Dense rows in an anonymous file, which a killed process cannot leave behind.
 
-    Rows are read and not mapped, because mapped pages count as resident memory.
+    Rows are read and not memory-mapped, because mapped pages count as resident memory.
 
     Parameters
     ----------
     what : str
-        What the rows are, for messages.
+        Name of the rows in messages.
     folder : path
-        Where the file is made.
+        Folder of the file.
     n_columns : int
+        Number of columns.
     dtype : dtype
+        Type of the numbers.
 
     Examples
     --------
@@ -49,17 +51,17 @@ class ScratchRows:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows up to the last that was written, and columns."""
+        """Number of rows up to the last one written, and number of columns."""
         return self.n_rows, self._n_columns
 
     def write(self, start: int, rows: np.ndarray) -> None:
-        """Write C-ordered rows from number ``start`` on."""
+        """Write C-ordered rows, the first of which gets the number ``start``."""
         fault = f"the scratch file of {self._what} in {self._folder} cannot be written"
         remedy = "free disk space, set TMPDIR to a larger disk, or raise memory_limit"
         with worded(fault, remedy, OSError):
             view = rows.reshape(-1).data.cast("B")
             position = self._position(start)
-            while len(view):  # at most 2 GiB at once
+            while len(view):  # the system writes at most 2 GiB at a time
                 n_written = os.pwrite(self._file.fileno(), view, position)
                 if n_written == 0:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

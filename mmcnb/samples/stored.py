@@ -1,8 +1,8 @@
-"""Arrays in chunks, read by any slices and checked against their inventory.
+"""Chunked arrays that are read by slices and checked against their inventory.
 
-Chunks of numbers that one codec encodes are decoded straight into place. Zarr decodes
-into a buffer and copies, by way of an event loop and a second pool of threads: a third
-of the throughput of a local disk.
+Chunks of numbers with a single codec are decoded directly into the result. Zarr would
+decode into a buffer and copy it, with an event loop and a second thread pool, which
+reaches only a third of the throughput of a local disk.
 """
 
 import itertools
@@ -30,34 +30,34 @@ from mmcnb.samples.files import check_chunk_file
 from mmcnb.samples.inventory import Inventory
 from mmcnb.samples.paths import read_keys
 
-GATHER_BYTES = 16 * 2**20  # decoded at once while single rows are gathered
-FETCHED_CHUNKS = 8  # fetched from a server concurrently
+GATHER_BYTES = 16 * 2**20  # bytes that are decoded at a time to gather single rows
+FETCHED_CHUNKS = 8  # chunks that are fetched from a server concurrently
 
 
 class EdgeChunks:
     """A cache of decoded chunks that neighbouring reads share.
 
-    The first reader of a chunk decodes it and others wait for the result. The least
-    recently used chunks are dropped if more than ``EDGE_BYTES`` are cached. So a pass
-    in row order decodes each chunk once, whatever its tasks and threads.
+    The first reader of a chunk decodes it, and other readers wait for the result. The
+    least recently used chunks are dropped if more than ``EDGE_BYTES`` are cached. A
+    pass in row order therefore decodes each chunk once, with any tasks and threads.
 
     Parameters
     ----------
     n_arrays : int
-        Arrays that share it; two chunks of each are always cached.
+        Number of arrays that share the cache; it keeps two chunks of each at least.
     """
 
     def __init__(self, n_arrays: int = 1) -> None:
         self._lock = threading.Lock()
-        # The least recently used chunk comes first.
+        # The least recently used chunk is first.
         self._chunks: OrderedDict[Hashable, Future[Any]] = OrderedDict()
         self._least = 2 * n_arrays
         self._cached_bytes = 0
 
     def take(self, key: Hashable, load: Callable[[], Any]) -> Any:
-        """Return the chunk of a key, which is loaded unless it is cached."""
-        # With its process in the key, a forked child does not wait for a thread that
-        # only its parent has.
+        """Return the chunk of a key; call ``load`` unless it is cached."""
+        # The process is part of the key, so that a forked child does not wait for a
+        # thread that exists only in its parent.
         process_key = (os.getpid(), key)
         with self._lock:
             is_first = process_key not in self._chunks
@@ -84,7 +84,7 @@ class EdgeChunks:
             key, chunk = self._chunks.popitem(last=False)
             if chunk.done():
                 self._cached_bytes -= matrix.n_bytes_of(chunk.result())
-            else:  # another thread loads it
+            else:  # another thread is loading it
                 self._chunks[key] = chunk
 
 
@@ -94,13 +94,14 @@ class ChunkedRows(ABC):
     Parameters
     ----------
     name : str
-        Tells the chunks of arrays apart that share ``edges``.
+        Name that distinguishes the chunks of arrays that share ``edges``.
     length : int
         Number of rows.
     edges : EdgeChunks
-        Caches chunks that are needed in part.
+        Cache for chunks of which a read needs only a part.
     lookahead : int, default=0
-        Rows that each read gets beyond those asked for, 0 or 1; row pointers need one.
+        Number of additional rows at the end of each read, 0 or 1. Row pointers need
+        one.
     """
 
     def __init__(
@@ -120,9 +121,9 @@ class ChunkedRows(ABC):
         """Decode whole chunks."""
 
     def pieces(self, start: int, stop: int) -> Iterator[tuple[int, int, Any]]:
-        """Yield ranges of rows with their values.
+        """Yield ranges of rows as (start, stop, values).
 
-        The values are None for whole chunks, which the caller loads.
+        The values are None for ranges of whole chunks, which the caller loads.
         """
         end = min(stop + self._lookahead, self.length)
         whole_stop = end if end == self.length else stop
@@ -141,9 +142,9 @@ class ChunkedRows(ABC):
                 yield begin, position, chunk[begin - first : position - first]
 
     def _is_whole(self, position: int, start: int, stop: int) -> bool:
-        """Return whether no other read of a pass needs the chunk at a position.
+        """Return whether this read is the only one of a pass that needs a chunk.
 
-        The read before may look ahead to the first row of the chunk.
+        The preceding read may look ahead to the first row of the chunk.
         """
         first, last = self.chunk_at(position)
         return start <= max(0, first - self._lookahead) and last <= stop
@@ -155,16 +156,17 @@ class SlicedRows(ChunkedRows):
     Parameters
     ----------
     name : str
-        Tells the chunks of arrays apart that share ``edges``.
+        Name that distinguishes the chunks of arrays that share ``edges``.
     array : object
-        It has a shape, a dtype, and ``read(start, stop)``, if no subclass loads its
-        chunks.
+        Object with a shape and a dtype and, unless a subclass overrides ``load``, a
+        method ``read(start, stop)``.
     chunk_length : int
-        Rows of a chunk.
+        Number of rows of a chunk.
     edges : EdgeChunks or None, default=None
-        Caches chunks that are needed in part; None is a cache for this array alone.
+        Cache for chunks of which a read needs only a part; None creates a cache for
+        this array.
     lookahead : int, default=0
-        Values that each read gets beyond those asked for.
+        Number of additional values at the end of each read.
     """
 
     def __init__(
@@ -182,7 +184,7 @@ class SlicedRows(ChunkedRows):
         self.chunk_bytes = self.row_bytes * min(self.chunk_length, self.length)
 
     def chunk_at(self, row: int) -> tuple[int, int]:
-        """Return the first position of the chunk that contains one, and its end."""
+        """Return the first row of the chunk that contains a row, and its end."""
         first = row // self.chunk_length * self.chunk_length
         return first, min(first + self.chunk_length, self.length)
 
@@ -214,7 +216,7 @@ class SlicedRows(ChunkedRows):
         return np.empty(shape, dtype if dtype.kind == "T" else dtype.newbyteorder("="))
 
     def load_into(self, out: np.ndarray, start: int, stop: int) -> None:
-        """Read whole chunks into place."""
+        """Read whole chunks into ``out``."""
         out[...] = self.load(start, stop)
 
     def gather(self, positions: np.ndarray) -> np.ndarray:
@@ -241,15 +243,16 @@ class SlicedRows(ChunkedRows):
 
 
 class StoredChunk(NamedTuple):
-    """A chunk as it is stored.
+    """The stored bytes of a chunk.
 
     Attributes
     ----------
     place : tuple of int
-        Where it begins in the array.
+        Index of its first element in the array.
     key : str
+        Key of the chunk, or of the shard that contains it.
     frame : bytes or None
-        None if it is missing and need not be there.
+        The bytes; None for a missing chunk, which has the fill value.
     """
 
     place: tuple[int, ...]
@@ -260,18 +263,19 @@ class StoredChunk(NamedTuple):
 class StoredArray(SlicedRows):
     """Slices along the first axis of a Zarr array; safe to read from several threads.
 
-    Zarr's own settings stay as the user has them: they are global to the process, so
-    that changing them around a read would reach other threads.
+    Zarr's settings are not changed, because they are global to the process, and a
+    change would affect other threads.
 
     Parameters
     ----------
     array : zarr.Array
+        The array.
     inventory : Inventory or None
-        If the store has one, each chunk is compared with it as it is decoded.
+        Inventory with which each decoded chunk is compared; None if the store has none.
     name : str
-        For messages.
+        Name of the array in messages.
     edges, lookahead
-        As in `SlicedRows`.
+        See `SlicedRows`.
     """
 
     def __init__(
@@ -290,19 +294,19 @@ class StoredArray(SlicedRows):
         can_find_chunks = not array.shards or (is_local and has_plain_shards(array))
         self._codec = chunk_codec(array) if can_find_chunks else None
         chunk_bytes = self.row_bytes * self.chunk_length
-        if chunk_bytes > 2**30:  # smaller chunks fit into the memory of any machine
+        if chunk_bytes > 2**30:  # smaller chunks fit into any machine's memory
             check_chunk_bytes(chunk_bytes, name)
         if self._codec is None or not is_local:
             self._array = limited(array, name)
 
     def load(self, start: int, stop: int) -> np.ndarray:
-        """Decode whole chunks, each time anew."""
+        """Decode whole chunks, without a cache."""
         out = self._empty(stop - start)
         self.load_into(out, start, stop)
         return out
 
     def load_into(self, out: np.ndarray, start: int, stop: int) -> None:
-        """Decode whole chunks into place."""
+        """Decode whole chunks into ``out``."""
         if self._codec is None:
             out[...] = self._zarr_values(start, stop)
             return
@@ -318,9 +322,9 @@ class StoredArray(SlicedRows):
             self._check_chunk(chunk, values)
 
     def _check_chunk(self, chunk: StoredChunk, values: np.ndarray) -> None:
-        """Compare a chunk with the inventory, if the array is recorded in one.
+        """Compare a chunk with the inventory, if the array has one.
 
-        A chunk may be sound and belong elsewhere.
+        The codec cannot detect an intact chunk in the wrong place.
         """
         if self._inventory is not None and chunk.frame is not None:
             number = chunk.place[0] // self.chunk_length
@@ -329,9 +333,10 @@ class StoredArray(SlicedRows):
             )
 
     def _frames(self, start: int, stop: int) -> Iterator[StoredChunk]:
-        """Yield the chunks of some rows as they are stored.
+        """Yield the stored chunks of some rows.
 
-        The bytes are None if a chunk is missing that is not recorded.
+        A missing chunk raises DamagedStoreError if the inventory lists it or the fill
+        value is NaN; otherwise its bytes are None.
         """
         shape = self._array.shape
         rows = range(start, stop, self.chunk_length)
@@ -346,14 +351,14 @@ class StoredArray(SlicedRows):
         for place, (key, frame) in zip(places, chunks, strict=True):
             if isinstance(frame, BaseException):
                 with damage(f"{self._name}: chunk {key} is damaged"):
-                    raise frame  # as it is, if the store could not be reached
+                    raise frame  # InputError is raised unchanged: no connection
             if frame is None and (self._inventory is not None or self._fills_nan):
                 raise damaged_chunks(self._name, [key], "missing")
             yield StoredChunk(place, key, frame)
 
     @property
     def _fills_nan(self) -> bool:
-        """Whether a missing chunk would be gaps."""
+        """Whether the fill value is NaN, so that a missing chunk would become gaps."""
         fill = self._array.fill_value
         return isinstance(fill, np.floating | float) and bool(np.isnan(fill))
 
@@ -362,7 +367,7 @@ class StoredArray(SlicedRows):
     ) -> Iterator[tuple[str, bytes | BaseException | None]]:
         """Yield the keys and stored bytes of chunks that are not in shards.
 
-        The error of a chunk that cannot be read takes the place of its bytes.
+        For a chunk that cannot be read, the error is yielded in place of the bytes.
         """
         store = self._array.store
         keys = []
@@ -379,7 +384,7 @@ class StoredArray(SlicedRows):
             yield from zip(fetched, read_keys(store, fetched), strict=True)
 
     def _zarr_values(self, start: int, stop: int) -> np.ndarray:
-        # Each codec and each store has its own exceptions.
+        # Each codec and each store has exceptions of its own.
         with damage(f"{self._name}: {start} to {stop} cannot be read"):
             values = np.asarray(self._array[start:stop])
         if self._inventory is not None or self._fills_nan:
@@ -395,9 +400,9 @@ class StoredArray(SlicedRows):
 
 
 def read_chunk_file(path: Path, most: int) -> bytes | OSError | None:
-    """Return the bytes of a chunk, which may be ``most``; None if it is missing.
+    """Return the bytes of a chunk, at most ``most``; None if the file is missing.
 
-    If the file cannot be read, the error is returned.
+    If the file cannot be read, the error is returned and not raised.
     """
     try:
         check_chunk_file(path, most)

@@ -1,6 +1,6 @@
-"""Counts of 10x Genomics: a matrix of features by barcodes, with the names of both.
+"""Counts from 10x Genomics: a matrix of features by barcodes, with the names of both.
 
-Its columns, the barcodes, become the rows.
+The columns of the matrix, the barcodes, become the rows.
 """
 
 import shlex
@@ -23,17 +23,18 @@ MATRIX = "matrix.mtx"
 BARCODES = ("barcodes.tsv",)
 FEATURES = ("features.tsv", "genes.tsv")
 GENES = "Gene Expression"
-"""Type of the features that are taken, as by scanpy, if there are several types."""
+"""Type of the features that are used if there are several types, as in scanpy."""
 
 
 class Features(NamedTuple):
-    """The features that are the columns of the rows.
+    """The features that become columns.
 
     Attributes
     ----------
     names : list of str
+        Their names.
     kept : ndarray of bool of shape (n_features,), or None
-        Which features of the matrix they are; None for all.
+        Whether each feature of the matrix is used; None for all.
     """
 
     names: list[str]
@@ -48,18 +49,18 @@ def choose_features(
     Parameters
     ----------
     place : str
-        Of the features, for messages.
+        Path of the features, for messages.
     names : sequence of str
-        Symbols, or identifiers; some may be equal.
+        Symbols or identifiers of the features; they may contain duplicates.
     types : sequence of str
-        Type of each feature; none if the file has no types.
+        Type of each feature; empty if the file has no types.
     element : str or None
-        The wanted type; None takes genes if there are also others.
+        The requested type. None selects genes if there are several types.
 
     Raises
     ------
     InputError
-        No feature is of the wanted type.
+        If no feature has the requested type.
     """
     counts = Counter(types)
     wanted = element
@@ -82,7 +83,7 @@ def choose_features(
 
 
 def _warn_of_others(place: str, counts: Mapping[str, int]) -> None:
-    """Warn that features of other types than genes are left out."""
+    """Warn that only genes are used, and features of other types are left out."""
     others = [name for name in counts if name != GENES]
     listed = ", ".join(f"{name!r} ({counts[name]:,})" for name in others)
     option = shlex.quote(others[0])
@@ -95,7 +96,7 @@ def _warn_of_others(place: str, counts: Mapping[str, int]) -> None:
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
-    """Return names of which none are equal, as AnnData makes them.
+    """Number duplicate names as AnnData does: ``A``, ``A-1``, ``A-2``.
 
     Examples
     --------
@@ -123,7 +124,7 @@ def unique_names(names: Sequence[str]) -> list[str]:
 
 
 class TenxFiles(NamedTuple):
-    """The files of a folder; None for one that is missing."""
+    """The files of a folder; None stands for a missing file."""
 
     matrix: Path
     barcodes: Path | None
@@ -133,20 +134,21 @@ class TenxFiles(NamedTuple):
 def open_tenx_folder(
     folder: Path, element: str | None = None, memory_limit: str | int | None = None
 ) -> Samples:
-    """Open the barcodes of a folder with a matrix, barcodes and features as rows.
+    """Open a folder with a matrix, barcodes and features; the barcodes are the rows.
 
     Parameters
     ----------
     folder : Path
+        The folder.
     element : str or None, default=None
-        Type of the features, such as ``"Antibody Capture"``; None takes genes.
+        Type of the features, such as ``"Antibody Capture"``. None selects genes.
     memory_limit : str, int or None, default=None
-        Entries beyond it are in scratch files.
+        Limit on the resident memory; entries beyond it are kept in scratch files.
 
     Raises
     ------
     InputError
-        A file is missing, damaged, or does not agree with the size of the matrix.
+        If a file is missing or damaged, or if its length does not match the matrix.
     """
     files = _files_beside(_only_matrix(folder))
     if files.barcodes is None or files.features is None:
@@ -156,7 +158,7 @@ def open_tenx_folder(
     features = _cells(files.features)
     n_barcodes = len(barcodes)
     n_features = len(features)
-    # Other programs write the rows as rows.
+    # Some programs write a matrix of barcodes by features instead.
     is_by_rows = (header.n_rows, header.n_columns) == (n_barcodes, n_features)
     if header.n_rows == header.n_columns or not is_by_rows:
         is_by_rows = False
@@ -177,7 +179,7 @@ def _hold(
     is_by_rows: bool,
     memory_limit: str | int | None,
 ) -> Samples:
-    """Read the entries of chosen features, and name rows and columns."""
+    """Read the entries of the chosen features, and name the rows and columns."""
     kept = features.kept
     numbers = None if kept is None else np.cumsum(kept) - 1
 
@@ -191,9 +193,9 @@ def _hold(
 
     if header.form != "coordinate":
         raise InputError(
-            f"{path}, line 1: the matrix is dense ('array'), and one beside barcodes "
-            "is sparse ('coordinate'): give the file itself, whose rows are taken as "
-            "they are."
+            f"{path}, line 1: the matrix is dense ('array'), but a matrix with "
+            "barcodes must be sparse ('coordinate'): give the file itself, whose rows "
+            "are used as they are."
         )
     shape = len(barcodes), len(features.names)
     samples = hold_entries(path, header, memory_limit, shape, placed)
@@ -205,12 +207,12 @@ def _hold(
 
 
 def check_is_alone(path: Path) -> None:
-    """Warn if a Matrix Market file has the names of 10x beside it."""
+    """Warn if barcodes and features of 10x Genomics lie beside a Matrix Market file."""
     files = _files_beside(path)
     if files.barcodes is None or files.features is None:
         return
     warnings.warn(
-        f"the rows of {path} are taken as they are, though {files.barcodes.name} "
+        f"the rows of {path} are used as they are, although {files.barcodes.name} "
         "beside it names its columns: give the folder to cluster the barcodes.",
         ClusterWarning,
         stacklevel=2,
@@ -218,7 +220,7 @@ def check_is_alone(path: Path) -> None:
 
 
 def _only_matrix(folder: Path) -> Path:
-    """Return the matrix of a folder, which has no other."""
+    """Return the only matrix of a folder, or raise InputError."""
     found = [path for path in _files(folder) if plain_name(path).endswith(".mtx")]
     if len(found) == 1:
         return found[0]
@@ -246,7 +248,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _files_beside(matrix: Path) -> TenxFiles:
-    """Return a matrix and the files of names beside it, which have its prefix."""
+    """Return a matrix and the files of names beside it, which share its prefix."""
     name = plain_name(matrix)
     prefix = name.removesuffix(MATRIX) if name.endswith(MATRIX) else ""
     by_name = {plain_name(path): path for path in _files(matrix.parent)}
@@ -266,7 +268,7 @@ def _missing_files(folder: Path, files: TenxFiles) -> InputError:
     return InputError(
         f"{folder} has {files.matrix.name}, but no {' and no '.join(missing)}: add "
         f"{'it' if len(missing) == 1 else 'them'}, or give {files.matrix}, whose rows "
-        "are taken as they are."
+        "are used as they are."
     )
 
 
@@ -290,7 +292,7 @@ def _cells(path: Path) -> list[list[str]]:
 
 
 def _check_lines(path: Path, n_lines: int, matrix: Path, n: int, what: str) -> None:
-    """Raise InputError unless a file names each row or column of a matrix."""
+    """Raise InputError unless a file has one line per row or column of a matrix."""
     if n_lines == n:
         return
     remedy = "get both files again"
@@ -303,7 +305,7 @@ def _check_lines(path: Path, n_lines: int, matrix: Path, n: int, what: str) -> N
 
 
 def _names_and_types(lines: list[list[str]]) -> tuple[list[str], list[str]]:
-    """Return the symbols of features, or their only names, and their types."""
+    """Return the symbols of features, or their identifiers, and their types."""
     names = []
     types = []
     for cells in lines:

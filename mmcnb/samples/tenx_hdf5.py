@@ -1,4 +1,4 @@
-"""HDF5 files of 10x Genomics: sparse counts by barcodes, with names of both."""
+"""HDF5 files from 10x Genomics: sparse counts of features by barcodes, with names."""
 
 import numpy as np
 
@@ -24,17 +24,19 @@ TYPES = "features/feature_type"
 
 
 class TenxElement(CSRElement):
-    """Rows of a group of 10x, one a barcode.
+    """Rows of a group of 10x Genomics, one per barcode.
 
-    The group has a matrix of features by barcodes in CSC form, whose arrays are those
-    of barcodes by features in CSR form.
+    The group has a matrix of features by barcodes in CSC form. The same arrays are the
+    CSR form of the matrix of barcodes by features.
 
     Parameters
     ----------
     storage : Storage
+        The file.
     group : Node
+        The group of the matrix.
     element : str or None
-        Type of the features; None takes genes.
+        Type of the features. None selects genes.
     """
 
     def __init__(self, storage: Storage, group: Node, element: str | None) -> None:
@@ -57,7 +59,7 @@ class TenxElement(CSRElement):
             storage.take(self)
 
     def _shape_of(self, storage: Storage, group: Node) -> tuple[int, ...]:
-        """Return the shape of the rows: the array ``shape`` has that of the columns."""
+        """Return (barcodes, features); the array ``shape`` has the opposite order."""
         stored = storage.rows(storage.member(group, "shape"))
         shape = stored.read(0, stored.length).tolist()
         return csr_shape(shape[::-1], describe(storage, group))
@@ -83,7 +85,7 @@ class TenxElement(CSRElement):
     def _of_kept(
         self, parts: matrix.CSRParts, rows: int | np.ndarray
     ) -> matrix.CSRParts:
-        """Return rows without the features that are left out."""
+        """Remove the features that are left out."""
         kept = self._kept
         if kept is None:
             return parts
@@ -101,20 +103,21 @@ class TenxElement(CSRElement):
 def open_tenx(
     storage: Storage, node: Node, element: str | None = None
 ) -> TenxElement | None:
-    """Open the barcodes of a file or group of 10x as rows; None if it is no such file.
+    """Open the barcodes of a 10x Genomics file or group; None for other files.
 
     Parameters
     ----------
     storage : Storage
+        The file.
     node : Node
-        The file, or the group of the matrix.
+        The root of the file, or the group of the matrix.
     element : str or None, default=None
         Path of the group, or a type of features.
 
     Raises
     ------
     InputError
-        There are matrices of several genomes, or no features of the type.
+        If there are matrices of several genomes, or no features of the type.
     """
     if not hasattr(node, "keys"):
         return None
@@ -138,7 +141,7 @@ def open_tenx(
 
 
 def _is_matrix(node: Node) -> bool:
-    """Whether a node is a group with all arrays of a matrix of 10x."""
+    """Return whether a node is a group with all arrays of a 10x Genomics matrix."""
     if not hasattr(node, "keys"):
         return False
     members = set(node.keys())

@@ -1,4 +1,4 @@
-"""Text files, plain or compressed, read in pieces of whole lines; and LIBSVM text.
+"""Text files, plain or compressed, read in pieces of whole lines, and LIBSVM text.
 
 A line of LIBSVM text is ``label index:value index:value ...``.
 """
@@ -25,11 +25,11 @@ from mmcnb.samples.matrix import CSRBlock, all_finite
 from mmcnb.samples.npy import Rows
 from mmcnb.samples.transcode import UTF8Reader
 
-# Bytes of text parsed at once: few beside the memory that a conversion needs anyway.
+# Bytes of text that are parsed at a time; few compared with the memory of a conversion.
 PIECE_BYTES = 2**21
-# Bytes of a line, or of a cell of several lines in quotes.
+# Maximum bytes of a line, or of a quoted cell with line breaks.
 LONGEST_LINE = 2**26
-# With it the number of columns is still an int32, as SciPy's indices are.
+# The number of columns is this index + 1, and must be an int32 as SciPy's indices are.
 LARGEST_INDEX = 2**31 - 2
 _LINE = re.compile(rb"\s*[-+.\d]\S*(\s+(qid:\d+|\d+:\S+))*\s*(#.*)?$")
 _SEVERAL_LABELS = re.compile(rb"\s*\d+(,\d+)+(\s+\d+:[-+.\deE]+){2,}\s*(#.*)?$")
@@ -57,14 +57,14 @@ _PACKED = {
 
 
 def plain_name(path: Path) -> str:
-    """File name in lower case without the ending of its compression."""
+    """Return the file name in lower case, without the ending of its compression."""
     return path.stem.lower() if path.suffix.lower() in _OPENERS else path.name.lower()
 
 
 def compression(path: Path) -> str | None:
-    """Return the usual ending of a compressed file; None if it is plain.
+    """Return the usual ending of a file's compression; None if it is not compressed.
 
-    The first bytes decide: some programs unpack a file and keep its name.
+    The first bytes decide, because some programs unpack a file and keep its name.
 
     Examples
     --------
@@ -82,13 +82,13 @@ def compression(path: Path) -> str | None:
         if first_bytes.match(head):
             return ending
     ending = path.suffix.lower()
-    # Damaged, unless it is text.
+    # A file with the ending of a compression is damaged, unless it contains text.
     is_text = b"\n" in head and b"\0" not in head and not _is_binary(head)
     return ending if ending in _OPENERS and not is_text else None
 
 
 def _is_binary(head: bytes) -> bool:
-    """Whether bytes are no UTF-8 text, but for a character that is cut at the end."""
+    """Return whether bytes are not UTF-8; a character may be cut at their end."""
     try:
         head.decode()
     except UnicodeDecodeError as error:
@@ -98,7 +98,7 @@ def _is_binary(head: bytes) -> bool:
 
 @contextmanager
 def open_text(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """Open a file and its unpacked bytes; one sentence if it cannot be read."""
+    """Open a file and its unpacked bytes; raise InputError if it cannot be read."""
     opener = _OPENERS.get(compression(path) or "", nullcontext)
     known = EOFError, zlib.error, lzma.LZMAError, OSError
     damage = worded(f"{path} cannot be read", "get the file again", *known)
@@ -118,8 +118,8 @@ def first_line_of_windows(path: Path) -> int:
     Raises
     ------
     InputError
-        More of its other characters are UTF-8 than not, so that it is not text of
-        another encoding; or it is no text.
+        If most of its non-ASCII characters are UTF-8, so that it is damaged UTF-8 and
+        not another encoding; or if it is not text.
     """
     first_line = 0
     n_utf8 = 0
@@ -127,7 +127,7 @@ def first_line_of_windows(path: Path) -> int:
     for line, piece in read_pieces(path, show_progress=False):
         text = piece.decode("utf-8", "replace")
         n_wrong = text.count("\ufffd")
-        # Characters of UTF-8 have two to four bytes, and the mark of wrong ones three.
+        # A non-ASCII character has two to four bytes in UTF-8, and U+FFFD has three.
         n_utf8 += (len(text.encode()) - len(text) - 2 * n_wrong) // 2
         n_others += n_wrong
         if n_wrong and not first_line:
@@ -158,26 +158,27 @@ def read_pieces(
     Parameters
     ----------
     path : Path
-        Plain, .gz, .bz2, .xz or .zst.
+        The file: plain, .gz, .bz2, .xz or .zst.
     show_progress : bool or None, default=None
-        None shows a bar on a terminal.
+        Whether to show a progress bar. None shows it on a terminal.
     quoted : bool, default=False
-        Cells in double quotes may contain line breaks, at which no piece ends.
+        Whether cells in double quotes may contain line breaks; pieces do not end inside
+        such a cell.
     codec : str or None, default=None
-        Python's name of the encoding; lines come as UTF-8 without a mark. None takes
-        bytes as they are.
+        Python's name of the encoding, from which the text is converted to UTF-8 without
+        a byte order mark. None yields the bytes of the file.
     least_lines : int, default=1
-        Lines that a piece has, unless they are longer than 16 pieces.
+        Minimum number of lines of a piece, unless they exceed 16 * PIECE_BYTES.
 
     Yields
     ------
     line, piece : int, bytes
-        Number of the piece's first line, from 1, and its lines.
+        Number of the first line of the piece, from 1, and the lines.
 
     Raises
     ------
     InputError
-        A line has no end, or a quote in it has none.
+        If a line or a quoted cell does not end.
     """
     size = path.stat().st_size
     line = 1
@@ -203,7 +204,7 @@ def read_pieces(
             elif len(rest) > LONGEST_LINE:
                 raise InputError(
                     f"{path}, line {line}: no line ends in the next "
-                    f"{format_bytes(len(rest))}: see that it is text, and that each "
+                    f"{format_bytes(len(rest))}: check that it is text, and that each "
                     "quote in it is closed."
                 )
         if rest:
@@ -211,7 +212,7 @@ def read_pieces(
 
 
 def _end_of_lines(text: bytes, quoted: bool) -> int:
-    """End of the last line that is complete and is no part of a cell in quotes."""
+    """Return the end of the last complete line that does not end inside quotes."""
     end = text.rfind(b"\n") + 1
     is_open = quoted and text.count(b'"', 0, end) % 2 == 1
     while end and is_open:
@@ -222,10 +223,10 @@ def _end_of_lines(text: bytes, quoted: bool) -> int:
 
 
 def looks_like_libsvm(path: Path) -> bool:
-    """Return whether the first line that is no comment could be LIBSVM text.
+    """Return whether the first line that is not a comment could be LIBSVM text.
 
-    Several labels, as in ``2,5 1:0.5 3:1``, need two pairs behind them: one could be a
-    time of day beside a number with a decimal comma.
+    Several labels, as in ``2,5 1:0.5 3:1``, must be followed by at least two pairs: one
+    pair could be a time of day after a number with a decimal comma.
     """
     with open_text(path) as (_, text):
         lines = text.read(2**16).splitlines()
@@ -236,7 +237,7 @@ def looks_like_libsvm(path: Path) -> bool:
 
 
 class LabelsError(InputError):
-    """LIBSVM text whose labels are no classes: real numbers, several or none."""
+    """LIBSVM text whose labels are not classes, but real numbers, lists or absent."""
 
 
 def read_libsvm(
@@ -249,33 +250,35 @@ def read_libsvm(
 ) -> Iterator[Rows]:
     """Read LIBSVM text, piece by piece.
 
-    Blank lines and ``#`` comments are passed over; columns must rise within a line, as
+    Blank lines and ``#`` comments are skipped. Columns must increase within a line, as
     LIBSVM demands. If the first row has no label, blank lines are rows of zeros.
 
     Parameters
     ----------
     path : Path
-        Plain, .gz, .bz2, .xz or .zst.
+        The file: plain, .gz, .bz2, .xz or .zst.
     dtype : dtype
-        float32 or float64.
+        Type of the values: float32 or float64.
     zero_based : bool, default=False
-        Columns are numbered from 0 instead of 1.
+        Whether columns are numbered from 0 instead of 1.
     n_features : int or None, default=None
-        Refuse columns beyond it.
+        Number of columns; a larger index is an error. None allows any index.
     show_progress : bool or None, default=None
+        Whether to show a progress bar. None shows it on a terminal.
     with_labels : bool, default=True
-        False ignores what stands before the first pair of a line.
+        Whether to read labels; False ignores the text before the first pair of a line.
 
     Yields
     ------
     Rows
+        The rows of a piece of the text.
 
     Raises
     ------
     LabelsError
-        A line has a label that is not a whole number, several labels or none.
+        If a line has several labels, none, or one that is not an integer.
     InputError
-        A line is malformed; it is named.
+        If a line is malformed; the message has its number.
     """
     parsed = partial(
         _parsed,
@@ -301,7 +304,7 @@ def read_libsvm(
 def _fault_of_line(
     path: Path, first: int, piece: bytes, parsed: Callable[[bytes], Rows]
 ) -> InputError:
-    """Return the error of the first line of a piece that cannot be parsed."""
+    """Return the error about the first line of a piece that cannot be parsed."""
     for number, text in enumerate(piece.split(b"\n"), start=first):
         fault = _fault(text, parsed)
         if not fault:
@@ -313,10 +316,10 @@ def _fault_of_line(
             if not fault:
                 return LabelsError(f"{line} has {label}")
         return InputError(
-            f"{line} is no LIBSVM text ({fault}): write a whole number, "
-            "then index:value pairs whose columns rise."
+            f"{line} is not LIBSVM text ({fault}): write a whole number, "
+            "then index:value pairs with increasing indices."
         )
-    return InputError(f"{path} is no LIBSVM text: get the file again.")
+    return InputError(f"{path} is not LIBSVM text: get the file again.")
 
 
 def _fault(text: bytes, parsed: Callable[[bytes], Rows]) -> str:
@@ -329,7 +332,7 @@ def _fault(text: bytes, parsed: Callable[[bytes], Rows]) -> str:
 
 
 def _label_of(line: bytes) -> str:
-    """Say what a line has in the place of a whole number; "" if that is no label."""
+    """Describe the label of a line that is not an integer; "" if it is no label."""
     label = line.split(maxsplit=1)[0].decode("utf-8", "replace")
     if _PAIR.match(label):
         return "no label"
@@ -349,21 +352,21 @@ def _has_labels(text: bytes) -> bool | None:
 
 
 def _without_labels(text: bytes, blank_is_row: bool = False) -> bytes:
-    """Return lines with the label 0, perhaps also those that are blank."""
+    """Replace the label of each line by 0, and perhaps also blank lines."""
     text = _NO_LABEL.sub(b"0 ", _LABEL.sub(b"0", text))
     return _BLANK.sub(b"0", text) if blank_is_row else text
 
 
 _PAIR = re.compile(r"\d+:")
 _NUMBERS = re.compile(r"[-+.\deE]+(,[-+.\deE]+)*$")
-# Before the pairs of a line: a word without a colon, or nothing.
+# What may be before the pairs of a line: a word without a colon, or nothing.
 _LABEL = re.compile(rb"^[ \t]*[^\s:#]+(?=[ \t\r]|$)", re.MULTILINE)
 _NO_LABEL = re.compile(rb"^[ \t]*(?=\d+:)", re.MULTILINE)
 _BLANK = re.compile(rb"^[ \t]*(?=\r?\n)", re.MULTILINE)
 
 
 def _parsed(text: bytes, dtype: np.dtype, zero_based: bool, most: int) -> Rows:
-    """Rows of some lines; a ValueError has the fault of one of them."""
+    """Parse some lines; raise ValueError with what is wrong in one of them."""
     from sklearn.datasets import load_svmlight_file
 
     X, y = load_svmlight_file(io.BytesIO(text), dtype=dtype, zero_based=True)
@@ -384,4 +387,4 @@ def _parsed(text: bytes, dtype: np.dtype, zero_based: bool, most: int) -> Rows:
     return Rows(CSRBlock(X.data, indices, X.indptr.astype(np.int64), width), labels)
 
 
-_UNDERSCORE = re.compile(rb"^[^#\n]*_", re.MULTILINE)  # 1_000 is a number of Python
+_UNDERSCORE = re.compile(rb"^[^#\n]*_", re.MULTILINE)  # Python reads 1_000 as 1000

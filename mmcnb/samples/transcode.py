@@ -1,4 +1,4 @@
-"""Text in any encoding as UTF-8, piece by piece, and which encoding a file has."""
+"""Detect the encoding of text, and convert it to UTF-8 piece by piece."""
 
 import codecs
 from contextlib import suppress
@@ -7,13 +7,13 @@ from typing import IO
 from mmcnb.errors import InputError, shown
 
 UTF8 = "utf-8"
-# What most files are that are not UTF-8: text of Windows in Western Europe. As in
-# browsers, the five bytes without a character are control characters of Latin-1.
+# Most files that are not UTF-8 come from Windows in Western Europe. As in browsers, the
+# five bytes that cp1252 does not define are control characters of Latin-1.
 WINDOWS = "cp1252"
 _CHARACTERS_OF_WINDOWS = "".join(
     bytes([byte]).decode(WINDOWS, "ignore") or chr(byte) for byte in range(256)
 )
-# The mark of UTF-32 begins with that of UTF-16.
+# Byte order marks. The one of UTF-32 begins with the one of UTF-16, so it comes first.
 _MARKS = (
     (codecs.BOM_UTF8, UTF8),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -21,11 +21,11 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-LEAST_ASCII = 0.05  # share of digits, marks and Latin letters in a table
+LEAST_ASCII = 0.05  # minimum share of ASCII characters in a table
 
 
 def marked_codec(head: bytes) -> str | None:
-    """Return the encoding that the mark at the start of a text says; None without one.
+    """Return the encoding given by the byte order mark of a text; None without one.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def marked_codec(head: bytes) -> str | None:
 def unmarked_utf16(head: bytes) -> str | None:
     """Return the byte order of UTF-16 without a mark; None if a text is not UTF-16.
 
-    Every second byte of its ASCII characters is 0.
+    In UTF-16, every second byte of ASCII text is 0.
     """
     n_half = len(head) // 2
     n_even = head[::2].count(0)
@@ -55,7 +55,7 @@ def unmarked_utf16(head: bytes) -> str | None:
 
 
 def encoded(text: bytes, codec: str) -> bytes:
-    """Return UTF-8 text in another encoding; a character that it lacks is "?".
+    """Return UTF-8 text in another encoding, with "?" for characters that it lacks.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def encoded(text: bytes, codec: str) -> bytes:
 
 
 def mark_and_codec(head: bytes, codec: str) -> tuple[bytes, str]:
-    """Return the mark that a text begins with, and its encoding without a mark."""
+    """Return the byte order mark of a text, and its encoding without a mark."""
     for mark, name in _MARKS:
         if head.startswith(mark) and name == codec:
             is_little = mark in (codecs.BOM_UTF32_LE, codecs.BOM_UTF16_LE)
@@ -88,31 +88,32 @@ def checked_codec(name: object) -> str:
     Raises
     ------
     InputError
-        Python does not know it, or it is none of text.
+        If Python does not know it, or if it does not encode text.
     """
     with suppress(LookupError, ValueError):
         info = codecs.lookup(str(name))
-        if getattr(info, "_is_text_encoding", True):  # such as hex is not
+        if getattr(info, "_is_text_encoding", True):  # False for "hex", for example
             return info.name
     raise InputError(
-        f"encoding={shown(name)} is unknown: give a name of Python, such as 'utf-8' or "
-        "'cp1252'."
+        f"encoding={shown(name)} is unknown: give one that Python knows, such as "
+        "'utf-8' or 'cp1252'."
     )
 
 
 class UTF8Reader:
-    """A text in any encoding, read as UTF-8 without a mark.
+    """A text in any encoding, read as UTF-8 without a byte order mark.
 
-    Lines that end with a carriage return alone end with a line feed.
+    Line ends that are a single carriage return become line feeds.
 
     Parameters
     ----------
     file : file
-        Opened for bytes.
+        Binary file.
     codec : str
-        UTF-8 is passed on as it is, so that wrong bytes are found where it is parsed.
+        Python's name of the encoding. UTF-8 is passed on unchanged; the parser finds
+        invalid bytes.
     name : str
-        Of the file, for messages.
+        Name of the file in messages.
 
     Examples
     --------
@@ -132,10 +133,10 @@ class UTF8Reader:
         self._n_lines = 0
         self._is_start = True
         self._has_cr_ends: bool | None = None
-        self._held = b""  # a carriage return that perhaps precedes a line feed
+        self._held = b""  # a carriage return at the end, if a line feed may follow
 
     def read(self, size: int) -> bytes:
-        """Return about ``size`` bytes; none at the end."""
+        """Return about ``size`` bytes; b"" at the end."""
         text = b""
         is_end = False
         while not text and not is_end:
@@ -174,7 +175,7 @@ class UTF8Reader:
         return text
 
     def _with_line_feeds(self, text: bytes, is_end: bool) -> bytes:
-        """Replace carriage returns, if the first line ends with one alone."""
+        """Replace carriage returns if the first line ends with only one of these."""
         if self._has_cr_ends is False:
             return text
         text = self._held + text

@@ -1,4 +1,4 @@
-"""Zarr stores of version 2 and 3: folders, zip archives and addresses."""
+"""Zarr stores of versions 2 and 3: folders, zip archives and addresses."""
 
 import math
 import os
@@ -30,20 +30,20 @@ Node = zarr.Array | zarr.Group
 
 @dataclass(frozen=True)
 class ZarrStorage:
-    """A Zarr store, with the inventory that covers the rows or None."""
+    """A Zarr store with the inventory that covers the rows, or None."""
 
     inventory: Inventory | None
 
     def place(self, node: Node) -> tuple[str, str | None]:
-        """Path or address of the store, and the path of the node inside."""
+        """Return the path or address of the store, and the node's path inside."""
         return _place_of(node.store), node.path or None
 
     def attributes(self, node: Node) -> Mapping[str, Any]:
-        """The attributes of a node."""
+        """Return the attributes of a node."""
         return attributes_of(node, describe(node))
 
     def root(self, node: Node) -> zarr.Group | None:
-        """The root of the store of a node; None if it is no group."""
+        """Return the root group of a node's store; None if the root is not a group."""
         try:
             root = reopen(node.store, "")
         except FileNotFoundError:
@@ -51,12 +51,12 @@ class ZarrStorage:
         return root if isinstance(root, zarr.Group) else None
 
     def member(self, group: zarr.Group, path: str) -> Node | None:
-        """The node at a path below a group; None if there is none."""
+        """Return the node at a path below a group; None if there is none."""
         with damage(f"{describe(group)}: the metadata of {path} cannot be read"):
             return group.get(path)
 
     def members(self, group: zarr.Group) -> list[tuple[str, Node]]:
-        """Return names and nodes of a group, by name; none if the store lists none."""
+        """Return names and nodes of a group by name; [] if the store cannot list."""
         with damage(f"{describe(group)}: the metadata of a member cannot be read"):
             if not group.store.supports_listing:
                 return []
@@ -65,11 +65,11 @@ class ZarrStorage:
     def rows(
         self, array: zarr.Array, edges: EdgeChunks | None = None, lookahead: int = 0
     ) -> StoredArray:
-        """Slices of an array."""
+        """Return an array that is read by slices."""
         return StoredArray(array, self.inventory, describe(array), edges, lookahead)
 
     def take(self, samples: Element) -> None:
-        """Set how rows are opened again, and what the inventory says of them."""
+        """Set how the rows are opened again, and checksums and digest if recorded."""
         inventory = self.inventory
         samples.opening = (open_zarr, samples.path, samples.element)
         samples.is_reopenable = isinstance(
@@ -83,7 +83,7 @@ class ZarrStorage:
             samples.digest = inventory.record["digest"]
 
     def identity(self, samples: Element) -> str:
-        """Return a hash of the metadata of arrays, with their recorded checksums."""
+        """Return a hash of the metadata of the arrays and of recorded checksums."""
         if self.inventory is not None and samples.checksummed:
             return self.inventory.record["metadata"]
         documents = [array.metadata.to_dict() for array in samples.arrays]
@@ -92,7 +92,7 @@ class ZarrStorage:
 
 
 def open_zarr(source: Any, element: str | None = None) -> Samples:
-    """Open rows of an array or group of Zarr, or of a store by its path or address."""
+    """Open the rows of a Zarr array or group, given open, as a path or an address."""
     node = open_node(source)
     with damage(f"{describe(node)}: the store's metadata cannot be read", OSError):
         inventory = find_inventory(node, describe(node))
@@ -103,15 +103,15 @@ def open_zarr(source: Any, element: str | None = None) -> Samples:
 
 
 def is_zarr(samples: Samples) -> bool:
-    """Whether rows are read from a Zarr store."""
+    """Return whether rows are read from a Zarr store."""
     return isinstance(getattr(samples, "storage", None), ZarrStorage)
 
 
 def open_node(source: Any) -> Node:
-    """Open the node of a path or an address; an open one is returned as it is."""
+    """Open the node at a path or an address; an open node is returned unchanged."""
     if isinstance(source, zarr.Array | zarr.Group):
         return source
-    checked_path(source)  # of an address a Path would be another
+    checked_path(source)  # its Path is not used: it would turn "//" into "/"
     path = os.fspath(source).removeprefix("file://")
     if "://" in path:
         remote, inner = open_address(path)
@@ -124,13 +124,14 @@ def open_node(source: Any) -> Node:
 
 
 class ZippedFolder(ZipStore):
-    """A zip archive with a store, perhaps in a folder inside.
+    """A zip archive with a store at its root or in a folder.
 
     Parameters
     ----------
     path : Path
+        The archive.
     folder : str
-        The folder, which ends with /; "" for the root of the archive.
+        Folder of the store, which ends with /; "" is the root of the archive.
     """
 
     def __init__(self, path: Path, folder: str) -> None:
@@ -138,7 +139,7 @@ class ZippedFolder(ZipStore):
         self._folder = folder
 
     def _sync_open(self) -> None:
-        """Open the archive, and name its members as they are in the folder."""
+        """Open the archive, and name its members relative to the folder."""
         super()._sync_open()
         archive = self._zf
         members = []
@@ -156,13 +157,13 @@ def zipped_folder(path: Path) -> str | None:
     Raises
     ------
     InputError
-        There are several stores.
+        If there are several stores.
     """
     folders = set()
     with zipfile.ZipFile(path) as archive:
         for name in archive.namelist():
             folder, _, mark = name.rpartition("/")
-            # Archives of macOS repeat all files in a folder of their own.
+            # macOS adds a folder __MACOSX with a companion of each file.
             if mark in ZARR_MARKS and not name.startswith("__MACOSX/"):
                 folders.add(f"{folder}/" if folder else "")
     roots: list[str] = []
@@ -182,7 +183,7 @@ def _open_store(store: Store, inner: str, name: str) -> Node:
     if isinstance(store, ZipStore):
         check_documents(store.path)
     with (
-        # A damaged document can break anywhere in Zarr's parsers.
+        # A damaged document can raise errors of any type in Zarr's parsers.
         damage(f"{name}: the store's metadata cannot be read"),
         worded(
             f"{name} contains no Zarr array or group",
@@ -195,7 +196,7 @@ def _open_store(store: Store, inner: str, name: str) -> Node:
 
 
 def reopen(store: Store, path: str) -> Node:
-    """Open a node by its own metadata: a consolidated copy would be unchecked."""
+    """Open a node by its own metadata; a consolidated copy would not be checked."""
     return zarr.open(store, mode="r", path=path or None, use_consolidated=False)
 
 
@@ -214,8 +215,8 @@ def _checked(path: Path) -> Path:
         if is_unknown(path):
             raise refusal(path)
         raise InputError(
-            f"{path} is a file and no Zarr store: "
-            f"make one by `mmcnb convert {path} OUT.zarr`."
+            f"{path} is a file, not a Zarr store: "
+            f"convert it with `mmcnb convert {path} OUT.zarr`."
         )
     if not is_store_folder(path):
         raise InputError(
@@ -225,7 +226,7 @@ def _checked(path: Path) -> Path:
 
 
 def _split(path: Path) -> tuple[Path, str]:
-    """Return the root of the store that contains a path, and the rest."""
+    """Return the root of the store that contains a path, and the path inside."""
     root = path.absolute()
     while is_store_folder(root.parent) and root.parent != root:
         root = root.parent
@@ -235,7 +236,7 @@ def _split(path: Path) -> tuple[Path, str]:
 
 
 def _place_of(store: Store) -> str:
-    """Return the path or address of a store; in memory it is Zarr's name of it."""
+    """Return the path or address of a store, or Zarr's name of a store in memory."""
     if isinstance(store, LocalStore):
         return str(store.root.absolute())
     if isinstance(store, ZipStore):
@@ -252,7 +253,7 @@ def describe(node: Node) -> str:
 
 
 def chunk_advice(samples: Samples) -> str | None:
-    """Say in one sentence if chunks make reading slow; None if they do not.
+    """Return a sentence about chunks that make reading slow; None if they are fine.
 
     Parameters
     ----------
@@ -262,7 +263,7 @@ def chunk_advice(samples: Samples) -> str | None:
     Returns
     -------
     str or None
-        What is wrong, and the command that writes other chunks.
+        What is wrong with the chunks, and the command that writes better ones.
 
     Examples
     --------
@@ -273,7 +274,8 @@ def chunk_advice(samples: Samples) -> str | None:
     True
     """
     root: Any = samples.root
-    if not is_zarr(root) or root.arrays[0].nchunks < 256:  # so few are read in no time
+    # Few chunks are read fast in any form.
+    if not is_zarr(root) or root.arrays[0].nchunks < 256:
         return None
     name = root.name
     array = root.arrays[0]
@@ -281,13 +283,13 @@ def chunk_advice(samples: Samples) -> str | None:
     if array.chunks[1:] < array.shape[1:]:
         trouble = (
             f"chunks of {array.chunks[1]:,} of {array.shape[1]:,} columns, "
-            "so each row lies in several"
+            "so each row is in several chunks"
         )
     elif size < 2**15:
         trouble = (
             f"{array.nchunks:,} chunks of {format_bytes(size)}, "
-            "so that most of a read is overhead"
+            "so most of the reading time is overhead"
         )
     else:
         return None
-    return f"{name} has {trouble}; `{copy_command(root)}` writes chunks that read fast."
+    return f"{name} has {trouble}; `{copy_command(root)}` writes larger chunks."

@@ -124,7 +124,7 @@ def stored(folder, chunks):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("chunks", "what"),
-    [((16, 40), "most of a read is overhead"), ((512, 1), "1 of 40")],
+    [((16, 40), "most of the reading time is overhead"), ((512, 1), "1 of 40")],
 )
 def test_chunks_that_make_reading_slow_are_told_of_with_the_command(
     tmp_path, chunks, what

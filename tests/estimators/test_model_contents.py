@@ -93,7 +93,7 @@ ARRAYS = [
         "kernel",
         "donor_unit",
         halved,
-        "donor_rows is of another shape than the scales",
+        "donor_rows and the scales of its columns differ in shape",
     ),
     ("kernel", "donor_rows", spoilt, "donor_rows has values that are not finite"),
     ("kernel", "coef", halved, r"coef has shape \(3,\), but \(6,\) was expected"),

@@ -161,7 +161,7 @@ def test_outputs_appear_all_or_none(tmp_path, kinds, was_there, steps):
             (tmp_path / "c/notes").touch()
 
     with pytest.raises(
-        InputError, match="c is a folder and no Zarr store, so it is not replaced"
+        InputError, match="c is a folder, not a Zarr store, so it is not replaced"
     ):
         fail()
     assert names(tmp_path) == before

@@ -108,7 +108,7 @@ def test_malformed_libsvm_names_the_line(tmp_path, line, match):
     source.write_text(
         "1 1:2 60:3 # a_note\n\n" * 20 + f"{line}\n1 1:1\n", encoding="utf-8"
     )
-    with one_sentence(rf"a\.libsvm, line 41 is no LIBSVM text .*{match}"):
+    with one_sentence(rf"a\.libsvm, line 41 is not LIBSVM text .*{match}"):
         convert(source, tmp_path / "a.zarr", n_features=60)
     assert [path.name for path in tmp_path.iterdir()] == ["a.libsvm"]
 
@@ -302,10 +302,10 @@ def test_foreign_stores_and_arrays_in_memory_get_checksums(
             "a.svm",
             "1 1:1\n",
             {"label_column": 0},
-            r"label_column is of CSV.*a\.svm is none: leave it out",
+            r"label_column applies to CSV.*a\.svm is not one: leave it out",
         ),
         ("a.svm", "# nothing\n", {}, r"0 sample\(s\)"),
-        ("a.abc", "hello world\n", {}, r"no known format.*\.csv"),
+        ("a.abc", "hello world\n", {}, r"unknown format.*\.csv"),
         ("a.csv", None, {}, "does not exist"),
     ],
 )

@@ -113,20 +113,20 @@ def test_libsvm_text_may_be_called_txt(tmp_path):
         (
             "rows.xls",
             b"<html><table><tr><td>1</td></tr></table></html>",
-            r"a page of HTML: save .* CSV",
+            r"an HTML page: save .* CSV",
         ),
         (
             "rows.xls",
             b'<?xml version="1.0"?><Workbook></Workbook>',
             r"an XML document: save .* as \.xlsx",
         ),
-        ("rows.sav", b"$FL2@(#) SPSS", r"a file of SPSS: .*pandas\.read_spss\(path\)"),
+        ("rows.sav", b"$FL2@(#) SPSS", r"an SPSS file: .*pandas\.read_spss\(path\)"),
         ("rows.csv", pickle.dumps(1), None),
         ("rows.pkl", pickle.dumps(1), r"a pickle.*pandas\.read_pickle"),
         (
             "rows.rds",
             gzip.compress(b"X\n\0\0\0\3", mtime=0),
-            r"a file of R: .*write_parquet",
+            r"an R file: .*write_parquet",
         ),
         (
             "rows.parquet.gz",
@@ -136,7 +136,7 @@ def test_libsvm_text_may_be_called_txt(tmp_path):
         (
             "rows.mat",
             b"MATLAB 5.0 MAT-file, Platform",
-            r"a file of MATLAB.*scipy\.io\.loadmat",
+            r"a MATLAB file.*scipy\.io\.loadmat",
         ),
         ("rows.pdf", b"%PDF-1.7 ", r"a PDF document"),
     ],

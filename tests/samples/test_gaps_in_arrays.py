@@ -130,7 +130,7 @@ def test_the_command_takes_marks_of_arrays(tmp_path, monkeypatch, capsys):
         assert mmcnb.open_samples(f"{name}.zarr").digest == filled.digest
     assert len(set(map(tuple, sources_of_labels.values()))) == 1
     assert main(["fit", "rows.npy", "--thousands", ",", "--labels", "l.csv"]) == 2
-    assert "--thousands is of CSV" in capsys.readouterr().err
+    assert "--thousands applies to CSV" in capsys.readouterr().err
 
 
 def test_the_remedy_for_nan_works(tmp_path, monkeypatch):

@@ -40,13 +40,13 @@ def test_links_inside_the_file_are_followed(path, element):
 
 @pytest.mark.parametrize("element", ["out", "behind"])
 def test_a_link_to_another_file_is_refused_by_its_name(path, element):
-    with one_sentence(r"leads to the file .*other.h5.*copy them into one"):
+    with one_sentence(r"leads to the file .*other.h5.*copy the data into one"):
         open_samples(path, element)
 
 
 @pytest.mark.parametrize("element", ["virtual", "raw"])
 def test_numbers_in_other_files_are_refused(path, element):
-    with one_sentence("keeps its numbers in other files"):
+    with one_sentence("has its numbers in other files"):
         open_samples(path, element)
 
 

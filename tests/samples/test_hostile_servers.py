@@ -115,7 +115,7 @@ def hurried(monkeypatch):
 @pytest.mark.parametrize("manner", [drip, silent])
 def test_a_body_that_does_not_come_is_not_waited_for(hostile, manner):
     hostile.manner = manner
-    with cheap_refusal("X/c/1/0 did not come within 0.5 s"):
+    with cheap_refusal("X/c/1/0 did not arrive within 0.5 s"):
         rows_of(f"{hostile.url}/a.zarr")
 
 
@@ -145,7 +145,7 @@ def test_a_server_sends_us_on_within_itself_alone(hostile, serve):
     hostile.manner = elsewhere
     for place in (f"{serve(Other).url}/X", "file:///etc/hostname"):
         hostile.other = place
-        with cheap_refusal(f"sends requests on to {place[:10]}"):
+        with cheap_refusal(f"redirects to {place[:10]}"):
             rows_of(f"{hostile.url}/a.zarr")
     assert came == []
     hostile.other = "/a.zarr/X/c/1/copy"

@@ -265,7 +265,7 @@ def test_parquet_keeps_types_and_text_keeps_codes(tmp_path):
     pd.testing.assert_frame_equal(
         pd.read_parquet(tmp_path / "o.parquet")[frame.columns], frame
     )
-    with pytest.raises(InputError, match=r"'tags' is of type list.*with \.parquet\.$"):
+    with pytest.raises(InputError, match=r"'tags' has type list.*with \.parquet\.$"):
         model.label_table(rows, tmp_path / "o.csv")
     assert names_in(tmp_path) == ["d.parquet", "o.parquet"]
 
@@ -280,7 +280,7 @@ def test_columns_of_lists_stay_lists(tmp_path):
     table = pd.read_parquet(tmp_path / "o.parquet")
     assert table.columns.tolist() == ["code", "vector", *NEW]
     assert list(map(list, table["vector"])) == vectors
-    with pytest.raises(InputError, match=r"'vector' is of type list"):
+    with pytest.raises(InputError, match=r"'vector' has type list"):
         model.label_table(tmp_path / "d.parquet", tmp_path / "o.csv")
 
 

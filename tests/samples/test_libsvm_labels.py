@@ -42,7 +42,7 @@ def test_labels_that_are_no_classes_are_ignored_and_named(tmp_path, kind):
 def test_a_line_that_is_no_libsvm_text_is_named_all_the_same(tmp_path):
     path = tmp_path / "rows.libsvm"
     path.write_text("0.5 1:2\n0.25 1:x\n")
-    with one_sentence("line 2 is no LIBSVM text"):
+    with one_sentence("line 2 is not LIBSVM text"):
         convert(path, tmp_path / "rows.zarr")
     assert not (tmp_path / "rows.zarr").exists()
 

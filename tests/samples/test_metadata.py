@@ -195,6 +195,6 @@ def test_no_pickle_is_read(tmp_path, monkeypatch, place):
         settings["compressor"] = pickled
     document.write_text(json.dumps(settings))
     (tmp_path / "a.zarr/index/0").write_bytes(pickle.dumps(Touch(tmp_path / "run")))
-    with one_sentence("encoded by pickle, which is not known to be harmless"):
+    with one_sentence("encoded with pickle, which is not known to be safe"):
         open_index(tmp_path / "a.zarr")
     assert not (tmp_path / "run").exists()

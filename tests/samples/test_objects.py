@@ -208,7 +208,7 @@ OBJECTS = {
 REFUSED = {
     "Dask text": (
         dask.dataframe.from_pandas(pd.DataFrame({"a": ["x", "y"]}), npartitions=1),
-        "column 'a' of the Dask frame is string",
+        "column 'a' of the Dask frame has dtype string",
     ),
     "masked": (
         np.ma.masked_equal(np.eye(2), 1),
@@ -262,7 +262,7 @@ REFUSED = {
         "the data frame cannot be read .*: cast its columns to numbers|column 'a' .* not numbers",
     ),
     "a promise": (dask.delayed(np.eye)(2), "X is a Dask Delayed.*, which has no rows"),
-    "a failing object": (Failing(), r"X is no array of numbers \(no memory left\)"),
+    "a failing object": (Failing(), r"X is not an array of numbers \(no memory left\)"),
     "no path": ("", "X is empty: name a file"),
     "a null character": ("a\0b.zarr", "cannot be used .(lstat: )?embedded null"),
     "a long name": ("a" * 5000, "cannot be used .file name too long"),

@@ -170,7 +170,7 @@ def test_addresses_that_lead_nowhere(server, serve):
         (f"{server.url}/none.zarr", "contains no Zarr array or group"),
         (f"{server.url}/rows.parquet", "a table must be local"),
         (f"{serve(HangUp).url}/a.zarr", "could not be fetched"),
-        ("nothing-such://a.zarr", "no address that can be read"),
+        ("nothing-such://a.zarr", "not an address that can be read"),
     ]:
         with one_sentence(match) as caught:
             open_samples(url)

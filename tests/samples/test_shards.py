@@ -122,7 +122,7 @@ def test_an_index_that_points_nowhere_is_one_sentence(shard, entry, match):
 def test_a_shard_that_is_no_file_is_one_sentence(shard):
     shard.unlink()
     shard.mkdir()
-    assert_damaged(shard, "it is no regular file")
+    assert_damaged(shard, "it is not a regular file")
 
 
 @pytest.mark.parametrize("rows", [99, 100, 101])

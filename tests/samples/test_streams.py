@@ -77,7 +77,7 @@ def test_options_apply_to_streams(source):
 def test_a_reader_that_was_read_is_refused():
     reader = TABLE.to_reader()
     mmcnb.open_samples(reader)
-    with one_sentence("RecordBatchReader.*read before: give"):
+    with one_sentence("RecordBatchReader.*read before: open it again"):
         mmcnb.open_samples(reader)
 
 

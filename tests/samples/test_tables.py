@@ -615,7 +615,7 @@ def test_an_arrow_file_whose_buffers_are_too_short_is_refused(tmp_path):
 )
 def test_options_of_tables_are_of_tables(tmp_path, source, kind):
     with one_sentence(
-        f"^drop is of CSV, Parquet and Arrow files, but a {kind} is none: leave it out.$"
+        f"^drop applies to CSV, Parquet and Arrow files only, but a {kind} is not one: leave it out.$"
     ):
         convert(source, tmp_path / "a.zarr", drop="a")
 
@@ -641,4 +641,4 @@ def test_info_lists_the_columns_and_verify_says_what_to_do(tmp_path, capsys):
     assert [one["becomes"] for one in report["columns"]] == ["number", "refused"]
     assert "has type list<element: string> and is not a number" in report["faults"]
     assert main(["verify", str(path)]) != 0
-    assert "make one by `mmcnb convert" in capsys.readouterr().err
+    assert "convert it with `mmcnb convert" in capsys.readouterr().err

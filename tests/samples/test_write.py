@@ -88,7 +88,7 @@ def test_row_pointers_may_begin_anywhere_and_columns_be_counted(tmp_path, last):
 
 def test_each_row_has_a_name_or_none_has(tmp_path):
     with (
-        one_sentence("1 names of rows came for 2 rows: give one a row"),
+        one_sentence("1 names were given for 2 rows: give one per row"),
         create_dense_store(tmp_path / "a.zarr", 2) as writer,
     ):
         writer.append(np.eye(2))
@@ -245,31 +245,31 @@ def elsewhere(writer, digest):
         (elsewhere, "a disk that they share"),
         (
             lambda writer, digest: writer.finish_chunks([]),
-            "0 chunks of labels came, not 1",
+            "0 chunks of labels were written, but 1 are needed",
         ),
-        (lambda writer, digest: None, "begun and not finished"),
+        (lambda writer, digest: None, "labels were not finished"),
         (
             lambda writer, digest: writer.sink().write(0, [0, -2, 1, 1, 1, 1, 1]),
-            "from 0 a row, or -1 for noise",
+            "from 0 or -1 for noise",
         ),
         (lambda writer, digest: writer.sink().write(0, [0.5] * 7), "whole"),
         (
             lambda writer, digest: writer.sink().write(0, [0, 1]),
-            "2 labels from row 0 are no chunk",
+            "2 labels from row 0 are not a chunk",
         ),
         (
             lambda writer, digest: writer.sink().write(1, [0] * 6),
-            "6 labels from row 1 are no chunk",
+            "6 labels from row 1 are not a chunk",
         ),
         (
             lambda writer, digest: writer.sink().write(GROUP_ROWS, np.zeros(0, int)),
-            "are no chunk",
+            "are not a chunk",
         ),
         (
             lambda writer, digest: writer.sink().write(
                 -GROUP_ROWS, np.zeros(GROUP_ROWS, int)
             ),
-            "are no chunk",
+            "are not a chunk",
         ),
     ],
 )
@@ -406,7 +406,7 @@ def test_existing_paths_are_kept_unless_overwrite(kind, tmp_path):
         ),
         ([(np.array([[0, 1e300]]), None)], "too large for float32"),
         ([(np.zeros((0, 2)), None)], r"0 sample\(s\)"),
-        ([(np.zeros((2, 2)), [0.5, 1])], "one integer a row"),
+        ([(np.zeros((2, 2)), [0.5, 1])], "one integer per row"),
         ([(np.eye(2), [0, 1]), (np.eye(2), None)], "all rows or with none"),
         ([(np.eye(2), None), (np.eye(2), [0, 1])], "all rows or with none"),
     ],
