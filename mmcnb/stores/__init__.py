@@ -1,7 +1,7 @@
-"""Stores of rows and labels in our own format.
+"""Zarr stores of rows and labels with checksums.
 
-`create_dense_store` and `create_csr_store` write checksummed stores, `convert` makes
-one of any file, and `verify_store` and `describe_store` report on one.
+`create_dense_store` and `create_csr_store` write rows, `convert` writes a store from
+any file, and `verify_store` and `describe_store` report on a store.
 """
 
 from mmcnb.stores._convert import convert

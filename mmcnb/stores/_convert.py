@@ -1,4 +1,4 @@
-"""Turn files and other stores into checksummed Zarr stores, by streams."""
+"""Convert files and other stores to Zarr stores with checksums, block by block."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
 
 STORES = ("npy", "hdf5", "zarr", "matrix")
-"""Formats that are opened as samples."""
+"""Formats of `mmcnb.samples.formats` that `open_samples` opens."""
 
 
 class _Stream(NamedTuple):
-    """Rows being converted, as far as they are known in advance."""
+    """The rows to convert, and what is known about them in advance."""
 
     blocks: Blocks
     is_sparse: bool
@@ -54,12 +54,13 @@ class _Stream(NamedTuple):
     feature_names: list[str] | None = None
     sources: list[str] | None = None
     orders: Mapping[str, Sequence[str]] = MappingProxyType({})
-    # Categories of each column of the table, if some cells are gaps.
+    # Number of categories of each column of the table, if some cells are gaps.
     gaps: list[int | None] | None = None
-    encoding: Encoding | None = None  # of a table with gaps
-    # Called when all rows are read: a table does not know all of its classes before.
+    encoding: Encoding | None = None  # the encoding of a table with gaps
+    # Called after all rows have been read, because a table may have more classes until
+    # its end.
     class_names: Callable[[], list[str] | None] = lambda: None
-    # Likewise, the name of the index and the files that its rows are of.
+    # Also called at the end: the name of the index, and the files with their rows.
     row_index: Callable[[], dict[str, Any] | None] = lambda: None
 
 
@@ -78,56 +79,58 @@ def convert(  # noqa: PLR0913
     show_columns: Callable[[list[dict[str, Any]]], object] | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Write rows, class labels and names of rows as a Zarr store with checksums.
+    """Write rows, class labels and row names to a Zarr store with checksums.
 
     Parameters
     ----------
     source : path, array, sparse matrix, zarr.Array or zarr.Group
-        CSV, LIBSVM or Matrix Market text (plain, .gz, .bz2, .xz or .zst), a folder of
+        CSV, LIBSVM or Matrix Market text (plain, .gz, .bz2, .xz or .zst), a folder from
         10x Genomics, Parquet (a file, or a folder of files), Arrow IPC or Feather,
         .npy, .npz, a Zarr or AnnData store, or rows in memory. A file with another
         ending is read as LIBSVM text if its first line looks like it.
     out : str or path-like
-        The store; it appears when it is complete.
+        Path of the store, which appears when it is complete.
     layout : {"auto", "dense", "csr"}, default="auto"
-        ``"auto"`` keeps dense rows dense, and sparse rows sparse unless more than half
-        of their values are stored.
+        Layout of the rows in the store. ``"auto"`` keeps dense rows dense, and sparse
+        rows sparse unless more than half of their values are stored.
     element : str, default=None
-        Element of a Zarr store; None is ``"X"``.
+        Element of the source that contains the rows. None means ``"X"``.
     memory_limit : int, default=None
-        Bytes of resident memory the process may use; a limit that is too small is
-        refused.
+        Limit on the resident memory of the process, in bytes. None means no limit.
     overwrite : bool, default=False
-        Replace a store that is there.
+        Whether to replace an existing store.
     zero_based : bool, default=False
-        LIBSVM columns are numbered from 0 instead of 1.
+        Whether the columns of LIBSVM text are numbered from 0 instead of 1.
     n_features : int, default=None
-        Number of columns of LIBSVM text, if the last ones may have no value.
+        Number of columns of LIBSVM text, if the last columns may have no values.
     dtype : {"float32", "float64"}, default=None
-        None is float32 for text, or float64 if float32 would merge numbers of a table,
-        and for others the type they have.
+        Type of the stored numbers. None is float32 for text (float64 for a table that
+        has different numbers that are equal in float32), and otherwise the type of the
+        source.
     progress : bool or None, default=None
-        None shows a bar on a terminal.
+        Whether to show a progress bar. None shows it on a terminal.
     show_columns : callable, default=None
-        Called with the listing of the columns of a table when 100,000 rows are read.
+        Function that is called with the listing of a table's columns, once 100,000 rows
+        have been read.
     **options
-        Options of tables, as in `mmcnb.read_table`. Classes and row names become arrays
-        ``y`` and ``index`` of the store.
+        Options of tables; see `mmcnb.read_table`. Classes and row names become the
+        arrays ``y`` and ``index`` of the store.
 
     Returns
     -------
     dict
-        For a table: ``header``, ``rows_dropped``, ``cells_filled``, ``notes``, the
-        sentences about the file, and ``columns``, a listing with name, type, missing
-        and different values of each column, and its treatment. Empty for other sources.
+        For a table: ``header``, ``rows_dropped``, ``cells_filled``, ``notes`` (a list
+        of sentences about the file) and ``columns``, a listing of the columns with
+        name, type, numbers of missing and distinct values, and treatment. Empty for
+        other sources.
 
     Raises
     ------
     InputError
-        The source cannot be used; the message names file, line, row or column. Nothing
-        is written then.
+        If the source cannot be used; the message names the file, line, row or column.
+        Nothing is written then.
     MemoryLimitError
-        The limit is too small; the message names the least that works.
+        If the limit is too small; the message has the least that works.
 
     Examples
     --------
@@ -149,7 +152,7 @@ def convert(  # noqa: PLR0913
         )
     if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64):
         raise InputError(
-            f"dtype={shown(dtype)} cannot be converted to: give 'float32' or 'float64'."
+            f"dtype={shown(dtype)} is not supported: give 'float32' or 'float64'."
         )
     if n_features is not None and n_features < 1:
         raise InputError(f"n_features={n_features} is too small: give at least 1.")
@@ -197,7 +200,7 @@ def _opened(
     gaps: Mapping[str, Any],
     memory_limit: int | None,
 ) -> Samples:
-    """Open rows that are no table, perhaps with options of their gaps."""
+    """Open rows that are not a table, with options for missing values if given."""
     if all(value is None for value in gaps.values()):
         return open_samples(source, element, memory_limit=memory_limit)
     from mmcnb.tables.array_table import open_array
@@ -212,9 +215,10 @@ def _convert_libsvm(
     n_features: int | None,
     write: Callable[[_Stream], None],
 ) -> dict[str, Any]:
-    """Write LIBSVM text, without its labels if a line shows that they are no classes.
+    """Write LIBSVM text; ignore its labels if they turn out not to be classes.
 
-    Earlier lines had labels then, so that all lines are read again.
+    In that case, earlier rows have been written with labels, so all lines are read
+    again.
     """
 
     def stream(with_labels: bool) -> _Stream:
@@ -223,7 +227,7 @@ def _convert_libsvm(
             is_sparse=True,
             dtype=dtype,
             n_features=n_features,
-            cached_bytes=3 * 2**24,  # of lines, measured
+            cached_bytes=3 * 2**24,  # for pieces of text, measured
         )
 
     try:
@@ -242,13 +246,13 @@ def _check_no_options(source: object, options: Mapping[str, object]) -> None:
     for name, value in options.items():
         if value is not None:
             raise InputError(
-                f"{name} is of CSV, Parquet and Arrow files, but {what} is none: "
-                "leave it out."
+                f"{name} applies to CSV, Parquet and Arrow files only, but {what} is "
+                "not one: leave it out."
             )
 
 
 def _check_apart(source: object, target: Path) -> None:
-    """Raise InputError if a source is inside the target, or the target inside it."""
+    """Raise InputError if the source is inside the target, or contains it."""
     if not isinstance(source, str | os.PathLike) or "://" in os.fspath(source):
         return
     source_path = Path(os.path.realpath(checked_path(source, "the source")))
@@ -268,19 +272,20 @@ def _check_memory(memory_limit: int | str | None, stream: _Stream) -> None:
         return
     if isinstance(memory_limit, str):
         raise InputError(
-            f"memory_limit={memory_limit!r} is no number of bytes: "
+            f"memory_limit={memory_limit!r} is not a number of bytes: "
             "give one such as 2**29."
         )
     row_bytes = (stream.n_features or 1) * stream.dtype.itemsize
-    # Pieces, chunks and libraries take 160 MiB beyond the memory before, measured.
+    # Pieces, chunks and libraries take 160 MiB in addition to the memory of the process
+    # now, measured.
     before = resident_memory() or LIBRARIES
     least = before + 160 * 2**20 + stream.cached_bytes + 4 * row_bytes
     if memory_limit < least:
-        # The next process may begin with a little more.
+        # The process that follows this advice may start with slightly more memory.
         enough = format_bytes(least + 2**24, up=True)
         raise MemoryLimitError(
-            f"memory_limit={format_bytes(memory_limit)} is too small to convert with; "
-            f"the least that works is {enough}."
+            f"memory_limit={format_bytes(memory_limit)} is too small to convert the "
+            f"data; the least that works is {enough}."
         )
 
 
@@ -304,7 +309,8 @@ def _convert_table(
 
     def write_all() -> None:
         lengths = [0] * max(1, len(table.files))
-        # Of a single file without gaps, rows are numbered as in the store.
+        # In a single file of which no rows are dropped, rows have the same numbers as
+        # in the store.
         has_numbers = bool(table.files) or table_options.missing == "drop"
         dtype = _written_dtype(rows, table_options.dtype)
         gaps = None
@@ -345,7 +351,7 @@ def _convert_table(
 
 
 def _numbered(blocks: Blocks, lengths: list[int], has_numbers: bool) -> Blocks:
-    """Count the rows of each file; numbers stand in place of names if wanted."""
+    """Count the rows of each file, and use row numbers as names if requested."""
     for rows in blocks:
         lengths[rows.file] += n_rows_of(rows.block)
         if rows.names is None and has_numbers:
@@ -367,7 +373,7 @@ def _format(source: object) -> str:
         return "numpy"
     if is_store_folder(path.parent):
         raise InputError(
-            f"{path} is a part of a Zarr store: "
+            f"{path} is part of a Zarr store: "
             f"give the path of the store, {path.parent}."
         )
     if is_unknown(path):
@@ -378,7 +384,7 @@ def _format(source: object) -> str:
 def _written_dtype(
     rows: "Samples | TableReader", dtype: npt.DTypeLike | None
 ) -> np.dtype:
-    """Return the requested dtype, or that of the rows if it is no wider than needed."""
+    """Return the requested dtype, or the narrowest one that keeps all numbers."""
     if dtype is not None:
         return np.dtype(dtype)
     native = rows.stored_dtype.newbyteorder("=")
@@ -394,12 +400,12 @@ def _stream_of(
     dtype: npt.DTypeLike | None,
     y: np.ndarray | None = None,
 ) -> _Stream:
-    """Return a stream of rows, with the class labels and row names of their store.
+    """Return a stream of rows with the class labels and row names of their store.
 
-    Rows of a file of NumPy may have labels ``y`` instead.
+    ``y`` has the labels of a .npz file.
     """
     samples = getattr(samples, "unfilled", None) or samples
-    gaps = getattr(samples, "gaps", None)  # of a store
+    gaps = getattr(samples, "gaps", None)  # only rows of a store have this attribute
     n = samples.n_samples
     labels = y
     names_of_classes = None
@@ -451,8 +457,9 @@ def _write(
 ) -> None:
     """Write a store.
 
-    Sparse rows that become dense are first written as CSR, because their number of
-    columns may be unknown. That store is moved aside, and its rows are written again.
+    Sparse rows that become dense are written as CSR first, because the number of
+    columns may be unknown until the end. Then they are read back and written as dense
+    rows.
     """
     with output:
         path = output.path
@@ -480,7 +487,7 @@ def _write_rows(
     if stream.encoding is not None:
         writer.encoding_of_table = stream.encoding.to_dict()
     n_samples = stream.n_samples
-    if n_samples is None:  # the reader shows its own progress
+    if n_samples is None:  # the reader of text shows its own progress
         show_progress = False
     with writer, progress_bar(n_samples, "writing", enabled=show_progress) as bar:
         for rows in stream.blocks:
@@ -505,7 +512,7 @@ def _append_dense(
     rows: np.ndarray | scipy.sparse.csr_array,
     y: np.ndarray | None,
 ) -> None:
-    """Append rows in steps, because sparse rows are far shorter than dense ones."""
+    """Append rows in steps, because a block of sparse rows may be huge when dense."""
     step = step_rows(writer.n_features * rows.dtype.itemsize)
     for start in range(0, rows.shape[0], step):
         part = slice(start, start + step)

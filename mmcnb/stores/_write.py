@@ -1,4 +1,4 @@
-"""Write rows to checksummed Zarr stores, one chunk in memory at a time."""
+"""Write rows to Zarr stores with checksums, one chunk in memory at a time."""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -21,23 +21,26 @@ from mmcnb.samples.inventory import ATTRIBUTE, FORMAT, metadata_digest
 from mmcnb.samples.paths import PathLike
 from mmcnb.stores.atomic import AtomicOutput
 
-PARTIAL = ".partial"  # ending of the files of chunks being written, also by Zarr
-LABEL_CHUNK_ROWS = GROUP_ROWS  # of class labels and names of rows
-# Fewer bytes than a chunk of dense rows, because rows do not begin with chunks.
+PARTIAL = ".partial"  # ending of unfinished chunk files; Zarr uses the same
+LABEL_CHUNK_ROWS = GROUP_ROWS  # rows in a chunk of class labels or row names
+# Chunks have fewer bytes than those of dense rows, because the values of a row may lie
+# in two chunks.
 CSR_CHUNK_VALUES = 2**18
 
 
 class ArrayWriter:
-    """Append to an array of a store: it writes whole chunks, and keeps the rest.
+    """Append to an array of a store; values wait in memory until a chunk is full.
 
     Parameters
     ----------
     store : LocalStore
+        The store.
     name : str
-        Path inside the store.
+        Path of the array inside the store.
     dtype : dtype
+        Type of the stored values.
     chunk_shape : tuple of int
-        Rows of a chunk, and its columns unless the array is 1-D.
+        Number of rows of a chunk and, unless the array is 1-D, of columns.
     """
 
     def __init__(
@@ -67,7 +70,7 @@ class ArrayWriter:
                 self._write()
 
     def close(self) -> list[str]:
-        """Write the rest; return the checksums of the chunks."""
+        """Write the waiting values, and return the checksums of all chunks."""
         if self._filled:
             self._write()
         if self._array.shape[0] != self.n_rows:
@@ -81,9 +84,9 @@ class ArrayWriter:
 
     @cached_property
     def _array(self) -> zarr.Array:
-        """The array, made with its first chunk."""
-        # An array of less than one chunk gets a smaller chunk: whole blocks, as readers
-        # take them.
+        """The array, which is created when its first chunk is written."""
+        # If the whole array is smaller than a chunk, so is its chunk. Its length is a
+        # multiple of a block, because readers read whole blocks.
         rows = self._filled or len(self._chunk)
         if rows > BLOCK_ROWS:
             rows = -(-rows // BLOCK_ROWS) * BLOCK_ROWS
@@ -94,7 +97,7 @@ class ArrayWriter:
 def write_chunk(array: zarr.Array, number: int, chunk: np.ndarray) -> str:
     """Write a chunk of whole rows of an array in a local folder; return its checksum.
 
-    The file is as Zarr writes it. Zarr itself would use an event loop, and copies.
+    The file is the same as Zarr would write, without its event loop and its copies.
     """
     root = cast(LocalStore, array.store).root
     key = array.metadata.encode_chunk_key((number, *[0] * (array.ndim - 1)))
@@ -102,7 +105,7 @@ def write_chunk(array: zarr.Array, number: int, chunk: np.ndarray) -> str:
     if chunk_codec(array) is None:
         start = number * array.chunks[0]
         stop = start + len(chunk)
-        array.resize((stop, *array.shape[1:]))  # Zarr clips at the end of the array
+        array.resize((stop, *array.shape[1:]))  # Zarr ignores rows beyond the end
         array[start:stop] = chunk
         return frame_checksum(path.read_bytes())
     whole = chunk
@@ -135,7 +138,7 @@ def create_array(
 
 
 def _fill_value(dtype: np.dtype) -> str | float:
-    """Return a value that data rarely or never have, so that a missing chunk shows."""
+    """Return a value that data rarely have, so that a missing chunk is noticed."""
     if dtype.kind == "T":
         return ""
     if dtype.kind == "f":
@@ -147,52 +150,56 @@ def _fill_value(dtype: np.dtype) -> str | float:
 
 
 def chunk_rows_for(row_bytes: int) -> int:
-    """Return the rows of a chunk of at most 4 MiB.
+    """Return the number of rows of a chunk of at most 4 MiB.
 
-    They are a power of two, so that no two groups of rows share a chunk.
+    It is a power of two, so that two groups of rows never share a chunk.
     """
     rows = min(GROUP_ROWS, max(1, 4 * 2**20 // row_bytes))
     return 1 << (rows.bit_length() - 1)
 
 
 def set_record(root: zarr.Array | zarr.Group, record: dict[str, Any]) -> None:
-    """Put the inventory on the root of a store whose arrays are all written."""
+    """Write the inventory to the root of a store, after all arrays."""
     complete = {"format": FORMAT, **record}
     complete["metadata"] = metadata_digest(root.store, "", complete)
     root.update_attributes({ATTRIBUTE: complete})
 
 
 class StoreWriter(AtomicOutput):
-    """Base of the writers: it counts and digests rows, and writes what is beside them.
+    """Base of the writers of stores: digest, labels, names and inventory.
 
     Parameters
     ----------
     path : str or path-like
+        Path of the store.
     n_features : int
         Number of columns; 0 if it is not known yet.
     dtype : dtype
+        Type of the stored numbers.
     overwrite : bool, default=False
-        Replace a store that is there.
+        Whether to replace an existing store.
 
     Attributes
     ----------
     attributes : dict
         Attributes of the arrays, by path.
     class_names, feature_names : list of str or None
+        Names of the classes, and of the columns.
     gaps : list of int or None, or None
-        Categories of each column of the table, and None for numbers, if NaN stands for
-        gaps; None if there are none.
+        If NaN stands for gaps: the number of categories of each column of the table,
+        or None for a column of numbers. None if there are no gaps.
     encoding_of_table : dict or None
-        How the cells of a table with gaps became numbers, as JSON.
+        How the cells of a table with gaps became numbers, as a JSON object.
     sources : list of str or None
-        The columns of a table behind the columns.
+        The table's column from which each column comes.
     orders : mapping of str to sequence of str
-        The texts of columns of a table that are places in an order.
+        Categories of the ordinal columns of a table, in their order.
     row_index : dict or None
-        What the index has: the name of its values, and files with numbers of rows.
+        Attribute of the array ``index``: the name of its values, and the files with
+        their numbers of rows.
     """
 
-    encoding: tuple[str, str]  # of AnnData: its name and version
+    encoding: tuple[str, str]  # name and version of AnnData's encoding
 
     def __init__(
         self,
@@ -224,7 +231,7 @@ class StoreWriter(AtomicOutput):
         self.encoding_of_table: dict[str, Any] | None = None
 
     def finish(self) -> None:
-        """Write the rest, the names, and the inventory."""
+        """Write the waiting rows, the names, and the inventory."""
         n_samples = self._digest.n_samples
         matrix.check_shape((n_samples, self.n_features), self.name)
         if self.row_index is not None and "index" in self._arrays:
@@ -246,8 +253,8 @@ class StoreWriter(AtomicOutput):
             n_names = self._arrays["index"].n_rows
             if n_names != n_samples:
                 raise InputError(
-                    f"{self.name}: {n_names} names of rows came for {n_samples} rows: "
-                    "give one a row."
+                    f"{self.name}: {n_names} names were given for {n_samples} rows: "
+                    "give one per row."
                 )
         inventory = {path: array.close() for path, array in self._arrays.items()}
         root = zarr.open_group(self._store, mode="r+")
@@ -279,7 +286,7 @@ class StoreWriter(AtomicOutput):
         n_rows: int,
         y: npt.ArrayLike | None,
     ) -> None:
-        """Check and count rows given as ``values`` and written as ``block``."""
+        """Check and count rows; ``values`` were passed, and ``block`` is written."""
         written = block.data if isinstance(block, matrix.CSRBlock) else block
         if (
             not matrix.all_finite(written)
@@ -309,20 +316,20 @@ class StoreWriter(AtomicOutput):
         labels = plain_values(y, "y")
         if labels.shape != (n_rows,) or labels.dtype.kind not in "biu":
             raise InputError(
-                f"{self.name}: class labels must be one integer a row ({n_rows} here), "
-                f"but y is {labels.dtype} of shape {labels.shape}."
+                f"{self.name}: class labels must be one integer per row ({n_rows} "
+                f"here), but y has dtype {labels.dtype} and shape {labels.shape}."
             )
         if "y" not in self._arrays:
             self._add("y", np.int64, (LABEL_CHUNK_ROWS,))
         self._arrays["y"].append(labels)
 
     def append_index(self, index: np.ndarray) -> None:
-        """Add names of rows to the array ``index`` of the store.
+        """Add row names to the array ``index`` of the store.
 
         Parameters
         ----------
-        index : array of int or text of shape (n_rows,)
-            All calls together give one name a row.
+        index : array of int or str of shape (n_rows,)
+            The names of the next rows. All calls together must give one name per row.
         """
         names = np.asarray(index)
         if "index" not in self._arrays:
@@ -359,19 +366,20 @@ class DenseStoreWriter(StoreWriter):
         self._add("X", self._dtype, (rows, self.n_features))
 
     def append(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None) -> None:
-        """Add rows, and their class labels.
+        """Add rows and, optionally, their class labels.
 
         Parameters
         ----------
         X : array of shape (n_rows, n_features)
+            The rows.
         y : array of int of shape (n_rows,), default=None
-            Given with all blocks of rows or with none.
+            Class labels; pass them with all blocks of rows or with none.
         """
         rows = np.asarray(X)
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
             raise InputError(
-                f"{self.name}: rows of shape {rows.shape} came, "
-                f"not of {self.n_features} columns."
+                f"{self.name}: rows have shape {rows.shape}, but the store has "
+                f"{self.n_features} columns."
             )
         matrix.check_dtype(rows.dtype, "X")
         with np.errstate(over="ignore", invalid="ignore"):
@@ -379,7 +387,7 @@ class DenseStoreWriter(StoreWriter):
         is_cast = self._dtype.kind in "iu" and rows.dtype != self._dtype
         if is_cast and not np.array_equal(stored, rows):
             raise InputError(
-                f"{self.name}: X has numbers that {self._dtype} cannot: "
+                f"{self.name}: X has numbers that do not fit in {self._dtype}: "
                 "write a wider dtype."
             )
         self._count(rows, matrix.as_block(stored), len(rows), y)
@@ -404,7 +412,7 @@ class CSRStoreWriter(StoreWriter):
                 f"dtype is {self._dtype}; "
                 "sparse rows are written as float32 or float64."
             )
-        self._width = n_features  # None is one more than the largest index so far
+        self._width = n_features  # None: one more than the largest index so far
         index_dtype = np.int32 if self.n_features < 2**31 else np.int64
         self._add("X/data", self._dtype, (CSR_CHUNK_VALUES,))
         self._add("X/indices", index_dtype, (CSR_CHUNK_VALUES,))
@@ -413,7 +421,7 @@ class CSRStoreWriter(StoreWriter):
 
     @property
     def density(self) -> float:
-        """Share of values that are stored."""
+        """Number of stored values, divided by the size of the matrix."""
         size = self._digest.n_samples * self.n_features
         return self._arrays["X/data"].n_rows / size
 
@@ -424,15 +432,18 @@ class CSRStoreWriter(StoreWriter):
         indptr: npt.ArrayLike | None = None,
         y: npt.ArrayLike | None = None,
     ) -> None:
-        """Add rows, and their class labels.
+        """Add rows and, optionally, their class labels.
 
         Parameters
         ----------
         data : array of shape (nnz,), or SciPy CSR matrix
+            Values of the rows, or the rows themselves.
         indices : array of int of shape (nnz,), default=None
+            Column of each value; None if ``data`` is a matrix.
         indptr : array of int of shape (n_rows + 1,), default=None
+            Row pointers; None if ``data`` is a matrix.
         y : array of int of shape (n_rows,), default=None
-            Given with all blocks of rows or with none.
+            Class labels; pass them with all blocks of rows or with none.
         """
         if scipy.sparse.issparse(data):
             csr = scipy.sparse.csr_array(data)
@@ -448,7 +459,8 @@ class CSRStoreWriter(StoreWriter):
         width = self._width or max(1, int(columns.max(initial=0)) + 1)
         if self._width is None and width > 2**31 - 1:
             raise InputError(
-                f"{self.name}: column index {width - 1} needs n_features to be given."
+                f"{self.name}: column index {width - 1} is too large for int32: give "
+                "n_features."
             )
         with np.errstate(over="ignore", invalid="ignore"):
             stored = values.astype(self._dtype, copy=False)
@@ -473,30 +485,34 @@ def create_dense_store(
 ) -> DenseStoreWriter:
     """Write rows, block by block, to a dense Zarr store with checksums.
 
-    The store appears under its path when the ``with`` block ends; after an error
-    nothing is left.
+    The store appears at its path when the ``with`` block ends. After an error, nothing
+    is left.
 
     Parameters
     ----------
     path : str or path-like
+        Path of the store.
     n_features : int
+        Number of columns.
     dtype : dtype, default="float32"
-        Type of the stored numbers; integers are read back as floats.
+        Type of the stored numbers. Integers are read back as floats.
     chunk_rows : int, default=None
-        Rows of a chunk; None makes chunks of 2 to 4 MiB that divide ``GROUP_ROWS``.
+        Number of rows of a chunk. None makes chunks of 2 to 4 MiB that divide
+        ``GROUP_ROWS``.
     overwrite : bool, default=False
-        Replace a store that is there.
+        Whether to replace an existing store.
 
     Returns
     -------
     DenseStoreWriter
-        A context manager with ``append(X, y=None)``. Set its ``feature_names``
-        to the names of the columns if they have names.
+        A context manager with the method ``append(X, y=None)``. Set its attribute
+        ``feature_names`` to the names of the columns if they have names.
 
     Raises
     ------
     InputError
-        The path exists, rows do not fit, a number is not finite, or the disk is full.
+        If the path exists, rows have the wrong shape, a number is not finite, or the
+        disk is full.
 
     Examples
     --------
@@ -520,28 +536,32 @@ def create_csr_store(
 ) -> CSRStoreWriter:
     """Write sparse rows, block by block, to a Zarr store with checksums.
 
-    The store has the encoding of AnnData.
+    The store has AnnData's encoding. It appears at its path when the ``with`` block
+    ends. After an error, nothing is left.
 
     Parameters
     ----------
     path : str or path-like
+        Path of the store.
     n_features : int or None, default=None
-        None: one more than the largest column index that comes.
+        Number of columns. None is one more than the largest column index.
     dtype : {"float32", "float64"}, default="float32"
+        Type of the stored numbers.
     overwrite : bool, default=False
-        Replace a store that is there.
+        Whether to replace an existing store.
 
     Returns
     -------
     CSRStoreWriter
-        A context manager with ``append(data, indices, indptr, y=None)`` or
-        ``append(csr, y=y)``. Set its ``feature_names`` to the names of the columns if
-        they have names.
+        A context manager with the methods ``append(data, indices, indptr, y=None)`` and
+        ``append(csr, y=y)``. Set its attribute ``feature_names`` to the names of the
+        columns if they have names.
 
     Raises
     ------
     InputError
-        The path exists, rows do not fit, a number is not finite, or the disk is full.
+        If the path exists, an index is out of range, a number is not finite, or the
+        disk is full.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Arrays and a JSON header in one file, which is written atomically.
 
-It is NumPy's .npz: a zip without compression, with a checksum of each member. Like all
-input, it is checked when it is read.
+The format is NumPy's .npz: an uncompressed zip archive with a checksum of each member.
+Archives are not trusted, but checked when they are read.
 """
 
 import json
@@ -19,7 +19,7 @@ from mmcnb.stores.atomic import atomic_write
 
 
 class DamagedArchiveError(Exception):
-    """A file that is not what was written."""
+    """A file that is not an archive, or differs from what was written."""
 
 
 def write_archive(
@@ -33,18 +33,18 @@ def write_archive(
     Parameters
     ----------
     path : path
-        The file; one that is there is replaced.
+        The file; an existing file is replaced.
     header : mapping
-        What JSON can express.
+        Header, of values that JSON can represent.
     arrays : mapping of str to ndarray
-        The arrays, of numbers, by name.
+        Arrays of numbers, by name.
     part : Path or None, default=None
-        As in `atomic_write`.
+        Temporary file; see `atomic_write`.
 
     Raises
     ------
     OSError
-        It cannot be written; what was there stays.
+        If the file cannot be written; an existing file is unchanged.
     """
     text = json.dumps({"arrays": sorted(arrays)} | dict(header)).encode()
     members: dict[str, Any] = {"header": np.frombuffer(text, np.uint8), **arrays}
@@ -53,14 +53,16 @@ def write_archive(
 
 
 def read_archive(path: PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Read header and arrays of an archive; at most as many bytes as the file has.
+    """Read the header and the arrays of an archive.
+
+    They never take more memory than the file has bytes.
 
     Raises
     ------
     InputError
-        There is no regular file, or it may not be read.
+        If the path is not a regular file, or is not readable.
     DamagedArchiveError
-        It is no archive, or is damaged.
+        If the file is not an archive, or is damaged.
     """
     file = open_file(path)
     try:
@@ -92,4 +94,4 @@ def _check_members(members: ZipFile, n_bytes: int) -> None:
         raise BadZipFile("a member is compressed")
     claimed = sum(entry.file_size for entry in entries)
     if claimed > n_bytes or len(set(members.namelist())) != len(entries):
-        raise BadZipFile("members lie in one another")
+        raise BadZipFile("members overlap")

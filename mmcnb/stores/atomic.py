@@ -1,8 +1,8 @@
-"""Outputs that appear complete or not at all: written beside their place, then moved.
+"""Outputs that appear complete or not at all.
 
-`atomic_write` is for single files, `AtomicOutput` for stores and tables, `together` for
-several of these. `mmcnb.stores.leftovers` describes the folders in which outputs are
-written.
+An output is written to a folder beside its destination, and then renamed.
+`atomic_write` is for single files, `AtomicOutput` for stores and tables, and `together`
+for several of these. `mmcnb.stores.leftovers` describes the folders.
 """
 
 import atexit
@@ -24,7 +24,7 @@ from mmcnb.errors import InputError, OptionError, one_line
 from mmcnb.samples.paths import PathLike, is_store_folder, output_path
 from mmcnb.stores.leftovers import LOCK, NEW, OLD, PART, clear, inspect, unlock
 
-# The disk, the quota of the user, or the limit of the process is exhausted.
+# The disk is full, or the user's quota or the process's limit is exhausted.
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -32,28 +32,30 @@ DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 def atomic_write(path: PathLike, *, part: Path | None = None) -> Iterator[IO[bytes]]:
     """Open a file that replaces ``path`` when the ``with`` block ends without an error.
 
-    The file and its name are flushed to the disk, so they also survive a loss of power.
+    The file and its directory entry are flushed to disk, so they survive a power
+    failure.
 
     Parameters
     ----------
     path : str or path-like
-        The file. One that is there stays until then, and for good after an error.
+        The file. An existing file is replaced at the end of the block, and is unchanged
+        after an error.
     part : Path or None, default=None
-        The file to write meanwhile, in the same folder. None is a file in a hidden
-        folder. A fixed name suits files that have one writer at a time: a file left by
-        a killed process is overwritten.
+        Temporary file in the same folder. None creates it in a hidden folder. Use a
+        fixed name if the file has only one writer at a time: then a temporary file that
+        a killed process left is overwritten.
 
     Yields
     ------
     file
-        Open for writing bytes.
+        Binary file to write to.
 
     Raises
     ------
     InputError
-        The folder does not exist, or another process writes the same file.
+        If the folder does not exist, or another process is writing the same file.
     OSError
-        The file cannot be written; nothing is left of it.
+        If the file cannot be written; the temporary file is removed.
 
     Examples
     --------
@@ -84,35 +86,37 @@ def atomic_write(path: PathLike, *, part: Path | None = None) -> Iterator[IO[byt
 
 
 class AtomicOutput:
-    """A file or folder written at `path`, and moved to ``target`` by a ``with`` block.
+    """A file or folder that is written at `path` and moved to ``target``.
 
-    It is moved when the block ends. After an error, everything written is removed and
-    the target is as before. Writers of one kind of output derive from this class, and
-    complete the output in their ``finish``. On Linux, the new output and the one that
-    it replaces change places in one step. Elsewhere a killed process may leave the old
-    one beside its place, to which the next writer or `mmcnb doctor --clean` returns it.
+    It is moved when the ``with`` block ends. After an error, everything written is
+    removed, and the target is unchanged. Writers of specific outputs derive from this
+    class, and complete the output in ``finish``. On Linux, the new output and the one
+    that it replaces are exchanged in one step. On other systems, a process that is
+    killed may leave the old output in the hidden folder; the next writer or
+    `mmcnb doctor --clean` moves it back.
 
     Parameters
     ----------
     target : path-like
-        The output.
+        Destination of the output.
     overwrite : bool, default=False
-        Replace what is there; a folder is replaced only if it is a Zarr store.
+        Whether to replace an existing output; a folder is replaced only if it is empty
+        or a Zarr store.
 
     Attributes
     ----------
     target : Path
-        Absolute.
+        Absolute path of the destination.
     path : Path
         The file or folder to write, on the same disk.
     name : str
-        The target's path, for messages.
+        Path of the target in messages.
 
     Raises
     ------
     InputError
-        The target exists, its folder does not, another process writes it, or, at the
-        end of the ``with`` block, the output could not be written.
+        If the target exists, its folder does not exist, another process is writing it,
+        or, at the end of the ``with`` block, the output could not be written.
     """
 
     def __init__(self, target: PathLike, overwrite: bool = False) -> None:
@@ -124,8 +128,8 @@ class AtomicOutput:
         self.name = name_of(self.target)
         self._check()
         self._lock = FileLock(folder / LOCK, timeout=10, thread_local=False)
-        # Removes what was written so far, or the old output; at the latest when the
-        # process ends.
+        # Removes what was written so far, or the replaced output, when the block ends
+        # or, at the latest, when the process ends.
         process = os.getpid()
         self._discard = weakref.finalize(self, _remove, process, folder, self._lock)
 
@@ -145,7 +149,7 @@ class AtomicOutput:
             and any(self.target.iterdir())
         ):
             raise InputError(
-                f"{self.name} is a folder and no Zarr store, so it is not replaced: "
+                f"{self.name} is a folder, not a Zarr store, so it is not replaced: "
                 "choose another path."
             )
 
@@ -162,7 +166,8 @@ class AtomicOutput:
         with ExitStack() as stack:
             stack.callback(self._discard)
             stack.enter_context(writing(self.name))
-            # The last writer may remove the folder at the same moment, up to 100 times.
+            # A writer that has just finished may remove the folder at this moment, so
+            # try again.
             for _ in range(100):
                 with suppress(FileNotFoundError):
                     self._lock.acquire()
@@ -186,26 +191,26 @@ class AtomicOutput:
             commit([self])
 
     def _close(self) -> None:
-        """Close what is open, also after an error; does nothing here."""
+        """Close open files, also after an error; the base class has none."""
 
     def finish(self) -> None:
-        """Complete what was written; does nothing here."""
+        """Complete the output before it is moved; the base class does nothing."""
 
     @contextmanager
     def begun(self) -> Iterator[Self]:
-        """Begin; when the ``with`` block ends, remove what was not moved."""
+        """Begin the output; at the end of the ``with`` block, remove what remains."""
         with ExitStack() as stack:
             stack.callback(self._discard)
             yield self.__enter__()
 
     def _place(self) -> None:
-        """Move what was written to the target; an old output takes its place."""
+        """Move the output to the target; an old output moves to `path`."""
         self._check()
         is_exchange = self._overwrite and os.path.lexists(self.target)
         with writing(self.name):
             try:
                 self._move(self.path, self.target, is_exchange)
-            except FileExistsError:  # since a moment ago
+            except FileExistsError:  # it appeared after the check
                 raise self._exists() from None
 
     def _move(self, source: Path, target: Path, is_exchange: bool) -> None:
@@ -229,14 +234,15 @@ def together(outputs: Sequence[AtomicOutput]) -> Iterator[None]:
     Parameters
     ----------
     outputs : sequence of AtomicOutput
+        The outputs; write each to its ``path`` in the block.
 
     Raises
     ------
     InputError
-        One of them cannot be written.
+        If one of them cannot be written.
     """
     with ExitStack() as stack:
-        # In one order, so that no two processes wait for each other.
+        # All processes lock in the same order, so they cannot deadlock.
         for output in sorted(outputs, key=lambda output: output.target):
             stack.enter_context(output.begun())
         yield
@@ -244,17 +250,17 @@ def together(outputs: Sequence[AtomicOutput]) -> Iterator[None]:
 
 
 def commit(outputs: Sequence[AtomicOutput]) -> None:
-    """Move outputs to their places; if one cannot be moved, all places are as before.
+    """Move outputs to their targets; if one cannot be moved, undo all moves.
 
     Parameters
     ----------
     outputs : sequence of AtomicOutput
-        Begun and written.
+        Outputs that have been begun and written.
 
     Raises
     ------
     InputError
-        A place was taken meanwhile, or cannot be written.
+        If a target has appeared meanwhile, or cannot be written.
     """
     written = [output.path.lstat() for output in outputs]
     try:
@@ -270,20 +276,21 @@ def commit(outputs: Sequence[AtomicOutput]) -> None:
 
 @contextmanager
 def scratch_folder(parent: PathLike, name: str) -> Iterator[Path]:
-    """Make a folder that is removed when the ``with`` block ends.
+    """Create a folder that is removed when the ``with`` block ends.
 
     If the process is killed, `mmcnb doctor` finds the folder.
 
     Parameters
     ----------
     parent : path
-        The folder to make it in.
+        Folder in which it is created.
     name : str
-        Its purpose; a part of its name.
+        Purpose of the folder, which is part of its name.
 
     Yields
     ------
     Path
+        The folder.
 
     Examples
     --------
@@ -300,26 +307,27 @@ def scratch_folder(parent: PathLike, name: str) -> Iterator[Path]:
 
 
 def name_of(target: PathLike) -> str:
-    """Return the path of an output for messages, also if it is part of another one."""
+    """Return the path of an output for messages, also if it is inside another one."""
     path = Path(target).absolute()
     return str(path).replace(f"{PART}{path.name}{os.sep}{NEW}{os.sep}", "")
 
 
 @contextmanager
 def writing(name: str) -> Iterator[None]:
-    """Turn an error of the disk, or of a lock, into a sentence."""
+    """Raise InputError with a sentence in place of an error of the disk or a lock."""
     try:
         yield
     except OSError as error:
-        if isinstance(error, TimeoutError) and error.errno is None:  # of the lock
+        # The timeout of filelock has no errno; that of a network disk has one.
+        if isinstance(error, TimeoutError) and error.errno is None:
             raise InputError(
                 f"{name} is being written by another process: "
                 "wait for it, or choose another path."
             ) from error
         reason = f" ({error.strerror or error})"
-        remedy = "choose a path that can be written"
+        remedy = "choose a writable path"
         if error.errno in DISK_FULL:
-            reason = f", as the disk is full{reason}"
+            reason = f", because the disk is full{reason}"
             remedy = "free some space or choose a path on another disk"
         raise InputError(
             f"{name} could not be written{reason}: {remedy}; nothing was left behind."
@@ -327,9 +335,9 @@ def writing(name: str) -> Iterator[None]:
 
 
 def _renamed(source: Path, target: Path, is_exchange: bool) -> bool:
-    """Rename without replacing, or exchange, in one step; return whether it was done.
+    """Rename without replacing, or exchange two paths, atomically, if possible.
 
-    Linux can, but not on all disks.
+    Return whether it was done. Only Linux can do it, and not on all file systems.
     """
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
@@ -344,23 +352,23 @@ def _renamed(source: Path, target: Path, is_exchange: bool) -> bool:
 
 
 def _remove(process: int, folder: Path, lock: BaseFileLock) -> None:
-    """Remove a folder that a process has locked, unless this is a fork of it."""
+    """Remove a folder that this process has locked; do nothing in a forked child."""
     if os.getpid() != process:
         return
     if not lock.is_locked:
-        # A writer that stops before it has the lock may have made the folder.
+        # A writer that stops before it has the lock may have created the folder.
         with suppress(OSError):
             folder.rmdir()
         return
-    # After an error, threads of Zarr may still write in the folder.
+    # After an error, threads of Zarr may still be writing, so clean up again at exit.
     if sys.exc_info()[0] is not None:
         atexit.register(inspect, folder)
     try:
         with ExitStack() as stack:
             stack.callback(unlock, folder, lock)
-            stack.callback(clear, folder)  # again, if the first time was interrupted
+            stack.callback(clear, folder)  # again, in case the first was interrupted
             clear(folder)
-    # The output has an error of its own, or none, so this one is only a warning.
+    # This error must not hide the error of the block, so it is only a warning.
     except OSError as error:
         warnings.warn(
             f"{folder} could not be removed ({one_line(error)}); "

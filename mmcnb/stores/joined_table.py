@@ -1,4 +1,4 @@
-"""A table with the clusters of its rows beside its own columns, as CSV or Parquet."""
+"""Write a table with the clusters of its rows in new columns, as CSV or Parquet."""
 
 import json
 import os
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 TEXTS = (".csv", ".tsv")
 PARQUET = (".parquet", ".parq", ".pq")
-GROUP_BYTES = 2**26  # about, of a group of rows of a Parquet file
+GROUP_BYTES = 2**26  # approximate size of a row group of a Parquet file
 
 
 def table_kind(path: PathLike) -> str:
-    """Return what a path of a table asks for: "text", "parquet" or "folder".
+    """Return the kind of a table by its path: "text", "parquet" or "folder".
 
     Raises
     ------
     InputError
-        It has the ending of another format.
+        If the path has the ending of another format.
 
     Examples
     --------
@@ -52,13 +52,12 @@ def table_kind(path: PathLike) -> str:
         return "parquet"
     raise InputError(
         f"{name}: a table is not written as {ending!r}; give a path that ends with "
-        ".csv or .parquet, or with / for a folder of Parquet files, one of each "
-        "cluster."
+        ".csv or .parquet, or with / for a folder with one Parquet file per cluster."
     )
 
 
 def free_names(names: Sequence[str], taken: Sequence[str]) -> list[str]:
-    """Return names for new columns, with a number if a table has the name already.
+    """Return names for new columns; names that the table has already get a number.
 
     Examples
     --------
@@ -78,14 +77,14 @@ def free_names(names: Sequence[str], taken: Sequence[str]) -> list[str]:
 
 
 class NewColumns:
-    """Values of the rows that took part, taken in their order, as many as are needed.
+    """Values of new columns for the rows that were labelled, taken in row order.
 
     Parameters
     ----------
     types : mapping of str to pyarrow.DataType
         Type of each column.
     groups : iterator of dict
-        Columns of some rows at a time.
+        Arrays by column, for the next rows in each iteration.
     """
 
     def __init__(
@@ -99,12 +98,12 @@ class NewColumns:
         self._n_ready = 0
 
     def take(self, n_rows: int) -> dict[str, np.ndarray]:
-        """Return the columns of the next rows.
+        """Return the columns of the next ``n_rows`` rows.
 
         Raises
         ------
         InputError
-            There are fewer rows.
+            If there are fewer rows.
         """
         while self._n_ready < n_rows:
             group = next(self._groups, None)
@@ -122,7 +121,7 @@ class NewColumns:
         return {name: values[:n_rows] for name, values in columns.items()}
 
     def beside(self, positions: np.ndarray, n_rows: int) -> "list[pa.Array]":
-        """Return columns of some rows of the table, of which these took part."""
+        """Return columns for ``n_rows`` rows, with values only at ``positions``."""
         import pyarrow as pa
 
         is_empty = np.ones(n_rows, bool)
@@ -136,12 +135,14 @@ class NewColumns:
 
 
 class RowsThatTookPart:
-    """Finds the rows of a table that took part, from its first row on.
+    """Positions of the labelled rows in a table that is read from its first row on.
+
+    Rows may have been left out of a fit because of missing cells.
 
     Parameters
     ----------
     index : RowIndex
-        Which rows these are.
+        Numbers of the labelled rows.
     """
 
     def __init__(self, index: RowIndex) -> None:
@@ -151,14 +152,14 @@ class RowsThatTookPart:
         self._n_found = 0
 
     def positions(self, file: int, first: int, n_rows: int) -> np.ndarray:
-        """Return those of the next rows that took part.
+        """Return the positions of labelled rows among the next rows.
 
         Parameters
         ----------
         file : int
-            Number of the file of these rows.
+            Number of the file that has the next rows.
         first, n_rows : int
-            Number of the first row in its file, and how many there are.
+            Number of the first of these rows in the file, and the number of rows.
         """
         start = self._n_found
         stop = min(start + n_rows, int(self._stops[file]))
@@ -168,7 +169,7 @@ class RowsThatTookPart:
         return positions
 
     def check(self, name: str) -> None:
-        """Refuse a table in which not all of them were found."""
+        """Raise InputError unless all labelled rows were found in the table."""
         if self._n_found != self._index.n_samples:
             raise InputError(
                 f"{name} has other rows than when it was opened; run this again once "
@@ -177,7 +178,7 @@ class RowsThatTookPart:
 
 
 class TableFile(ABC):
-    """Takes batches of rows of one schema, and writes a file or a folder."""
+    """A writer of record batches with one schema, to a file or a folder."""
 
     @abstractmethod
     def write(self, rows: "pa.RecordBatch") -> None:
@@ -185,11 +186,11 @@ class TableFile(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Write the rest."""
+        """Write the remaining rows, and close all files."""
 
 
 class TextFile(TableFile):
-    """CSV text; columns of types that CSV has not are texts."""
+    """CSV text; columns of types that CSV does not have become strings."""
 
     def __init__(self, path: Path, schema: "pa.Schema") -> None:
         from pyarrow import csv
@@ -214,12 +215,12 @@ class TextFile(TableFile):
 
 
 def schema_of_text(schema: "pa.Schema", name: str) -> "pa.Schema":
-    """Return the types that CSV text can have.
+    """Return the schema for writing a table as CSV.
 
     Raises
     ------
     InputError
-        A column has values of several parts.
+        If a column has lists or other nested values.
     """
     import pyarrow as pa
     from pyarrow import types
@@ -233,8 +234,8 @@ def schema_of_text(schema: "pa.Schema", name: str) -> "pa.Schema":
             data_type = data_type.storage_type
         if types.is_nested(data_type):
             raise InputError(
-                f"{name}: the column {field.name!r} is of type {field.type}, which CSV "
-                "text cannot have; give a path that ends with .parquet."
+                f"{name}: the column {field.name!r} has type {field.type}, which CSV "
+                "cannot store; give a path that ends with .parquet."
             )
         is_plain = (
             types.is_primitive(data_type)
@@ -246,7 +247,7 @@ def schema_of_text(schema: "pa.Schema", name: str) -> "pa.Schema":
 
 
 class ParquetFile(TableFile):
-    """One file of Parquet, in groups of rows of bounded size."""
+    """A Parquet file, written in row groups of about `GROUP_BYTES`."""
 
     def __init__(self, path: Path, schema: "pa.Schema") -> None:
         from pyarrow import parquet
@@ -256,14 +257,14 @@ class ParquetFile(TableFile):
         self.waiting_bytes = 0
 
     def write(self, rows: "pa.RecordBatch") -> None:
-        """Write some rows, together with those before."""
+        """Buffer some rows, and write a row group when enough are waiting."""
         self._waiting.append(rows)
         self.waiting_bytes += rows.nbytes
         if self.waiting_bytes >= GROUP_BYTES:
             self.flush()
 
     def flush(self) -> None:
-        """Write the rows that wait as a group."""
+        """Write the waiting rows as a row group."""
         import pyarrow as pa
 
         if self._waiting:
@@ -273,20 +274,23 @@ class ParquetFile(TableFile):
         self.waiting_bytes = 0
 
     def close(self) -> None:
-        """Write the rest."""
+        """Write the waiting rows, and close the file."""
         self.flush()
         self._writer.close()
 
 
 class ParquetFolder(TableFile):
-    """A folder with one file of Parquet for each cluster, such as cluster=0.
+    """A folder with a Parquet file for each cluster, such as cluster=0/part-0.parquet.
 
-    Rows without a cluster are in none, as not all libraries read a folder of them.
+    Rows without a cluster are left out, because not all libraries read the folder that
+    Hive partitioning has for missing values.
 
     Parameters
     ----------
     path : Path
+        The folder, which is created.
     schema : pyarrow.Schema
+        Schema of the rows.
     column : str
         The column whose values name the folders.
     """
@@ -331,9 +335,10 @@ class ParquetFolder(TableFile):
 def _metadata_of_texts(
     metadata: Mapping[bytes, bytes] | None,
 ) -> Mapping[bytes, bytes] | None:
-    """Return metadata of a table of pandas whose names of columns are all texts.
+    """Return the pandas metadata of a table, changed to column names that are strings.
 
-    It would make numbers of the new names if those of the table were numbers.
+    If the column names of the table were numbers, pandas would try to convert the names
+    of the new columns to numbers.
     """
     if metadata is None or b"pandas" not in metadata:
         return metadata
@@ -347,20 +352,21 @@ def _metadata_of_texts(
 
 
 class JoinedTableWriter(AtomicOutput):
-    """Writes a table with new columns; it appears when the ``with`` block ends.
+    """Write a table with new columns; it appears when the ``with`` block ends.
 
     Parameters
     ----------
     path : path
-        See `table_kind`.
+        Path of the table, whose ending determines its kind; see `table_kind`.
 
     Attributes
     ----------
     kind : {"text", "parquet", "folder"}
+        Kind of the table.
     names : list of str
-        Of the new columns, when they are written.
+        Names of the new columns; set when rows are written.
     n_rows : int
-        Rows of the table.
+        Number of rows of the table.
     """
 
     names: list[str]
@@ -411,9 +417,10 @@ class JoinedTableWriter(AtomicOutput):
         new: NewColumns,
         decimal: str,
     ) -> None:
-        """Write CSV text with more cells in each row.
+        """Write CSV text with additional cells in each row.
 
-        All other bytes are those of the files; the header is that of the first.
+        All other bytes are copied from the files; the header is copied from the first
+        file.
         """
         self.names = free_names([*new.types], files[0].names)
         found = RowsThatTookPart(index)

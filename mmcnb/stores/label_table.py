@@ -1,4 +1,4 @@
-"""Clusters of rows as a table, CSV or Parquet: written in blocks, and read back."""
+"""Tables of labels, as CSV or Parquet: written in blocks, and read back."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ParquetWriter
 
 TABLES = (".csv", ".parquet")
-VALUE_COLUMNS = ("cluster", "class")  # that `read_values` reads if none is named
+VALUE_COLUMNS = ("cluster", "class")  # what `read_values` reads by default
 
 
 def is_table(path: PathLike) -> bool:
@@ -29,7 +29,7 @@ def is_table(path: PathLike) -> bool:
     Raises
     ------
     InputError
-        The ending is that of another format.
+        If the path has the ending of another format.
 
     Examples
     --------
@@ -54,21 +54,22 @@ def ending_of(path: PathLike) -> str:
 class TableWriter(AtomicOutput):
     """Write a table of rows, block by block, as CSV or Parquet.
 
-    The file appears when the ``with`` block ends; after an error nothing is left.
+    The file appears when the ``with`` block ends. After an error, nothing is left.
 
     Parameters
     ----------
     path : str or path-like
-        Ends with ``.csv`` or ``.parquet``.
+        Path of the table, which ends with ``.csv`` or ``.parquet``.
     index : RowIndex
-        Which rows come. The first columns have their names, or their numbers in the
-        column "row", after the files of a folder in the column "file". A column of
-        names is called "index" if the names have no name, or that of another column.
+        Names or numbers of the rows that will be written. They are the first columns:
+        "file" if the rows are from a folder, and then the names, or the numbers in
+        "row". The column of names is called "index" if the names have no name, or if
+        their name is also the name of another column.
 
     Raises
     ------
     InputError
-        The path exists, rows are left out, or the disk is full.
+        If the path exists, rows are missing at the end, or the disk is full.
 
     Examples
     --------
@@ -90,7 +91,7 @@ class TableWriter(AtomicOutput):
         super().__init__(path)
         self._index = index
         self._written = 0
-        # Made with the first rows, which say its columns.
+        # The file is opened by the first `append`, because its columns are needed.
         self._file: CSVWriter | ParquetWriter | None = None
 
     def append(self, columns: Mapping[str, np.ndarray]) -> None:
@@ -99,7 +100,7 @@ class TableWriter(AtomicOutput):
         Parameters
         ----------
         columns : mapping of str to ndarray of shape (n_rows,)
-            The same columns each time.
+            Values by column. All calls must have the same columns.
         """
         import pyarrow as pa
         from pyarrow import csv, parquet
@@ -115,7 +116,7 @@ class TableWriter(AtomicOutput):
         self._written += n_rows
 
     def _rows(self, n_rows: int, others: Mapping[str, object]) -> dict[str, "pa.Array"]:
-        """Return the columns that say which rows the next ones are."""
+        """Return the columns that identify the next rows."""
         columns = self._index.columns(self._written, self._written + n_rows)
         rows = {}
         for name, values in columns.items():
@@ -130,13 +131,13 @@ class TableWriter(AtomicOutput):
         """Check the number of rows."""
         if self._written != self._index.n_samples:
             raise InputError(
-                f"{self.name}: {self._written} rows came, "
-                f"not {self._index.n_samples} as was said."
+                f"{self.name}: {self._written} rows were written, but "
+                f"{self._index.n_samples} are needed."
             )
 
 
 def as_arrow(values: Any) -> "pa.Array":
-    """Return names or numbers of rows as a table has them: numbers, times or texts."""
+    """Convert names or numbers of rows to Arrow: numbers, times or strings."""
     import pyarrow as pa
 
     array = np.asarray(values)
@@ -150,20 +151,22 @@ def as_arrow(values: Any) -> "pa.Array":
 
 
 class LabelTable:
-    """A table of labels or classes, CSV or Parquet, that is read by columns.
+    """A CSV or Parquet table of labels or classes, of which columns are read.
 
     Parameters
     ----------
     path : path
+        The table.
 
     Attributes
     ----------
     columns : list of str
+        Names of the columns.
 
     Raises
     ------
     InputError
-        The table cannot be read.
+        If the table cannot be read.
     """
 
     def __init__(self, path: PathLike) -> None:
@@ -191,10 +194,10 @@ class LabelTable:
         )
 
     def value_column(self, column: str | None, others: Sequence[str] = ()) -> str:
-        """Return the column of the values: that one, or of clusters or classes.
+        """Return the name of the column of values.
 
-        It may also be the only one beside those that say which rows they are, and the
-        ``others``.
+        It is ``column`` if given. Otherwise it is "cluster" or "class", or the only
+        column that is neither among ``others`` nor identifies the rows.
         """
         if column is None:
             named = [name for name in VALUE_COLUMNS if name in self.columns]
@@ -206,14 +209,14 @@ class LabelTable:
             return column
         which = "" if column is None else f" {column!r}"
         raise InputError(
-            f"{self.path} has no column{which} to take; "
+            f"{self.path} has no column{which} of labels; "
             f"name one of {', '.join(self.columns)}."
         )
 
     def read(
         self, columns: list[str], types: "Mapping[str, pa.DataType] | None" = None
     ) -> "pa.Table":
-        """Read some columns; those of CSV text that have a type as this one."""
+        """Read some columns; ``types`` has the types of columns of CSV text."""
         import pyarrow as pa
         from pyarrow import csv, parquet
 
@@ -234,13 +237,13 @@ class LabelTable:
         Raises
         ------
         InputError
-            A value is missing, or is no text in UTF-8.
+            If a value is missing, or is not UTF-8 text.
         """
         import pyarrow as pa
 
         if values.type in (pa.binary(), pa.large_binary()):  # CSV that is not UTF-8
             raise InputError(
-                f"{self.path}: {name} is no text in UTF-8; write the table again."
+                f"{self.path}: {name} is not UTF-8 text; write the table again."
             )
         if values.null_count:
             row = int(np.argmax(np.asarray(values.is_null())))
@@ -251,7 +254,7 @@ class LabelTable:
 
 
 def read_values(path: PathLike, column: str | None = None) -> np.ndarray:
-    """Read one value a row: a column of a table, CSV or Parquet, or a Zarr array.
+    """Read one value per row from a column of a CSV or Parquet table, or a Zarr array.
 
     Parameters
     ----------
@@ -269,8 +272,8 @@ def read_values(path: PathLike, column: str | None = None) -> np.ndarray:
     Raises
     ------
     InputError
-        The table cannot be read, has no such column, a value is missing, or row numbers
-        do not rise.
+        If the table cannot be read or has no such column, if a value is missing, or if
+        row numbers do not increase.
     """
     if ending_of(path) not in TABLES:
         return read_column(path, "labels")
@@ -283,13 +286,13 @@ def read_values(path: PathLike, column: str | None = None) -> np.ndarray:
     values = table.plain(columns[name], name)
     if numbers and not _rise(*(columns[key].to_numpy() for key in numbers)):
         raise InputError(
-            f'{path}: the column "{ROW}" does not rise; sort the table by it.'
+            f'{path}: the column "{ROW}" does not increase; sort the table by it.'
         )
     return values
 
 
 def _rise(numbers: np.ndarray, files: np.ndarray | None = None) -> bool:
-    """Whether row numbers rise, in each file."""
+    """Return whether row numbers increase within each file."""
     if numbers.dtype.kind not in "iu":
         return False
     is_next = numbers[1:] > numbers[:-1]

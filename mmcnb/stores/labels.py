@@ -1,4 +1,4 @@
-"""Class labels beside the rows of a store, and cluster labels written by a stream."""
+"""Class labels stored beside rows, and cluster labels that are written in chunks."""
 
 import os
 from dataclasses import dataclass
@@ -27,22 +27,22 @@ from mmcnb.samples.zarr import (
 from mmcnb.stores._write import PARTIAL, create_array, set_record, write_chunk
 from mmcnb.stores.atomic import AtomicOutput, writing
 
-# A store of rows, one of its arrays, a path to them, or rows read from it.
+# A store of rows, one of its arrays, the path of either, or rows read from a store.
 Source: TypeAlias = str | os.PathLike[str] | zarr.Group | zarr.Array | Samples
 
 
 @dataclass(frozen=True)
 class LabelsSink:
-    """A writer of chunks of a labels array: picklable, for any process on the disk.
+    """A picklable writer of chunks of a labels array, for any process.
 
     Parameters
     ----------
     path : str
-        The array while it is written, beside its final place.
+        Temporary path of the array, which all writing processes can access.
     n_samples : int
-        Its length.
+        Number of labels.
     name : str
-        For messages.
+        Name of the labels in messages.
 
     Examples
     --------
@@ -60,14 +60,14 @@ class LabelsSink:
     name: str
 
     def write(self, start: int, labels: npt.ArrayLike) -> str:
-        """Write one whole chunk; writing it again replaces it.
+        """Write a whole chunk; writing it again replaces it.
 
         Parameters
         ----------
         start : int
-            Its first row, a multiple of ``LabelsWriter.chunk_rows``.
+            First row of the chunk, a multiple of ``LabelsWriter.chunk_rows``.
         labels : array of int of shape (n_rows,)
-            As many as a chunk has; fewer in the last one.
+            The labels of a chunk: ``LabelsWriter.chunk_rows``, fewer for the last one.
 
         Returns
         -------
@@ -77,23 +77,23 @@ class LabelsSink:
         Raises
         ------
         InputError
-            The labels are not whole numbers from -1 or do not make one chunk, or cannot
-            be written here.
+            If the labels are not integers of at least -1, are not a whole chunk, or
+            cannot be written.
         """
         chunk = np.asarray(labels)
         is_integer = chunk.ndim == 1 and chunk.dtype.kind in "iu"
         if not is_integer or (len(chunk) and chunk.min() < -1):
             raise InputError(
-                f"{self.name}: labels must be one whole number from 0 a row, "
-                "or -1 for noise."
+                f"{self.name}: labels must be one integer per row, from 0 or -1 for "
+                "noise."
             )
         expected = min(GROUP_ROWS, self.n_samples - start)
         is_start = start % GROUP_ROWS == 0 and 0 <= start < self.n_samples
         if not is_start or len(chunk) != expected:
             raise InputError(
-                f"{self.name}: {len(chunk)} labels from row {start} are no chunk: "
-                f"give the {GROUP_ROWS} from a multiple of that, "
-                "or those that are left."
+                f"{self.name}: {len(chunk)} labels from row {start} are not a chunk: "
+                f"give {GROUP_ROWS} labels from a multiple of that number, or all that "
+                "are left."
             )
         not_there = worded(
             f"{self.name}: the folder being written is not there",
@@ -108,34 +108,35 @@ class LabelsSink:
 
 @lru_cache(maxsize=4)
 def _array_to_write(path: str) -> zarr.Array:
-    """Open an array being written; opening it takes as long as writing a chunk."""
+    """Open an array to write; it is cached, as opening takes as long as a chunk."""
     return zarr.open_array(path, mode="r+")
 
 
 class LabelsWriter(AtomicOutput):
-    """Write cluster labels to one checksummed Zarr array of int32.
+    """Write cluster labels to a Zarr array of int32 with checksums.
 
-    Labels come chunk by chunk, in any order and from any process, by `sink`;
-    `finish_chunks` records them. The array appears under its path when the ``with``
-    block ends; after an error nothing is left.
+    Chunks of labels are written with `sink`, in any order and from any process, and
+    then recorded by `finish_chunks`. The array appears at its path when the ``with``
+    block ends. After an error, nothing is left.
 
     Parameters
     ----------
     path : str or path-like
+        Path of the array.
     n_samples : int
-        Number of labels to come.
+        Number of labels.
     overwrite : bool, default=False
-        Replace a store that is there.
+        Whether to replace an existing store.
 
     Attributes
     ----------
     chunk_rows : int
-        Rows of a chunk.
+        Number of rows of a chunk.
 
     Raises
     ------
     InputError
-        The path exists, chunks of labels are left out, or the disk is full.
+        If the path exists, chunks of labels are missing, or the disk is full.
 
     Examples
     --------
@@ -162,7 +163,7 @@ class LabelsWriter(AtomicOutput):
         )
 
     def sink(self) -> LabelsSink:
-        """Create the array; return what workers write chunks with."""
+        """Create the array, and return the object with which workers write chunks."""
         root = cast(LocalStore, self._array.store).root
         return LabelsSink(str(root), self._expected, self.name)
 
@@ -172,20 +173,21 @@ class LabelsWriter(AtomicOutput):
         Parameters
         ----------
         digests : list of str
-            Checksums that `LabelsSink.write` returned, in order of the rows.
+            Checksums that `LabelsSink.write` returned, in the order of the rows.
 
         Raises
         ------
         InputError
-            Chunks are left out.
+            If chunks are missing.
         DamagedStoreError
-            A chunk is not the one that its writer wrote.
+            If a chunk differs from what was written.
         """
         array = self._array
         name = self.name
         if len(digests) != array.nchunks:
             raise InputError(
-                f"{name}: {len(digests)} chunks of labels came, not {array.nchunks}."
+                f"{name}: {len(digests)} chunks of labels were written, but "
+                f"{array.nchunks} are needed."
             )
         record: dict[str, object] = {
             "format": FORMAT,
@@ -197,20 +199,20 @@ class LabelsWriter(AtomicOutput):
         content = ContentDigest(False, array.dtype)
         for start in range(0, self._expected, GROUP_ROWS):
             content.update(stored.read(start, start + GROUP_ROWS))
-        # A worker that was killed leaves its unfinished chunk.
+        # A killed worker leaves the file of an unfinished chunk.
         for unfinished in self.path.rglob(f"*{PARTIAL}"):
             unfinished.unlink()
         set_record(array, {**record, "digest": content.hexdigest(0)})
         self._is_finished = True
 
     def finish(self) -> None:
-        """Refuse labels that were not recorded."""
+        """Raise InputError unless all labels have been recorded."""
         if not self._is_finished:
-            raise InputError(f"{self.name}: labels were begun and not finished.")
+            raise InputError(f"{self.name}: labels were not finished.")
 
 
 def open_class_labels(source: Source) -> np.ndarray | None:
-    """Read the class labels stored beside the rows of a store.
+    """Read the class labels that a store has beside its rows.
 
     Parameters
     ----------
@@ -220,13 +222,13 @@ def open_class_labels(source: Source) -> np.ndarray | None:
     Returns
     -------
     ndarray of int of shape (n_samples,), or None
-        The array ``y`` of the group the rows are in; text is numbered in sorted order.
-        None if there is none, and for data in memory.
+        The array ``y`` of the group that contains the rows. Names of classes are
+        numbered in sorted order. None if there is no such array, or for data in memory.
 
     Raises
     ------
     DamagedStoreError
-        The labels are not those that were written.
+        If the labels differ from those that were written.
 
     Examples
     --------
@@ -246,7 +248,7 @@ def open_class_labels(source: Source) -> np.ndarray | None:
 
 
 def stored_classes(source: Source) -> np.ndarray | None:
-    """Read the classes of a store, by their names if the store has them."""
+    """Read the classes of the rows of a store: names if it has them, or numbers."""
     labels = open_class_labels(source)
     array = array_beside(source, "y")
     if array is None:
@@ -265,7 +267,7 @@ def class_names(
     Raises
     ------
     InputError
-        The attribute is not a list of text, or some of the ``labels`` have no name.
+        If the attribute is not a list of strings, or some ``labels`` have no name.
     """
     place = describe(array)
     names: object = attributes_of(array, place).get("class_names")
@@ -274,7 +276,8 @@ def class_names(
     remedy = "write the store again, or delete that attribute"
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise InputError(
-            f"{place} has an attribute class_names that is no list of text: {remedy}."
+            f"{place} has an attribute class_names that is not a list of strings: "
+            f"{remedy}."
         )
     if labels is None or not len(labels):
         return names
@@ -287,9 +290,9 @@ def class_names(
 
 
 def read_column(source: Source, name: str) -> np.ndarray:
-    """Read one number a row from a Zarr array or its path.
+    """Read one number per row from a Zarr array or its path.
 
-    Messages call it ``name``, as the parameter of the user.
+    ``name`` is the user's parameter, for messages.
     """
     node = open_node(source)
     if (
@@ -298,7 +301,7 @@ def read_column(source: Source, name: str) -> np.ndarray:
         or node.dtype.kind not in "iufb"
     ):
         raise InputError(
-            f"{name}: {describe(node)} is no 1-D array of numbers; "
+            f"{name}: {describe(node)} is not a 1-D array of numbers; "
             "give one number a row."
         )
     return read_array(node)
@@ -311,7 +314,7 @@ def read_array(array: zarr.Array) -> np.ndarray:
 
 
 def open_index(source: Source) -> np.ndarray | None:
-    """Read the names of rows stored beside the rows of a store.
+    """Read the row names that a store has beside its rows.
 
     Parameters
     ----------
@@ -320,14 +323,14 @@ def open_index(source: Source) -> np.ndarray | None:
 
     Returns
     -------
-    ndarray of int64 or text of shape (n_samples,), or None
-        The array ``index`` of the group the rows are in. None if there is none, and for
-        data in memory.
+    ndarray of int64 or str of shape (n_samples,), or None
+        The array ``index`` of the group that contains the rows. None if there is no
+        such array, or for data in memory.
 
     Raises
     ------
     DamagedStoreError
-        The names are not those that were written.
+        If the names differ from those that were written.
 
     Examples
     --------
@@ -342,7 +345,7 @@ def open_index(source: Source) -> np.ndarray | None:
 
 
 def array_beside(source: Source, name: str) -> zarr.Array | None:
-    """Open a 1-D array of the group that the rows are in."""
+    """Open a 1-D array in the group that contains the rows; None if there is none."""
     place: object = source
     if isinstance(source, Samples):
         place = source.root.path if is_zarr(source.root) else None
@@ -353,7 +356,7 @@ def array_beside(source: Source, name: str) -> zarr.Array | None:
     group = open_node(place)
     if group.path:
         group = reopen(group.store, group.path.rpartition("/")[0])
-    # Raises an error if the inventory lists the array and the array is missing.
+    # This raises an error if the inventory lists the array, but it is missing.
     find_inventory(group, describe(group))
     if not isinstance(group, zarr.Group):
         return None

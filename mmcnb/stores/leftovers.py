@@ -1,8 +1,9 @@
-"""Folders of outputs being written, and what killed processes leave in them.
+"""Folders of unfinished outputs, and what killed processes leave in them.
 
-`mmcnb.stores.atomic` writes an output in a folder ``.part-NAME`` beside its place. A
-lock in that folder gives each output one writer at a time. The system releases the lock
-of a process that is killed, so a free lock shows that the writer is gone.
+`mmcnb.stores.atomic` writes an output to a folder ``.part-NAME`` beside its
+destination. A lock file in that folder ensures that an output has one writer at a time.
+The system releases the lock of a killed process, so a free lock shows that the writer
+is gone.
 """
 
 import os
@@ -19,32 +20,33 @@ PART = ".part-"
 NEW = "new"
 OLD = "old"
 LOCK = "lock"
-PROBE = ".filelock-"  # prefix of the files by which filelock tests a disk
+PROBE = ".filelock-"  # prefix of files with which filelock tests a file system
 ALIVE = "works"
 GONE = "is gone"
 UNKNOWN = "is unknown"
 
 
 def leftovers(folder: PathLike, clean: bool = False) -> list[dict[str, Any]]:
-    """List the unfinished outputs in a folder, of living and of killed processes.
+    """List the unfinished outputs in a folder, of running and of killed processes.
 
     Parameters
     ----------
     folder : path
-        The folder; folders in it are not searched.
+        The folder; its subfolders are not searched.
     clean : bool, default=False
-        Remove those whose process is gone. An old output whose place is empty returns
-        to it.
+        Whether to remove the outputs of processes that are gone. A replaced output is
+        moved back if its place is empty.
 
     Returns
     -------
     list of dict
-        ``path``; the output that it is ``of``; ``owner``: its process works, is gone or
-        is unknown; and ``done``: what was done with it, or None.
+        For each unfinished output: ``path``; ``of``, the name of the output; ``owner``,
+        whether its process works, is gone or is unknown; and ``done``, what was done
+        with it, or None.
     """
     entries = []
     for path in sorted(Path(folder).iterdir()):
-        # A link may lead anywhere.
+        # Do not follow links, which may lead anywhere.
         if path.name.startswith((PART, ".old-")) and not path.is_symlink():
             entry = inspect(path, clean)
             if entry is not None:
@@ -53,11 +55,11 @@ def leftovers(folder: PathLike, clean: bool = False) -> list[dict[str, Any]]:
 
 
 def inspect(path: Path, clean: bool = True) -> dict[str, Any] | None:
-    """Describe one unfinished output, as `leftovers` does; None if it is gone."""
+    """Describe one unfinished output, like `leftovers`; None if it has disappeared."""
     lock = FileLock(path / LOCK)
     owner = UNKNOWN
     done = None
-    # The folder may be of another user, or of version 0.2, which had no locks.
+    # The folder may belong to another user, or to version 0.2, which had no locks.
     with suppress(OSError):
         names = {
             entry.name for entry in path.iterdir() if not entry.name.startswith(PROBE)
@@ -88,7 +90,7 @@ def inspect(path: Path, clean: bool = True) -> dict[str, Any] | None:
 def clear(folder: Path) -> bool:
     """Remove the contents of a locked folder, except its lock.
 
-    An old output whose place is empty returns to it. Return whether one did.
+    A replaced output is moved back if its place is empty. Return whether it was.
     """
     old = folder / OLD
     target = folder.with_name(folder.name.removeprefix(PART))
@@ -104,10 +106,10 @@ def clear(folder: Path) -> bool:
 
 
 def unlock(folder: Path, lock: BaseFileLock) -> None:
-    """Release a lock and remove its folder.
+    """Release a lock, and remove its folder.
 
-    The file of the lock is removed first, so that no process that waits for the lock
-    acquires the removed file.
+    The lock file is removed before the lock is released, so that a waiting process
+    cannot acquire the removed file.
     """
     file = folder / LOCK
     is_open = False
@@ -116,7 +118,7 @@ def unlock(folder: Path, lock: BaseFileLock) -> None:
     except OSError:  # Windows cannot remove an open file
         is_open = True
     lock.release()
-    # Another process may have begun in the folder.
+    # Another process may have started to write in the folder.
     with suppress(OSError):
         if is_open:
             file.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Labels or classes of the rows of samples: from an array, or matched from a table."""
+"""Labels or classes of rows: from an array, or from a table matched by row names."""
 
 import os
 from typing import TYPE_CHECKING, Any
@@ -24,17 +24,16 @@ if TYPE_CHECKING:
 
 
 def labels_of_rows(labels: Any, column: str | None, samples: Samples) -> np.ndarray:
-    """Return one label or class a row of samples, from an array or a path.
+    """Return one label or class per row of samples, from an array or a path.
 
-    The rows of a table are matched by their names or by their numbers in the file, if
-    it has these in the columns that `predict` writes. Others are in the order of the
-    rows.
+    If a table has row names or row numbers, in the columns that `predict` writes, its
+    rows are matched by them. Other labels must be in the order of the rows.
 
     Raises
     ------
     InputError
-        They are of another number of rows, or of rows with other names, or have a
-        number that is not an integer.
+        If the number of labels differs from the number of rows, a row has no label, or
+        a label is a number that is not an integer.
     """
     name = "labels"
     if isinstance(labels, str | os.PathLike):
@@ -79,11 +78,12 @@ def _values_at(
 
 
 def _keys_of(columns: list[str], index: RowIndex) -> list[str]:
-    """Return the columns of a table that say which rows it has; none without them."""
+    """Return the columns of a table that identify its rows; [] if it has none."""
     keys = index.keys
-    if index.is_plain and FILE in columns:  # numbers in files count otherwise
+    # The numbers of a table of several files begin anew in each file.
+    if index.is_plain and FILE in columns:
         return []
-    # Names that another column has are called "index".
+    # If names were called like another column, that column of names is "index".
     is_named = not {"cluster", "margin"} & set(keys)
     if is_named and all(key in columns for key in keys):
         return keys
@@ -93,7 +93,10 @@ def _keys_of(columns: list[str], index: RowIndex) -> list[str]:
 
 
 def _in_order(table: LabelTable, column: str | None, index: RowIndex) -> np.ndarray:
-    """Return values in the order of the rows, or of all rows of their file."""
+    """Return values that are in the order of the rows, or of all rows of their file.
+
+    A fit may have left out rows of the file; their values are skipped.
+    """
     if index.numbers is None or index.files:
         return read_values(table.path, column)
     value = table.value_column(column, [ROW])
@@ -107,12 +110,12 @@ def _in_order(table: LabelTable, column: str | None, index: RowIndex) -> np.ndar
 def _matched(
     path: str, table: "pa.Table", wanted: "dict[str, pa.Array]", rows_name: str
 ) -> np.ndarray:
-    """Return the row of a table for each wanted row.
+    """Return the row number in a table of each wanted row.
 
     Raises
     ------
     InputError
-        A row is not in the table, or is there twice.
+        If a row is not in the table, or occurs twice.
     """
     keys = [*wanted]
     here = [_as_type_of(table[key].combine_chunks(), wanted[key]) for key in keys]
@@ -138,7 +141,7 @@ def _matched(
 
 
 def _as_type_of(values: Any, others: Any) -> "pa.Array":
-    """Return whole numbers if both are; otherwise texts, unless both are of a type."""
+    """Return values as int64 if both are integers, and as strings otherwise."""
     import pyarrow as pa
 
     if pa.types.is_integer(values.type) and pa.types.is_integer(others.type):

@@ -1,4 +1,4 @@
-"""The reports of `mmcnb verify` and `mmcnb info` about a store."""
+"""Verify and describe stores, for `mmcnb verify` and `mmcnb info`."""
 
 import os
 from collections import Counter
@@ -20,10 +20,10 @@ from mmcnb.samples.stored import StoredArray
 from mmcnb.stores.labels import array_beside, class_names
 
 LABELS = ""  # path of an array of labels, which is the root of its store
-# Arrays of rows and labels, by path: their part of the digest of the rows.
+# The part of the digest to which each array of rows or labels contributes, by path.
 DIGEST_PARTS = {LABELS: 0, "X": 0, "X/data": 0, "X/indices": 1, "X/indptr": 2}
-ARRAYS_OF_ROWS = (LABELS, "X", "X/indptr")  # have an entry a row
-MOST_CLASSES = 1000  # more values of y are not classes that a person would count
+ARRAYS_OF_ROWS = (LABELS, "X", "X/indptr")  # these have one entry per row
+MOST_CLASSES = 1000  # class counts are not reported for more distinct values of y
 
 
 def verify_store(
@@ -36,22 +36,23 @@ def verify_store(
     path : str or path-like
         A store of rows, or an array of labels.
     element : str, default=None
-        Element to read of a store without checksums; None is ``"X"``.
+        Element to read if the store has no checksums. None means ``"X"``.
     progress : bool or None, default=None
-        None shows a bar on a terminal.
+        Whether to show a progress bar. None shows it on a terminal.
 
     Returns
     -------
     dict
-        ``store``, ``checksummed``, ``chunks`` and ``bytes`` read (None of a store
-        without checksums), ``digest`` and ``verdict``, a sentence.
+        ``store``, ``checksummed``, the numbers of ``chunks`` and ``bytes`` that were
+        read (None for a store without checksums), ``digest``, and the sentence
+        ``verdict``.
 
     Raises
     ------
     DamagedStoreError
-        Chunks are missing or are not what was written; they are named.
+        If chunks are missing or differ from what was written. The message lists them.
     InputError
-        The store cannot be read, or a number is not finite.
+        If the store cannot be read, or a number is not finite.
 
     Examples
     --------
@@ -92,12 +93,12 @@ def _read_recorded(inventory: Inventory, show_progress: bool | None) -> dict[str
     Raises
     ------
     DamagedStoreError
-        Chunks or rows are not what was written.
+        If chunks or rows differ from what was written.
     """
     n_bytes = 0
     damaged: list[str] = []
     n_chunks = sum(map(len, inventory.arrays.values()))
-    arrays: dict[str, Any] = {}  # of Zarr
+    arrays: dict[str, Any] = {}  # Zarr arrays by path
     for path in inventory.arrays:
         arrays[path] = _zarr.reopen(inventory.store, join(inventory.root, path))
     content = _content_digest(arrays)
@@ -127,7 +128,7 @@ def _read_recorded(inventory: Inventory, show_progress: bool | None) -> dict[str
 
 
 def _content_digest(arrays: Mapping[str, zarr.Array]) -> ContentDigest:
-    """Return an empty digest of a store with such arrays."""
+    """Return an empty digest for a store with these arrays."""
     if LABELS in arrays:
         return ContentDigest(False, arrays[LABELS].dtype)
     is_sparse = "X/data" in arrays
@@ -157,29 +158,30 @@ def unchecked(samples: Samples) -> str:
 
 
 def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]:
-    """Describe a store, or another file of rows than a table.
+    """Describe a store, or a file of rows that is not a table.
 
-    Rows of stores, of .npy and of HDF5 files are not read.
+    Only metadata is read for stores, .npy files and HDF5 files.
 
     Parameters
     ----------
     path : str or path-like
+        The store or file.
     element : str, default=None
-        None is ``"X"``.
+        Element that contains the rows. None means ``"X"``.
 
     Returns
     -------
     dict
         ``store``, ``element``, ``n_samples``, ``n_features``, ``layout``, ``density``
-        (share of values that are not zero; None if it would have to be counted),
-        ``dtype``, ``chunk_shape``, ``codec``, ``zarr_format``, ``bytes_on_disk``,
+        (share of nonzero values; None if they would have to be counted), ``dtype``,
+        ``chunk_shape``, ``codec``, ``zarr_format``, ``bytes_on_disk``,
         ``class_counts``, ``checksummed``, ``digest`` (None without checksums) and
-        ``advice`` (None if there is none). What a file does not have is None.
+        ``advice`` (a sentence or None). Entries that do not apply are None.
 
     Raises
     ------
     InputError
-        The store cannot be read.
+        If the store cannot be read.
 
     Examples
     --------
@@ -218,7 +220,7 @@ def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]
 
 
 def _describe_file(path: PathLike, samples: Samples) -> dict[str, Any]:
-    """Describe rows of a file or a folder that is no Zarr store."""
+    """Describe rows of a file or a folder that is not a Zarr store."""
     density = None
     if samples.is_sparse:
         value_bytes = samples.dtype.itemsize + 4
@@ -243,7 +245,7 @@ def _describe_file(path: PathLike, samples: Samples) -> dict[str, Any]:
 
 
 def _density(samples: Any) -> float | None:
-    """Return the share of values that are not zero; None if it is not recorded."""
+    """Return the share of nonzero values; None if it is not recorded."""
     size = samples.n_samples * samples.n_features
     if samples.is_sparse:
         return int(samples.arrays[0].shape[0]) / size
@@ -274,7 +276,7 @@ def _class_counts(samples: Samples) -> dict[object, int] | None:
 
 
 def _bytes_on_disk(path: str | None) -> int | None:
-    """Add up the sizes of the files of a store; None if it is not on this disk."""
+    """Return the total size of a store's files; None if it is not on a local disk."""
     if path is None or "://" in path:
         return None
     return sum(size for _, size, _ in files_below(checked_path(path)))

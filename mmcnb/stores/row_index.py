@@ -1,4 +1,4 @@
-"""Which rows of their source the rows of a store are, and any other rows."""
+"""Read and write the names or numbers that identify rows in their source."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,26 +14,27 @@ from mmcnb.samples.row_index import FILE, INDEX, ROW, RowIndex
 from mmcnb.samples.zarr import describe, stored_array
 from mmcnb.stores.labels import array_beside
 
-# Attribute of the array ``index``: what its values are, and files with their rows.
+# Attribute of the array ``index`` with the name of its values, and the files and their
+# numbers of rows.
 ATTRIBUTE = "row_index"
 
 
 def row_index_of(X: object, samples: Samples) -> RowIndex:
-    """Return which rows of their source some rows are.
+    """Return the names or numbers that identify rows in their source.
 
     Parameters
     ----------
     X : object
-        The rows as they were given.
+        The rows as the user passed them.
     samples : Samples
-        The same, opened.
+        The same rows, opened.
 
     Returns
     -------
     RowIndex
-        The index of a pandas frame, ``obs_names`` of AnnData, what a table knows of its
-        rows, or the names or numbers that a store keeps. Otherwise rows have only their
-        numbers.
+        The index of a pandas frame, ``obs_names`` of AnnData, the row names or numbers
+        of a table, or the names or numbers in a store. Other rows have only their
+        number.
     """
     rows = samples.root
     names: Any = getattr(X, "obs_names", None)
@@ -51,14 +52,14 @@ def row_index_of(X: object, samples: Samples) -> RowIndex:
 
 
 def attribute(index: RowIndex) -> dict[str, Any]:
-    """Return the attribute of an array of names or numbers of rows."""
+    """Return the attribute that describes an array of row names or numbers."""
     files = [list(pair) for pair in zip(index.files, index.lengths, strict=True)]
     name = ROW if index.is_numbered else index.keys[-1]
     return {"name": name, "files": files}
 
 
 def values_to_store(index: RowIndex, start: int, stop: int) -> np.ndarray | None:
-    """Return names or numbers of rows as an array; None if they need several."""
+    """Return row names or numbers as an array; None if a row has several names."""
     columns = index.columns(start, stop)
     columns.pop(FILE, None)
     if len(columns) > 1:
@@ -73,11 +74,11 @@ def values_to_store(index: RowIndex, start: int, stop: int) -> np.ndarray | None
 
 
 def _stored_index(array: zarr.Array, n_samples: int) -> RowIndex:
-    """Return what an array of names or numbers says about rows."""
+    """Return the row index that is stored in an array of names or numbers."""
     values = stored_array(array)
     place = describe(array)
     record: Any = attributes_of(array, place).get(ATTRIBUTE)
-    if record is None:  # of an earlier version, or of another program
+    if record is None:  # an earlier version or another program wrote the array
         return RowIndex(n_samples, names=values)
     if not isinstance(record, dict):
         record = {}
@@ -85,9 +86,9 @@ def _stored_index(array: zarr.Array, n_samples: int) -> RowIndex:
     files = record.get("files")
     if not _are_files(files, n_samples) or type(name) is not str:
         raise DamagedStoreError(
-            f"{place} has an attribute {ATTRIBUTE} that is none of mmcnb: {RESTORE}."
+            f"{place} has an attribute {ATTRIBUTE} that mmcnb did not write: {RESTORE}."
         )
-    is_numbers = name == ROW  # no name is written so
+    is_numbers = name == ROW  # a column of names is never called this
     return RowIndex(
         n_samples,
         files=tuple(file for file, _ in files),
@@ -99,7 +100,7 @@ def _stored_index(array: zarr.Array, n_samples: int) -> RowIndex:
 
 
 def _are_files(files: Any, n_samples: int) -> bool:
-    """Whether a value lists files, and the rows of each of them."""
+    """Return whether a value lists files with their numbers of rows."""
     if not isinstance(files, list):
         return False
     total = 0

@@ -233,7 +233,7 @@ def files_of_at_most(n_bytes):
 def test_saving_is_whole_or_not_at_all(tmp_path):
     model = saved(tmp_path / "model")
     before = (tmp_path / "model").read_bytes()
-    sentence = r"^[^\n]*model could not be written, as the disk is full \(File too large\)[^\n]*\.$"
+    sentence = r"^[^\n]*model could not be written, because the disk is full \(File too large\)[^\n]*\.$"
     with files_of_at_most(500), pytest.raises(InputError, match=sentence):
         model.save(tmp_path / "model")
     assert (tmp_path / "model").read_bytes() == before
@@ -250,7 +250,7 @@ def test_an_error_while_a_hidden_part_is_written_names_the_output(tmp_path):
     with (
         pytest.raises(
             InputError,
-            match=r"^[^\n]*out\.model could not be written, as the disk is full \(File too large\)",
+            match=r"^[^\n]*out\.model could not be written, because the disk is full \(File too large\)",
         ) as error,
         AtomicOutput(tmp_path / "out.model") as output,
         files_of_at_most(500),

@@ -201,13 +201,13 @@ def test_a_table_appears_whole_or_not_at_all(ending, X, three, tmp_path):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        (b"a,b\n1,2\n", "has no column to take; name one of a, b"),
+        (b"a,b\n1,2\n", "has no column of labels; name one of a, b"),
         (b"cluster,b\n1,2\n,3\n", "row 1 has no cluster; give one value a row"),
         (b"row,cluster\n1,0\n2,1\n", r"it has no row 0 \(row\)"),
         (b"row,cluster\n0,0\n0,1\n", r"has the row 0 twice \(row\)"),
         (
             b"file,row,cluster\na,1,0\na,0,1\n",
-            'the column "row" does not rise; sort the table by it',
+            'the column "row" does not increase; sort the table by it',
         ),
         (b"cluster,b\n1\n", "cannot be read as a table"),
         (b"", "cannot be read as a table"),
@@ -221,7 +221,7 @@ def test_a_table_appears_whole_or_not_at_all(ending, X, three, tmp_path):
         ),
         (
             b"row,class\n0,\xb0ne\n1,two\n",
-            "class is no text in UTF-8; write the table again",
+            "class is not UTF-8 text; write the table again",
         ),
     ],
 )
@@ -490,7 +490,7 @@ def test_an_address_as_output_is_refused_with_a_way_that_works(
         "m": model.save,
         "p.html": lambda path: model.write_report(X, path),
     }[output]
-    with pytest.raises(InputError, match="is an address, and outputs are") as refusal:
+    with pytest.raises(InputError, match="is an address, but outputs") as refusal:
         write(f"memory://here/{output}")
     assert list(tmp_path.iterdir()) == []
     write(output)
