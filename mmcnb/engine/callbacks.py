@@ -1,4 +1,4 @@
-"""Callbacks of scikit-learn 1.9 or later, which follow a fit by its history."""
+"""Support for the callbacks of scikit-learn 1.9 and later."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,35 +11,35 @@ from mmcnb.samples import Samples
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:  # an earlier scikit-learn than 1.9 has no callbacks
+except ImportError:  # scikit-learn before 1.9 has no callbacks
     CallbackSupportMixin = object
 
     def with_callbacks(method: Callable) -> Callable:
-        """Return a method unchanged."""
+        """Return the method unchanged."""
         return method
 
 
-# An estimator has one of them if callbacks were set, or if it is fitted inside another
-# estimator that has callbacks.
+# An estimator has one of these attributes if callbacks were set, or if it is fitted
+# inside another estimator that has callbacks.
 CALLBACK_ATTRIBUTES = ("_skl_callbacks", "_parent_callback_ctx")
 
 
 @contextmanager
 def callback_record(estimator: BaseEstimator, samples: Samples) -> Iterator[Record]:
-    """Tell the callbacks of an estimator that its fit begins, and that it ends.
+    """Notify the callbacks of an estimator of the beginning and the end of its fit.
 
     Parameters
     ----------
     estimator : estimator
-        Has one of the attributes ``CALLBACK_ATTRIBUTES``.
+        An estimator with one of the attributes ``CALLBACK_ATTRIBUTES``.
     samples : Samples
-        The rows, which callbacks may ask for.
+        The rows, which are passed to the callbacks as ``X``.
 
     Yields
     ------
     callable
-        Takes each row of the history: a task of the fit, named by its stage, with the
-        row as its metadata.
+        Call it with each row of the history. The callbacks receive a task of the fit,
+        named after the stage, with the row as its metadata.
     """
     context = {"estimator": estimator, "X": samples}
     fit = estimator._init_callback_context(max_subtasks=None)

@@ -1,8 +1,8 @@
-"""Checkpoints: a journal of the totals of the passes of a fit.
+"""Checkpoints: the recorded totals of the passes of a fit.
 
-All that a fit learns from the rows are the totals of its passes, and what it makes of
-them is deterministic. So a fit resumes by running again over the recorded totals: it
-ends with the same bits, and reads no row for any of them.
+A fit depends on the rows only through the totals of its passes, and is deterministic
+otherwise. To resume, it runs again from the start and takes the recorded totals in
+place of passes. It ends with the same bits, and does not read rows for recorded passes.
 """
 
 import json
@@ -40,26 +40,26 @@ REMEDY = "give checkpoint another folder, or delete this one"
 
 
 class Checkpoint:
-    """A folder that records how far a fit has come, for one fit at a time.
+    """A folder that records the progress of one fit.
 
     Parameters
     ----------
     folder : path
-        Made where it does not exist; its parent must.
+        The folder. It is created if it does not exist; its parent must exist.
     identity : mapping of str to str, float, int, bool, None or dict
-        What the answer depends on, by the names used in messages. A value ``{"digest":
-        ...}`` is only said to differ.
+        Everything the result depends on, by the names used in messages. Messages do not
+        show values of the form ``{"digest": ...}``; they only say that these differ.
 
     Attributes
     ----------
     seed : int
-        Drawn when the folder was made, for fits that are given no seed.
+        Random seed that was drawn when the folder was created, for fits without a seed.
 
     Raises
     ------
     InputError
-        On entering: the folder holds another fit or other things, is in use, or cannot
-        be written.
+        When the ``with`` block begins, if the folder belongs to another fit, contains
+        other files, is in use, or is not writable.
     """
 
     def __init__(
@@ -90,22 +90,24 @@ class Checkpoint:
                 self._write_run(finished=True)
         if error is not None and is_interrupt(error):
             error.add_note(
-                "The fit was stopped; what it had found is kept: "
-                f"fit again with checkpoint={self.name!r} to go on from there."
+                "The fit was stopped, and its progress is recorded: "
+                f"fit again with checkpoint={self.name!r} to resume."
             )
 
     @property
     def mark(self) -> str:
-        """The fit, its rows and its seed: passes of another fit may look the same."""
+        """Text that identifies the fit, because passes of other fits may be equal."""
         return json.dumps([self.identity, self.seed], sort_keys=True)
 
     def recall(self, number: int, mark: str) -> tuple[Any] | None:
-        """Return the total of a pass in a tuple; None if it is missing or damaged.
+        """Return the recorded total of a pass in a tuple of one.
+
+        The result is None if the entry is missing or damaged.
 
         Raises
         ------
         InputError
-            If another pass is recorded there.
+            If another pass is recorded under this number.
         """
         path = self._entry(number)
         if not path.exists():
@@ -119,8 +121,8 @@ class Checkpoint:
             return None
         if recorded_mark != mark:
             raise InputError(
-                f"checkpoint {self.name}: pass {number} of this fit is not the one "
-                "kept there, so code, a library or that file has changed; "
+                f"checkpoint {self.name}: pass {number} of this fit is not the "
+                "recorded one, so code, a library or that file has changed; "
                 f"{REMEDY}."
             )
         return (total,)
@@ -134,7 +136,7 @@ class Checkpoint:
         return self.folder / PASSES / f"{number:06d}"
 
     def _open(self) -> None:
-        """Resume the run that the folder has, or begin one."""
+        """Resume the run that is recorded in the folder, or begin a new one."""
         (self.folder / (RUN + PART)).unlink(missing_ok=True)
         for part in (self.folder / PASSES).glob(f"*{PART}"):
             part.unlink(missing_ok=True)
@@ -145,9 +147,9 @@ class Checkpoint:
         differing = ", ".join(differences(run["identity"], self.identity))
         if differing:
             raise InputError(
-                f"checkpoint {self.name} is of another fit: {differing}; {REMEDY}."
+                f"checkpoint {self.name} belongs to another fit: {differing}; {REMEDY}."
             )
-        # The mark is text, so a parameter that was 3 stays 3 if it is 3.0 now.
+        # Keep the recorded identity: 3 equals 3.0, but their text in `mark` differs.
         self.identity = run["identity"]
         self.seed = run["seed"]
         passes = recorded_passes(self.folder)
@@ -170,7 +172,7 @@ class Checkpoint:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Turn an error of the disk into a sentence."""
+        """Raise InputError with a sentence in place of an error of the disk."""
         try:
             yield
         except Timeout:
@@ -181,25 +183,25 @@ class Checkpoint:
         except OSError as error:
             raise InputError(
                 f"checkpoint {self.name} could not be written "
-                f"({error.strerror or error}); free some space or mend its "
-                "permissions and fit again to go on, "
+                f"({error.strerror or error}); free some space or fix its "
+                "permissions and fit again to resume, "
                 "or give checkpoint another folder."
             ) from error
 
 
 class CheckpointEngine(Engine):
-    """An engine that recalls recorded passes from a checkpoint, and records others.
+    """An engine that takes recorded totals from a checkpoint, and records new ones.
 
     Parameters
     ----------
     engine : Engine
-        Runs the passes.
+        Engine that runs passes that are not recorded.
     checkpoint : Checkpoint
-        An entered one.
+        The checkpoint, inside its ``with`` block.
     least_bytes : int, default=32 MiB
-        Least bytes of rows in memory whose passes are recorded: running a pass over
-        fewer again takes less time. It decides the numbers of passes, so it may depend
-        only on the fit.
+        Passes over rows in memory are recorded only if the rows have at least this many
+        bytes, because a pass over fewer is run again in less time. The threshold
+        determines the numbers of passes, so it must not depend on anything but the fit.
     """
 
     def __init__(
@@ -214,19 +216,22 @@ class CheckpointEngine(Engine):
         self._unordered = False
 
     def groups(self, pass_: Pass[Total], samples: Samples) -> Iterator[Total]:
-        """Yield the totals of all groups of rows, as the engine does."""
+        """Yield the totals of all groups of rows, from the engine."""
         return self.engine.groups(pass_, samples)
 
     def cache(
         self, features: Samples, store: str, capacity: float = math.inf
     ) -> Samples:
-        """Cache features as the engine does."""
+        """Let the engine cache features."""
         return self.engine.cache(features, store, capacity)
 
     def each(
         self, function: Callable[[Item], Result], items: Sequence[Item]
     ) -> list[Result]:
-        """Return the results for all items; their passes have no order to record."""
+        """Return the results for all items, whose passes are not recorded.
+
+        They may run in any order, so they have no number.
+        """
         was_unordered = self._unordered
         self._unordered = True
         try:
@@ -275,12 +280,12 @@ def _bytes_in_memory(samples: Samples) -> float:
     """Return the bytes of rows in memory."""
     if samples.is_sparse:
         return samples.n_samples * samples.row_bytes
-    # ``row_bytes`` of derived rows are those of the rows they are computed from.
+    # ``row_bytes`` of derived rows describes the rows from which they are computed.
     return samples.n_samples * samples.n_features * samples.dtype.itemsize
 
 
 def environment() -> dict[str, str]:
-    """Return the versions and the processor, on which the last bits of a fit depend.
+    """Return the library versions and the processor, which affect the last bits.
 
     Examples
     --------
@@ -292,7 +297,7 @@ def environment() -> dict[str, str]:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that workers must share with their client, by name."""
+    """Return the versions that must be equal on workers and client, by name."""
     from mmcnb import __version__
 
     numbers = {"mmcnb": __version__} | {name: version(name) for name in LIBRARIES}
@@ -302,7 +307,7 @@ def versions() -> dict[str, str]:
 def differences(
     recorded: Mapping[str, Any], current: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Say what differs between two identities.
+    """Yield a clause about each difference between two identities.
 
     Examples
     --------
@@ -333,7 +338,7 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
     Raises
     ------
     InputError
-        If it is a file, holds other things, or its parent does not exist.
+        If it is a file, contains other files, or its parent does not exist.
     """
     path = output_path(folder)
     if not path.parent.is_dir():
@@ -350,12 +355,12 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
         if entry.is_symlink():
             raise InputError(
                 f"checkpoint {folder} has a link, {entry.name!r}, "
-                f"by which a fit would write elsewhere; {REMEDY}."
+                f"through which a fit would write elsewhere; {REMEDY}."
             )
         names.add(entry.name)
     if RUN not in names and not names <= OURS:
         raise InputError(
-            f"checkpoint {folder} is a folder that holds other things; "
+            f"checkpoint {folder} is a folder that contains other files; "
             "give checkpoint a folder of its own."
         )
 
@@ -390,7 +395,7 @@ def is_finished(folder: str | os.PathLike[str]) -> bool:
 
 
 def _read_run(folder: Path) -> dict[str, Any] | None:
-    """Return the record of the fit of a folder; None if the folder has none."""
+    """Return the record of the fit in a folder; None if there is none."""
     path = folder / RUN
     if not path.exists():
         return None
@@ -404,11 +409,11 @@ def _read_run(folder: Path) -> dict[str, Any] | None:
         is_run = False
     if not is_run:
         raise InputError(
-            f"{path} is no checkpoint that this version of mmcnb can read; {REMEDY}."
+            f"{path} is not a checkpoint that this version of mmcnb can read; {REMEDY}."
         )
     if run["format"] != FORMAT:
         raise InputError(
-            f"{path} is a checkpoint of format {run['format']}, and this version of "
-            f"mmcnb resumes from format {FORMAT} alone; {REMEDY}."
+            f"{path} is a checkpoint of format {run['format']}, but this version of "
+            f"mmcnb only resumes from format {FORMAT}; {REMEDY}."
         )
     return run

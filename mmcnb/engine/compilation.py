@@ -1,29 +1,29 @@
-"""Seconds and bytes that a fit needs to compile its routines."""
+"""Time and memory that a fit needs to compile its routines."""
 
 from collections.abc import Mapping
 
 from mmcnb import _numba, kernels
 
-# Resident memory of a process that compiles, beyond a process that finds its routines
-# in the cache: 106 to 126 MiB, measured.
+# A process that compiles needs 106 to 126 MiB more resident memory than a process that
+# loads the same routines from the cache (measured).
 COMPILER_BYTES = 104 * 2**20
 COMPILED_BYTES_A_SECOND = 1.5 * 2**20
 
 
 def compile_seconds(routines: Mapping[str, float]) -> float:
-    """Return the seconds to compile those routines that have no machine code yet.
+    """Return the seconds it takes to compile the routines that are not compiled yet.
 
-    The machine code may be in this process or in the cache.
+    A routine is compiled if its machine code is in this process or in the cache.
 
     Parameters
     ----------
     routines : mapping of str to float
-        Seconds of each, as in `FitNeeds`.
+        Seconds to compile each routine, as in `FitNeeds`.
 
     Returns
     -------
     float
-        0 if all are compiled.
+        Seconds; 0 if all routines are compiled.
 
     Examples
     --------
@@ -52,5 +52,5 @@ def can_compile_apart(routines: Mapping[str, float]) -> bool:
 
 
 def compiler_bytes(seconds: float) -> int:
-    """Return the bytes that compilation of some seconds takes, and keeps."""
+    """Return the bytes of memory that compiling for some seconds takes and keeps."""
     return int(COMPILER_BYTES + seconds * COMPILED_BYTES_A_SECOND) if seconds else 0

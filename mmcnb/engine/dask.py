@@ -1,8 +1,9 @@
-"""Passes on a Dask cluster: a task computes one group of rows, or a few in a row.
+"""Passes on a Dask cluster, where a task computes one or a few adjacent groups of rows.
 
-Rows are not sent. A task gets their place, its pass and its rows. What tasks share
-is sent once and stays with the workers: samples for a fit, and the pass for a sweep. If
-a worker is lost, Dask computes it again.
+Rows are not sent: workers open the samples themselves. A task gets the samples, the
+pass and its range of rows. What tasks share is sent once and stays on the workers: the
+samples during a fit, and the pass during a sweep. If a worker is lost, Dask computes it
+again. Blocks and groups are the same as with threads, and so are the results.
 """
 
 import asyncio
@@ -42,45 +43,50 @@ from mmcnb.samples.derived import CachedSamples
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-# Groups sent at once for each thread of the cluster; as many wait behind them.
+# Groups that are sent together, per thread of the cluster. The next ones are sent
+# before these are finished.
 GROUPS_AHEAD = 8
-# A scheduler and its client start about a thousand tasks a second (`python -m
-# benchmarks scale --part beyond`), and a group may take some tens of milliseconds. So
-# many threads are served with one group a task; more threads get larger tasks.
+# A scheduler and its client start about a thousand tasks per second (`python -m
+# benchmarks scale --part beyond`), and a group may take only tens of milliseconds. This
+# number of threads can be kept busy with one group per task; with more threads, tasks
+# are larger.
 THREADS_SERVED = 64
-LEAST_TASKS = 4  # of a thread in a pass, so that all end at about the same time
-# Dask keeps the arguments of a task at the scheduler, so larger ones are scattered.
+# Least number of tasks per thread in a pass, so that all threads end at about the same
+# time.
+LEAST_TASKS = 4
+# Dask keeps the arguments of tasks at the scheduler, so larger arguments are scattered.
 GRAPH_BYTES = 4 * 2**20
-TRIES = 5  # times that the same groups are sent
+TRIES = 5  # how often the same groups are sent if workers are lost
 POLL_SECONDS = 1.0
-PATIENCE_SECONDS = 60.0  # for workers to come back
-CONNECT_SECONDS = 5.0
+PATIENCE_SECONDS = 60.0  # how long to wait for workers if there are none
+CONNECT_SECONDS = 5.0  # timeout for connecting to a scheduler
 
 
 class Task(NamedTuple):
-    """Groups of rows that a worker computes."""
+    """A task, which computes the totals of groups of rows on a worker."""
 
     worker: str
     future: "Future"
 
 
-Tasks = dict[int, Task]  # by their first rows
-Place = str | range | None  # a worker, rows, or all workers
+Tasks = dict[int, Task]  # by the first row of the task
+Place = str | range | None  # a worker, a range of rows, or None for all workers
 
 
 class DaskEngine(Engine):
-    """The workers of a Dask cluster, for rows that they can open themselves.
+    """An engine that runs passes on the workers of a Dask cluster.
 
-    Threads of this process compute passes over other rows.
+    Passes over rows that workers cannot open, such as arrays in memory, run in threads
+    of this process.
 
     Parameters
     ----------
     engine : str or dask.distributed.Client
         A client, or an address as in `open_engine`.
     n_jobs : int or None, default=None
-        Threads of this process, for rows that are in its memory.
+        Number of threads of this process, for rows in its memory.
     show_progress : bool or None, default=False
-        None shows a bar where standard error is a terminal.
+        Whether to show a progress bar. None shows it if standard error is a terminal.
     """
 
     def __init__(
@@ -93,8 +99,8 @@ class DaskEngine(Engine):
         self.engine = engine
         self._threads = ThreadEngine(n_jobs)
         self.assigned: dict[int, str] = {}  # the worker of each task, by its first row
-        # Objects and their futures, by kind, id and worker or rows. An id is unique
-        # only as long as its object lives, so the object stays here too.
+        # Objects and their futures, by kind, id, and worker or rows. The object is
+        # kept, because its id is unique only while it is alive.
         self._sent: dict[tuple[str, int, Place], tuple[object, Future]] = {}
 
     def __enter__(self) -> Self:
@@ -117,13 +123,13 @@ class DaskEngine(Engine):
     def cache(
         self, features: Samples, store: str, capacity: float = math.inf
     ) -> Samples:
-        """Cache features in the workers that compute them, each up to a capacity."""
+        """Cache features on the workers that compute them, each up to a capacity."""
         if not features.is_reopenable:
             return super().cache(features, store)
         return CachedSamples(features, capacity=capacity)
 
     def groups(self, pass_: Pass[Total], samples: Samples) -> Iterator[Total]:
-        """Yield the totals of all groups; a group has the same worker in every pass."""
+        """Yield the totals of all groups; each group stays with the same worker."""
         if not samples.is_reopenable:
             yield from self._threads.groups(pass_, samples)
             return
@@ -137,7 +143,10 @@ class DaskEngine(Engine):
     # -- data at the workers -----------------------------------------------------------
 
     def send(self, data: bytes, name: str) -> "Future":
-        """Send bytes: few as the argument of a task, which Dask can run again."""
+        """Send bytes to the cluster.
+
+        Short ones are the argument of a task, which Dask can run again if it is lost.
+        """
         if len(data) > GRAPH_BYTES:
             return self._scatter(data)
         return self.client.submit(
@@ -145,7 +154,7 @@ class DaskEngine(Engine):
         )
 
     def samples_data(self, samples: Samples) -> "Future":
-        """Return the samples, pickled."""
+        """Return the pickled samples on the cluster."""
 
         def send() -> "Future":
             return self.send(pickle_samples(samples), "samples")
@@ -153,7 +162,7 @@ class DaskEngine(Engine):
         return self._once("samples", samples, None, send)
 
     def samples_opened(self, samples: Samples, worker: str) -> "Future":
-        """Return the samples as one worker opens them."""
+        """Return the samples that one worker has opened."""
         name = self.samples_data(samples).key
 
         def send() -> "Future":
@@ -163,17 +172,17 @@ class DaskEngine(Engine):
         return self._once("opened", samples, worker, send)
 
     def values(self, values: np.ndarray, rows: range, worker: str) -> "Future":
-        """Return the values of the rows of a task, out of an array of all rows."""
+        """Return the part of an array with a value per row that a task needs."""
         part = values[rows.start : rows.stop]
         return self._once("values", values, rows, lambda: self._scatter(part, [worker]))
 
     def _scatter(
         self, data: bytes | np.ndarray, workers: list[str] | None = None
     ) -> "Future":
-        """Send data to a worker; raise `LostError` if that worker leaves meanwhile.
+        """Send data to one worker; raise `LostError` if the worker leaves meanwhile.
 
-        A broadcast may never return if a worker leaves, so the other workers fetch what
-        their tasks need.
+        A broadcast to all workers might never return if one of them leaves. Instead,
+        the other workers fetch the data when their tasks need it.
         """
         try:
             return self.client.scatter(data, workers=workers, hash=False)
@@ -194,13 +203,13 @@ class DaskEngine(Engine):
         return self._sent[key][1]
 
     def _forget(self) -> None:
-        """Release all futures: frames of Dask's own errors may keep them for long."""
+        """Release all futures now, because tracebacks of errors may hold them."""
         for _, future in self._sent.values():
             future.release()
         self._sent.clear()
 
     def forget_lost(self) -> None:
-        """Forget what was lost with a worker, so that it is sent again."""
+        """Forget the data that were lost with a worker, so that they are sent again."""
         workers = self._workers()
         for key, (_, future) in list(self._sent.items()):
             kind, _, place = key
@@ -211,12 +220,12 @@ class DaskEngine(Engine):
 
     @property
     def address(self) -> str:
-        """The address of the scheduler, for messages."""
+        """Address of the scheduler, for messages."""
         scheduler = self.client.scheduler
         return "an unknown address" if scheduler is None else str(scheduler.address)
 
     def assign(self, starts: range) -> None:
-        """Give each task a worker, in turn: the threads of all get as many."""
+        """Assign tasks to workers in turn, so that all threads get equally many."""
         self.assigned = dict(zip(starts, cycle(self.threads()), strict=False))
 
     def threads(self) -> list[str]:
@@ -238,7 +247,7 @@ class DaskEngine(Engine):
         return threads
 
     def _workers(self) -> dict[str, int]:
-        """Threads of each worker, by address."""
+        """Return the number of threads of each worker, by address."""
         try:
             if self.client.status != "running":
                 raise OSError
@@ -246,18 +255,18 @@ class DaskEngine(Engine):
         except OSError as error:
             raise InputError(
                 f"the connection to the Dask scheduler at {self.address} was lost; "
-                "connect anew and fit again."
+                "reconnect and fit again."
             ) from error
 
     def results(self, tasks: Tasks) -> list[Any]:
-        """Return the results of tasks, or raise what they raised.
+        """Return the results of tasks, or raise the error that a task raised.
 
-        `LostError` means that some tasks have to be sent again.
+        `LostError` means that some tasks must be sent again.
         """
         from distributed import CancelledError, KilledWorker
 
-        # A synchronous gather would not return if a worker is lost with results while
-        # it runs.
+        # A synchronous gather would never return if a worker with results is lost while
+        # it waits.
         futures = [task.future for task in tasks.values()]
         gather = self.client.gather(futures, asynchronous=True)
         gathered = asyncio.run_coroutine_threadsafe(
@@ -267,17 +276,17 @@ class DaskEngine(Engine):
             while not gathered.done():
                 with suppress(TimeoutError):
                     return gathered.result(POLL_SECONDS)
-                # A result that was ready when its worker left is "lost", and may not be
-                # "pending" again.
+                # The result of a finished task is "lost" if its worker leaves, and it
+                # may never become "pending" again.
                 late = {
                     task.worker
                     for task in tasks.values()
                     if task.future.status in ("pending", "lost")
                 }
-                # Dask may wait for ever for a worker that left, even if it has others.
+                # Dask may wait forever for a worker that left, even if others remain.
                 if late - set(self._workers()):
                     raise LostError
-            return gathered.result()  # a task may raise TimeoutError too
+            return gathered.result()  # not suppressed: a task may raise TimeoutError
         except (CancelledError, KilledWorker) as error:
             raise LostError from error
         except (ImportError, AttributeError) as error:
@@ -292,25 +301,25 @@ class DaskEngine(Engine):
 
 
 class LostError(Exception):
-    """Tasks, or what they need, were lost with a worker."""
+    """Tasks or their data were lost with a worker."""
 
 
 class _Sweep:
-    """One pass over the groups of some samples."""
+    """One pass over all groups of samples."""
 
     def __init__(self, engine: DaskEngine, pass_: Pass, samples: Samples) -> None:
         self.engine = engine
         self.samples = samples
         self.n_threads = len(engine.threads())
         n_groups = math.ceil(samples.n_samples / GROUP_ROWS)
-        # The tasks of a pass stay as they are, whatever workers come and go.
+        # The tasks of a pass stay the same, even if workers join or leave.
         self.groups = groups_of_task(n_groups, self.n_threads)
         self.starts = range(0, samples.n_samples, self.groups * GROUP_ROWS)
         self.pickled, self.values = pickle_pass(pass_, samples.n_samples)
         self.pass_: Future = None  # until it is sent
 
     def _send(self) -> None:
-        """Send what is not at the workers yet, or not any more."""
+        """Send data that the workers do not have yet, or have lost."""
         self.engine.assign(self.starts)
         self.engine.forget_lost()
         if self.pass_ is None or not is_available(self.pass_):
@@ -319,13 +328,13 @@ class _Sweep:
     def totals(self) -> Iterator[tuple[Any, bool]]:
         """Yield the total of each group, and whether its rows are cached.
 
-        Some groups are sent ahead.
+        The next groups are sent before the results of the current ones are there.
         """
         self.engine.assign(self.starts)
         size = max(1, GROUPS_AHEAD // self.groups) * self.n_threads
         waiting = deque([self._submit(self.starts[:size])])
         try:
-            # The last turn sends no more.
+            # The last iteration only collects results.
             for first in range(size, len(self.starts) + size, size):
                 if first < len(self.starts):
                     waiting.append(self._submit(self.starts[first : first + size]))
@@ -339,7 +348,7 @@ class _Sweep:
             self.pass_.release()
 
     def _submit(self, starts: Sequence[int]) -> Tasks:
-        """Send some tasks, again if a worker leaves meanwhile."""
+        """Send some tasks, and retry if a worker leaves meanwhile."""
         for attempt in range(TRIES):
             with suppress(LostError):
                 if attempt or self.pass_ is None:
@@ -374,7 +383,7 @@ class _Sweep:
         return [self.engine.values(values, rows, worker) for values in self.values]
 
     def _results(self, tasks: Tasks) -> list[Any]:
-        """Return the results of tasks; what was lost with a worker is sent again."""
+        """Return the results of tasks; lost tasks are sent again."""
         for attempt in range(TRIES):
             with suppress(LostError):
                 if attempt:
@@ -391,16 +400,16 @@ class _Sweep:
     def _workers_died(self, starts: Collection[int]) -> InputError:
         stop = self._rows(max(starts)).stop
         return InputError(
-            f"workers of the Dask cluster at {self.engine.address} died again and "
-            f"again at rows {min(starts)} to {stop}, most often for want of memory; "
-            "give them more memory, or look at their logs."
+            f"workers of the Dask cluster at {self.engine.address} died repeatedly "
+            f"at rows {min(starts)} to {stop}, most often because they ran out of "
+            "memory; give them more memory, or look at their logs."
         )
 
 
 def groups_of_task(n_groups: int, n_threads: int) -> int:
-    """Return how many groups of rows a task has.
+    """Return the number of groups in a task.
 
-    A total is of one group in any case, so the result has the same bits.
+    Each group has a total of its own, so the bits of the result do not depend on it.
 
     Examples
     --------
@@ -414,29 +423,29 @@ def groups_of_task(n_groups: int, n_threads: int) -> int:
 
 
 def on_worker(worker: str, key: str) -> dict[str, Any]:
-    """Return options of tasks for one worker, which others run if it is gone."""
+    """Return options of tasks for one worker; other workers run them if it is gone."""
     return {"key": key, "workers": [worker], "allow_other_workers": True, "pure": False}
 
 
 def is_available(future: "Future") -> bool:
-    """Return whether a future is computed or will be."""
+    """Return whether a future has a result, or will have one."""
     return future.status in ("pending", "finished")
 
 
 # -- the client ------------------------------------------------------------------------
 
 
-_clients: "dict[str, Client]" = {}  # our own, by address
-_users: "Counter[Client]" = Counter()  # how many ``with`` blocks use each of them
+_clients: "dict[str, Client]" = {}  # clients that this module has opened, by address
+_users: "Counter[Client]" = Counter()  # number of ``with`` blocks that use each client
 _sharing = RLock()
 
 
 @contextmanager
 def connection(engine: "str | Client") -> "Iterator[Client]":
-    """Connect to a cluster: by ``engine`` itself, or by a client for its address.
+    """Yield the client ``engine``, or a client that is connected to this address.
 
-    The ``with`` blocks that are open for one address in this process share a client;
-    the last to end closes it, and also the cluster if it was started here.
+    Nested and parallel ``with`` blocks with the same address share a client. The last
+    block to end closes it, and also the cluster if it was started here.
     """
     check_engine(engine)
     if not isinstance(engine, str):
@@ -463,7 +472,11 @@ def connection(engine: "str | Client") -> "Iterator[Client]":
 
 
 def _connect(address: str) -> "Client":
-    """Connect to an address; ``cluster`` of the client is None, or was started here."""
+    """Connect to an address.
+
+    The attribute ``cluster`` of the client is the cluster that was started here, or
+    None.
+    """
     try:
         from distributed import Client, LocalCluster
     except ImportError as error:
@@ -473,7 +486,7 @@ def _connect(address: str) -> "Client":
         ) from error
     local = LOCAL.fullmatch(address)
     if local:
-        # Errors of workers are raised here, so their logs are silent.
+        # Errors of workers are raised in this process, so they need not be logged.
         cluster = LocalCluster(
             n_workers=int(local[1]),
             threads_per_worker=1,
@@ -495,9 +508,9 @@ def _connect(address: str) -> "Client":
 
 
 class _PassPickler(pickle.Pickler):
-    """Leaves out arrays with a value for each row, of which a task needs only a part.
+    """A pickler that leaves out arrays with a value per row: weights and labels.
 
-    They are weights and labels.
+    A task needs only a part of them.
     """
 
     def __init__(self, file: io.BytesIO, n_samples: int) -> None:
@@ -507,7 +520,8 @@ class _PassPickler(pickle.Pickler):
 
     def persistent_id(self, obj: Any) -> int | None:
         """Return the number of an array that is left out."""
-        # Row numbers (int64) are not values of rows, even if they are as many.
+        # An array of row numbers (int64) is not an array of values per row, even if it
+        # has the same length. Values are float64 ("d") or int8 ("b").
         if (
             not isinstance(obj, np.ndarray)
             or obj.shape != (self.n_samples,)
@@ -519,7 +533,7 @@ class _PassPickler(pickle.Pickler):
 
 
 class PassUnpickler(pickle.Unpickler):
-    """Loads a pass for one task, with values of its rows in place of the arrays."""
+    """An unpickler that loads a pass for one task, with the values of its rows."""
 
     def __init__(self, data: bytes, values: list[np.ndarray], start: int) -> None:
         super().__init__(io.BytesIO(data))
@@ -527,12 +541,12 @@ class PassUnpickler(pickle.Unpickler):
         self.first = start
 
     def persistent_load(self, pid: int) -> Any:
-        """Return the values of the task, which are sliced by row number."""
+        """Return the values of the task in place of an array for all rows."""
         return TaskValues(self.values[pid], self.first)
 
 
 class TaskValues:
-    """The part of an array for one task, sliced by the numbers of its rows."""
+    """The part of an array that belongs to one task, sliced by row numbers."""
 
     def __init__(self, values: np.ndarray, start: int) -> None:
         self.values = values
@@ -543,7 +557,7 @@ class TaskValues:
 
 
 def pickle_pass(pass_: Pass, n_samples: int) -> tuple[bytes, list[np.ndarray]]:
-    """Return a pass as bytes, and separately its arrays with a value for each row."""
+    """Return a pickled pass, and separately its arrays with a value per row."""
     file = io.BytesIO()
     pickler = _PassPickler(file, n_samples if n_samples > GROUP_ROWS else -1)
     pickler.dump(pass_)
@@ -551,7 +565,7 @@ def pickle_pass(pass_: Pass, n_samples: int) -> tuple[bytes, list[np.ndarray]]:
 
 
 def pickle_samples(samples: Samples) -> bytes:
-    """Return samples as bytes, with the versions of this process."""
+    """Return pickled samples, with the library versions of this process."""
     from distributed.protocol.pickle import dumps
 
     return pickle.dumps((versions(), dumps(samples)))
@@ -560,7 +574,7 @@ def pickle_samples(samples: Samples) -> bytes:
 def _unpickle_samples(data: bytes) -> Samples:
     """Return the samples; raise InputError if this worker has other versions.
 
-    Other versions might give other bits.
+    With other versions, the last bits of results might differ.
     """
     from distributed import get_worker
 
@@ -581,16 +595,16 @@ def _unpickle_samples(data: bytes) -> Samples:
             for opened in Opened._all.values()
             if isinstance(opened, CachedSamples)
         )
-        # Dask pauses a worker that uses 0.8 of its memory.
+        # Dask pauses workers that use 0.8 of their memory limit, so the cache takes at
+        # most half of that.
         samples.capacity = min(samples.capacity, 0.4 * limit - cached)
     return samples
 
 
 class Opened:
-    """Samples as one worker process has opened them, with the features that it caches.
+    """Samples that a worker process has opened, with the features that it caches.
 
-    The worker keeps it as the result of a task, so all is freed when the fit or its
-    client ends.
+    The object is the result of a task, so it is freed when the fit or its client ends.
     """
 
     _lock = Lock()
@@ -606,7 +620,7 @@ class Opened:
         return type(self), (self.key,)
 
     def open(self, data: bytes) -> Samples:
-        """Return the samples, the same object for all tasks of this process."""
+        """Return the samples; all tasks of this process share them."""
         with Opened._lock:
             if self._samples is None:
                 self._samples = Opened._all.get(self.key) or _unpickle_samples(data)

@@ -1,7 +1,7 @@
-"""Entries of a checkpoint: the total of a pass in a file, and the mark of the pass.
+"""Entries of a checkpoint: files with the total and the fingerprint of a pass.
 
-An entry is an archive of the arrays of a total. Its header has the fingerprint of the
-pass and the form of the total.
+An entry is an archive of the arrays in a total. Its header has the fingerprint of the
+pass and the structure of the total.
 """
 
 import hashlib
@@ -16,23 +16,24 @@ from scipy.sparse import csr_array
 
 from mmcnb.stores.archive import DamagedArchiveError, read_archive, write_archive
 
-# Ending of files being written. A folder has one writer at a time, so a file that a
+# Ending of unfinished files. A checkpoint has one writer at a time, so a file that a
 # killed process left is overwritten.
 PART = ".part"
 
 
 def fingerprint(*values: Any) -> str:
-    """Return the blake2b of passes, their parameters, and whatever they depend on.
+    """Return the BLAKE2b of values, such as passes and their parameters.
 
     Parameters
     ----------
     *values : None, bool, int, float, str, ndarray, list, tuple, or dataclass of these
-        Fields of a dataclass that are not compared are left out.
+        The values. Fields of dataclasses with ``compare=False`` are left out.
 
     Returns
     -------
     str
-        The same in any process for the same types and bits.
+        Hexadecimal digest, equal in all processes for values of the same types and
+        bits.
     """
     arrays: list[np.ndarray] = []
     form = json.dumps(_encode(_by_names(values), arrays))
@@ -44,7 +45,7 @@ def fingerprint(*values: Any) -> str:
 
 
 def _by_names(value: Any) -> Any:
-    """Return a value with names and values of its fields in place of each dataclass."""
+    """Replace each dataclass in a value by the names and values of its fields."""
     if is_dataclass(value):
         named = [
             (field.name, _by_names(getattr(value, field.name)))
@@ -54,7 +55,7 @@ def _by_names(value: Any) -> Any:
         return type(value).__qualname__, named
     if isinstance(value, list):
         return list(map(_by_names, value))
-    if isinstance(value, tuple):  # a named one counts as a plain one
+    if isinstance(value, tuple):  # a named tuple is treated as a plain one
         return tuple(map(_by_names, value))
     return value
 
@@ -65,16 +66,16 @@ def write_entry(path: Path, mark: str, total: Any) -> None:
     Parameters
     ----------
     path : Path
-        The file; one that is there is replaced.
+        The file; an existing file is replaced.
     mark : str
         Fingerprint of the pass.
     total : None, bool, int, float, str, ndarray, NumPy number, CSR array, list or tuple
-        What the pass gave; a list or tuple has values of these types.
+        Total of the pass; lists and tuples contain values of these types.
 
     Raises
     ------
     OSError
-        If it cannot be written; what stood there still stands.
+        If the file cannot be written; an existing file is unchanged.
     """
     arrays: list[np.ndarray] = []
     header = {"pass": mark, "total": _encode(total, arrays)}
@@ -84,7 +85,7 @@ def write_entry(path: Path, mark: str, total: Any) -> None:
 
 
 def read_entry(path: Path) -> tuple[str, Any]:
-    """Read what `write_entry` wrote.
+    """Read an entry that `write_entry` wrote.
 
     Parameters
     ----------
@@ -96,14 +97,14 @@ def read_entry(path: Path) -> tuple[str, Any]:
     mark : str
         Fingerprint of the pass.
     total : object
-        What the pass gave, with the same types and bits.
+        Total of the pass, with the same types and bits.
 
     Raises
     ------
     InputError
-        If there is none, or it cannot be read.
+        If the file does not exist or is not readable.
     DamagedArchiveError
-        If it is not what was written.
+        If the file differs from what was written.
     """
     header, arrays = read_archive(path)
     try:
@@ -117,18 +118,18 @@ def read_entry(path: Path) -> tuple[str, Any]:
         RecursionError,
         OverflowError,
     ) as error:
-        # The archive is whole, but no entry.
+        # The archive is intact, but it is not an entry.
         raise DamagedArchiveError from error
 
 
 def _check_numbers(arrays: Iterable[np.ndarray]) -> None:
     if any(array.dtype.kind not in "biuf" for array in arrays):
-        raise ValueError("an array of a total contains numbers alone")
+        raise ValueError("an array of a total contains values that are not numbers")
 
 
 def _encode(value: Any, arrays: list[np.ndarray]) -> Any:
-    """Return a value as JSON, which names arrays by their numbers in a list."""
-    # Before float: a NumPy float64 is a float.
+    """Return a value as JSON that refers to arrays by their index in ``arrays``."""
+    # This test is first, because a NumPy float64 is also a float.
     if isinstance(value, np.ndarray | np.generic):
         kind = "array" if isinstance(value, np.ndarray) else "number"
         arrays.append(np.asarray(value))
@@ -143,7 +144,7 @@ def _encode(value: Any, arrays: list[np.ndarray]) -> Any:
         parts = _encode([value.data, value.indices, value.indptr], arrays)
         return {"csr": parts, "shape": value.shape}
     raise TypeError(
-        f"a value of type {type(value).__qualname__} cannot be kept in a journal"
+        f"a value of type {type(value).__qualname__} cannot be kept in a checkpoint"
     )
 
 
@@ -162,5 +163,5 @@ def _decode(form: Any, arrays: dict[str, np.ndarray]) -> Any:
             matrix.check_format(full_check=True)
             return matrix
         case dict():
-            raise ValueError("no total that a pass gives")
+            raise ValueError("not the total of a pass")
     return form

@@ -1,14 +1,14 @@
-"""The report of a fit: a dict for programs that prints as a short text."""
+"""The report of a fit: a dict that prints as a short text."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-MOST_ENTRIES = 40
-MOST_CHARACTERS = 240  # of an entry
-MOST_ITEMS = 8  # of a list
-DIGITS = 4
-# What tells one row of a list from the others, and one figure of it.
+MOST_ENTRIES = 40  # lines that are shown
+MOST_CHARACTERS = 240  # characters of an entry that are shown
+MOST_ITEMS = 8  # items of a list that are shown
+DIGITS = 4  # significant digits of a number
+# How a row of a list is shown: its name and one figure.
 ITEMS = {
     "candidates": "{candidate} (J {J:.2f})",
     "layers": "{n_clusters} clusters (J {J:.2f})",
@@ -18,7 +18,7 @@ ITEMS = {
 
 
 class Trust(dict[str, Any]):
-    """How far the clusters can be trusted: a dict that prints as words.
+    """How far the clusters can be trusted: a dict that prints as a sentence.
 
     Examples
     --------
@@ -33,7 +33,7 @@ class Trust(dict[str, Any]):
 
 
 class Report(dict[str, Any]):
-    """The report of a fit: a dict that prints one short line an entry.
+    """The report of a fit: a dict that prints one short line per entry.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Report(dict[str, Any]):
             self["trust"] = Trust(self["trust"])
 
     def __repr__(self) -> str:
-        """Show one entry a line, at most 40."""
+        """Return one line per entry, and at most 40 lines."""
         width = max(map(len, self), default=0)
         lines = [
             f"{name:<{width}}  {shortened(_text_of(name, value))}"
@@ -63,7 +63,7 @@ class Report(dict[str, Any]):
 
 
 def verdict(report: Mapping[str, Any]) -> dict[str, str]:
-    """Return what a fit says of its clusters: titles and sentences, some of them empty.
+    """Return the verdict on the clusters: sentences by title, which may be empty.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def verdict(report: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _left_out(columns: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the columns that take no part, with the reasons."""
+    """Return the columns that are left out, with the reasons."""
     return [
         f"{column['name']} ({column['why']})"
         for column in columns
@@ -99,7 +99,7 @@ def shortened(text: str, most: int = MOST_CHARACTERS) -> str:
 
 
 def _text_of(name: str, value: Any) -> str:
-    """Return an entry in words."""
+    """Return an entry as text."""
     if name == "columns" and isinstance(value, list):
         return _columns(value)
     if name == "number" and isinstance(value, dict) and value.get("reason"):
@@ -112,7 +112,7 @@ def _text_of(name: str, value: Any) -> str:
 
 
 def _columns(columns: list[dict[str, Any]]) -> str:
-    """Count the columns by their treatment, and name those that are left out."""
+    """Count the columns by treatment, and list the columns that are left out."""
     counts = Counter(column["treatment"] for column in columns)
     parts = [f"{count} {treatment}" for treatment, count in counts.items()]
     text = f"{len(columns)}: {', '.join(parts)}"
@@ -121,7 +121,7 @@ def _columns(columns: list[dict[str, Any]]) -> str:
 
 
 def _words(value: Any) -> str:
-    """Return a value with few digits and few items."""
+    """Return a value as text with few digits and few items."""
     if isinstance(value, bool | str):
         return str(value)
     if isinstance(value, Trust):
@@ -138,7 +138,7 @@ def _words(value: Any) -> str:
 
 
 def _listed(texts: list[str]) -> str:
-    """Return the first texts of a list, and how many more there are."""
+    """Return the first items of a list, and the number of further items."""
     if len(texts) <= MOST_ITEMS:
         return ", ".join(texts) or "none"
     return f"{', '.join(texts[:MOST_ITEMS])} and {len(texts) - MOST_ITEMS:,} more"

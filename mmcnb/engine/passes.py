@@ -13,17 +13,18 @@ from mmcnb.samples import CSRBlock, Samples
 from mmcnb.samples.derived import Scaling
 from mmcnb.samples.matrix import Weights, as_matrix, column_moments, stack
 
-SAMPLE_ROWS = 2000  # the default, chosen by `python -m benchmarks peers` and `rls`
+# Default size of a sample, chosen by `python -m benchmarks peers` and `rls`.
+SAMPLE_ROWS = 2000
 Block: TypeAlias = np.ndarray | CSRBlock
 Matrix: TypeAlias = np.ndarray | csr_array
-# Sums over the rows, numbers or arrays. A checkpoint records lists and plain tuples,
-# so the totals of passes are no named tuples.
+# Sums over the rows: numbers or arrays. Checkpoints record lists and plain tuples, so
+# the totals of passes must not be named tuples.
 Sums: TypeAlias = list[Any]
 
 
 @dataclass(frozen=True)
 class WeightedPass:
-    """Base of passes with sample weights.
+    """Base class of passes with sample weights.
 
     Parameters
     ----------
@@ -60,15 +61,15 @@ class CollectingPass:
 
 @dataclass(frozen=True)
 class GatherPass(CollectingPass):
-    """Gather some rows, at least one, given by strictly increasing numbers."""
+    """Gather at least one row, by strictly increasing numbers."""
 
     rows: np.ndarray
 
     def block(self, rows: Block, start: int, stop: int) -> list[Matrix]:
-        """Return those of the rows that are in one block; an empty list without any."""
+        """Return the requested rows of one block in a list; [] if there are none."""
         first, last = np.searchsorted(self.rows, (start, stop))
-        # Ten billion rows have millions of blocks, which are more than the rows of a
-        # sample: empty arrays would take memory and time, also to join their lists.
+        # Ten billion rows have millions of blocks, more than a sample has rows. Empty
+        # arrays for most of them would take memory, and time to join them.
         if first == last:
             return []
         return [as_matrix(rows)[self.rows[first:last] - start]]
@@ -76,14 +77,14 @@ class GatherPass(CollectingPass):
 
 @dataclass(frozen=True)
 class _MomentsPass(SumPass):
-    """The weight, the means of the columns, and sums of squares about the means."""
+    """The total weight, and mean and sum of squares about the mean of each column."""
 
     def block(self, rows: Block, start: int, stop: int) -> Sums:
         return column_moments(as_matrix(rows), self.weights_of(start, stop))
 
     def combine(self, total: Sums, other: Sums) -> Sums:
-        # Chan, Golub & LeVeque (1979): sums about 0 would lose all digits of columns
-        # far from it.
+        # Chan, Golub & LeVeque (1979). Sums of squares about 0 would lose all digits if
+        # the mean of a column is far from 0.
         weight, mean, squares = total
         other_weight, other_mean, other_squares = other
         both = weight + other_weight
@@ -124,12 +125,12 @@ def draw_sample(
     weights: Weights = None,
     moments: bool = False,
 ) -> tuple[Matrix, Scaling | None]:
-    """Gather some rows, and compute the moments of the columns, in one pass.
+    """Gather rows and, if requested, compute the moments of the columns, in one pass.
 
     Parameters
     ----------
     engine : Engine
-        Runs the pass.
+        Engine that runs the pass.
     samples : Samples
         All rows.
     rows : ndarray of shape (m,), int64
@@ -144,7 +145,7 @@ def draw_sample(
     sample : ndarray or csr_array of shape (m, d)
         The rows.
     scaling : Scaling or None
-        Mean and standard deviation of the columns over all rows, where requested.
+        Mean and standard deviation of each column over all rows; None if not requested.
     """
     if not moments:
         if not samples.is_reopenable:
@@ -164,9 +165,10 @@ def scaling_of(moments: Sums) -> Scaling:
 def first_rows(labels: np.ndarray, n_clusters: int, start: int = 0) -> np.ndarray:
     """Return the first row of each cluster among the rows from ``start`` on.
 
-    It is the largest int64 for an empty cluster. Labels of -1 belong to no cluster.
+    It is the largest int64 for an empty cluster. Rows with label -1 belong to no
+    cluster.
     """
-    # The label -1 of noise is the index of a last entry, which is dropped.
+    # The label -1 indexes the additional last entry, which is dropped.
     first = np.full(n_clusters + 1, np.iinfo(np.int64).max)
     present, position = np.unique(labels, return_index=True)
     first[present] = start + position
@@ -185,7 +187,7 @@ def row_sum(rows: Block, weights: np.ndarray) -> Sums:
 
 @dataclass(frozen=True)
 class RowSumPass(SumPass):
-    """Weighted sum of the features, and the weight."""
+    """Weighted sum of the features, and the total weight."""
 
     def block(self, rows: Block, start: int, stop: int) -> Sums:
         """Return the sums of one block."""
@@ -198,7 +200,7 @@ def sample_rows(
     weights: Weights,
     random_state: int | np.random.RandomState,
 ) -> np.ndarray:
-    """Draw uniform row numbers, in rising order, of rows with a positive weight."""
+    """Draw rows with a positive weight uniformly; return increasing row numbers."""
     n = n_samples if weights is None else int(np.count_nonzero(weights))
     if size >= n:
         drawn = np.arange(n)

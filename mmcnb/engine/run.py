@@ -1,8 +1,8 @@
-"""Run a pass over the rows of some samples.
+"""Run passes over the rows of samples.
 
-A pass maps a compiled routine over fixed blocks of rows and combines the small
-totals: blocks in order within a group, groups in order. So the result has the
-same bits for any storage chunks, number of threads or engine.
+A pass applies a compiled routine to blocks of BLOCK_ROWS rows, and combines the small
+totals in order: the blocks of a group, and then the groups. The result therefore has
+the same bits for any storage chunks, number of threads and engine.
 """
 
 import logging
@@ -35,26 +35,29 @@ logger = logging.getLogger("mmcnb")
 Total = TypeVar("Total")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-# Decoded bytes of the rows that a thread takes at once. `python -m benchmarks engine`
-# compares passes with a bare scan of the same store.
+# Decoded bytes of the rows in the task of a thread. `python -m benchmarks engine`
+# compares passes with a plain scan of the same store.
 TASK_BYTES = 8 * 2**20
-READ_AHEAD = 1  # tasks that wait in addition to the running ones
+READ_AHEAD = 1  # number of submitted tasks in addition to one per thread
 
 
 class Pass(Protocol[Total]):
     """A pass over the rows: a total for each block, and how totals are combined."""
 
     def block(self, rows: np.ndarray | CSRBlock, start: int, stop: int) -> Total:
-        """Return the total of one block; pure, called from any thread or process."""
+        """Return the total of one block; it may be called from any thread or process.
+
+        It must be a pure function. The block has the rows ``start <= row < stop``.
+        """
 
     def combine(self, total: Total, other: Total) -> Total:
-        """Return the total of two neighbouring ranges of rows, in row order."""
+        """Return the total of two adjacent ranges of rows, in row order."""
 
 
 def total_of_blocks(pass_: Pass[Total], blocks: Iterable[Total], start: int) -> Total:
-    """Return the total of a group of blocks.
+    """Return the total of the blocks of the group that begins with row ``start``.
 
-    If a pass has a method ``group``, it completes the total of each group.
+    If the pass has a method ``group(total, start)``, it completes the total.
     """
     total = reduce(pass_.combine, blocks)
     finish: Callable[[Total, int], Total] | None = getattr(pass_, "group", None)
@@ -63,12 +66,12 @@ def total_of_blocks(pass_: Pass[Total], blocks: Iterable[Total], start: int) -> 
 
 @dataclass
 class Traffic:
-    """Reads of the watched rows so far.
+    """Counts of the reads of watched rows.
 
     Parameters
     ----------
     watched : Samples or None, default=None
-        The rows; passes over others are not counted.
+        The rows of the fit. Passes over other rows are not counted.
     reads : int, default=0
         Passes that read the rows from storage.
     sweeps : int, default=0
@@ -89,17 +92,17 @@ class Traffic:
         self._state = self._file_state()
 
     def _file_state(self) -> object:
-        """Return the state of the files; checksums protect our own stores."""
+        """Return the state of the files; None for stores with checksums."""
         rows = self.watched
         return None if rows is None or rows.checksummed else rows.root.state()
 
     def check_unchanged(self, samples: Samples) -> None:
-        """Refuse rows whose files are no longer those of the first pass.
+        """Check that the files of the rows have not changed since the first pass.
 
         Raises
         ------
         InputError
-            Another program has written them.
+            If another program has changed them.
         """
         if self._file_state() != self._state:
             raise InputError(
@@ -108,7 +111,7 @@ class Traffic:
             )
 
     def watches(self, samples: Samples) -> bool:
-        """Return whether samples are the watched rows, or are computed from them."""
+        """Return whether samples are the watched rows or are computed from them."""
         return self.watched is not None and samples.root is self.watched.root
 
     def count(self, samples: Samples) -> None:
@@ -123,7 +126,7 @@ class Traffic:
             self.bytes += int(samples.n_samples * self.watched.row_bytes)
 
     def sentence(self, samples: Samples, seconds: float) -> str:
-        """Describe the last pass: its rows, their source, its bytes and seconds."""
+        """Describe the last pass: rows, source, bytes and seconds."""
         n = samples.n_samples
         if samples.cached or self.watched is None:
             return f"swept {n:,} rows, with kernel values cached, in {seconds:.2f} s."
@@ -145,15 +148,15 @@ class Traffic:
 
 
 class Engine(ABC):
-    """Runs passes; engines differ in who computes the totals of groups.
+    """Base of the engines, which run passes in threads or on a cluster.
 
     Parameters
     ----------
     show_progress : bool or None, default=False
-        None shows a bar where standard error is a terminal.
+        Whether to show a progress bar. None shows it if standard error is a terminal.
     """
 
-    fit_progress: Progress | None = None  # of the fit that runs here, where it is shown
+    fit_progress: Progress | None = None  # the bar of the running fit, if it is shown
 
     def __init__(self, show_progress: bool | None = False) -> None:
         self.show_progress = show_progress
@@ -166,16 +169,18 @@ class Engine(ABC):
     def cache(
         self, features: Samples, store: str, capacity: float = math.inf
     ) -> Samples:
-        """Cache features from their first sweep on; the search is over by then.
+        """Cache features during their first sweep.
+
+        Memory that the search on the sample has freed is returned to the system first.
 
         Parameters
         ----------
         features : Samples
-            What to cache.
+            Features to cache.
         store : {"memory", "scratch", "recompute"}
-            Where, in this process.
+            Where this process caches them.
         capacity : float, default=inf
-            Bytes for them in all memory of any other process.
+            Bytes that each process of a cluster may cache.
         """
         return_freed_memory()
         return cache_features(features, store)
@@ -183,7 +188,7 @@ class Engine(ABC):
     def each(
         self, function: Callable[[Item], Result], items: Sequence[Item]
     ) -> list[Result]:
-        """Return the results of a function for all items, and keep progress alive."""
+        """Return the results of a function for all items, and refresh the progress."""
         results = []
         for result in self.map(function, items):
             results.append(result)
@@ -198,16 +203,16 @@ class Engine(ABC):
         return map(function, items)
 
     def run(self, pass_: Pass[Total], samples: Samples, description: str = "") -> Total:
-        """Map a pass over all blocks and combine the totals in order.
+        """Run a pass over all blocks, and combine the totals in order.
 
         Parameters
         ----------
         pass_ : Pass
-            What to compute on each block.
+            The computation for each block, and the combination of totals.
         samples : Samples
             The rows.
         description : str, default=""
-            Names the pass on the progress bar; empty shows none.
+            Name of the pass on its progress bar; "" shows no bar.
 
         Returns
         -------
@@ -219,7 +224,7 @@ class Engine(ABC):
     def stream(
         self, pass_: Pass[Total], samples: Samples, description: str = ""
     ) -> Iterator[Total]:
-        """Yield the totals of all groups of rows, counted and shown as `run` does."""
+        """Yield the totals of all groups of rows, and count and show the pass."""
         self.traffic.count(samples)
         started = time.perf_counter()
         with self._progress_of_pass(samples, description) as bar:
@@ -234,7 +239,7 @@ class Engine(ABC):
     def _progress_of_pass(
         self, samples: Samples, description: str
     ) -> AbstractContextManager[Progress | None]:
-        """Return the bar that the pass advances: that of the fit, or one of its own."""
+        """Return the bar that the pass advances: the fit's, or one of its own."""
         fit = self.fit_progress
         is_counted = self.traffic.watches(samples)
         if fit is not None:
@@ -247,9 +252,9 @@ class Engine(ABC):
 
 
 def task_rows(samples: Samples, threads: int) -> int:
-    """Return the rows that a thread takes at once.
+    """Return the number of rows in the task of a thread.
 
-    They are whole fixed blocks, and whole storage chunks if these are small.
+    It is a multiple of BLOCK_ROWS and, if storage chunks are small, of their rows.
     """
     blocks = max(1, int(TASK_BYTES / max(samples.row_bytes, 1.0) / BLOCK_ROWS))
     share = math.ceil(samples.n_samples / BLOCK_ROWS / (4 * threads))
@@ -263,7 +268,7 @@ def task_rows(samples: Samples, threads: int) -> int:
 def map_blocks(
     pass_: Pass[Total], samples: Samples, start: int, stop: int
 ) -> Iterator[Total]:
-    """Yield the totals of the blocks of a range of rows, which are read once."""
+    """Yield the totals of the blocks in a range of rows, which is read once."""
     starts = range(start, stop, BLOCK_ROWS)
     for first, rows in zip(starts, samples.blocks(start, stop), strict=True):
         yield pass_.block(rows, first, min(first + BLOCK_ROWS, stop))
@@ -282,10 +287,10 @@ def total_of_group(pass_: Pass[Total], samples: Samples, start: int) -> Total:
 
 
 def single_threaded(user_api: str | None = None) -> Any:
-    """Limit BLAS and OpenMP, or one of them, to one thread, for a ``with`` block.
+    """Limit BLAS and OpenMP, or one of them, to one thread in a ``with`` block.
 
-    Finding their thread pools takes milliseconds. They are searched again only if
-    modules were imported since.
+    Finding their thread pools takes milliseconds. It is repeated only if modules have
+    been imported since the last time.
     """
     return _pools(len(sys.modules)).limit(limits=1, user_api=user_api)
 
@@ -298,11 +303,11 @@ def _pools(n_modules: int) -> Any:
 
 
 class SingleThreadedBLAS:
-    """BLAS at one thread while any engine of this process runs.
+    """A limit of BLAS to one thread while an engine of this process runs.
 
-    Blocks run in parallel, so BLAS must not: its result would depend on the number of
-    threads. The limit is global to the process, so engines that overlap in time share
-    it, and the last to leave lifts it.
+    Results of BLAS depend on its number of threads, so blocks run in parallel instead.
+    The limit is global to the process. Engines that run at the same time share it, and
+    the last one to end lifts it.
     """
 
     def __init__(self) -> None:
@@ -310,16 +315,16 @@ class SingleThreadedBLAS:
         self.begin()
 
     def begin(self) -> None:
-        """Forget all engines, as in a forked child, where none runs.
+        """Reset the number of engines, as in a forked child, where no engine runs.
 
-        The first engine of the child lifts the parent's limit at its end.
+        The first engine of the child lifts the parent's limit when it ends.
         """
         self.lock = threading.Lock()
         self.users = 0
 
     def __enter__(self) -> None:
-        # Compiled kernels call the BLAS of SciPy, which would escape the limit if it
-        # were loaded later.
+        # Compiled kernels call SciPy's BLAS. If it were loaded later, the limit would
+        # not apply to it.
         import scipy.linalg  # noqa: F401
 
         with self.lock:
@@ -346,9 +351,9 @@ class ThreadEngine(Engine):
     Parameters
     ----------
     n_jobs : int or None, default=None
-        Number of threads; None is the setting of `mmcnb.config`, -1 is all cores.
+        Number of threads. None is the setting of `mmcnb.config`, and -1 is all cores.
     show_progress : bool or None, default=False
-        None shows a bar where standard error is a terminal.
+        Whether to show a progress bar. None shows it if standard error is a terminal.
 
     Examples
     --------
@@ -377,21 +382,21 @@ class ThreadEngine(Engine):
     ) -> None:
         self._pool.shutdown(cancel_futures=True)
         SINGLE_THREADED_BLAS.__exit__()
-        # A compiled kernel raises SystemError for Ctrl-C.
+        # If Ctrl-C interrupts a compiled kernel, Python raises SystemError.
         if isinstance(error, SystemError) and is_interrupt(error):
             raise KeyboardInterrupt from None
 
     def map(
         self, function: Callable[[Item], Result], items: Sequence[Item]
     ) -> Iterator[Result]:
-        """Yield the results for all items; each item runs its passes in one thread."""
+        """Yield the results for all items; the passes of an item run in one thread."""
         if self._is_serial:
             return super().map(function, items)
         return self._pool.map(function, items)
 
     @property
     def _is_serial(self) -> bool:
-        """Whether work stays in this thread; the pool would wait for itself."""
+        """Whether work stays in this thread, because the pool would wait for itself."""
         return self.threads == 1 or getattr(self._of_thread, "is_ours", False)
 
     def groups(self, pass_: Pass[Total], samples: Samples) -> Iterator[Total]:

@@ -1,4 +1,4 @@
-"""Sample weights, read, checked and rescaled, because only proportions count."""
+"""Sample weights: read, checked and rescaled, because only their proportions matter."""
 
 import math
 import os
@@ -11,32 +11,32 @@ from mmcnb.errors import InputError
 from mmcnb.samples.arrays import is_number, plain_values
 from mmcnb.stores.labels import read_column
 
-EXACT = 2.0**53  # sums of whole numbers up to this one are exact
-SCALED_ROWS = 2**16  # scaled at a time, so that there is only one copy of the weights
+EXACT = 2.0**53  # sums of integers up to this number are exact in float64
+SCALED_ROWS = 2**16  # weights that are scaled at a time, to limit temporary memory
 
 
 def read_weights(sample_weight: Any, n_samples: int) -> tuple[np.ndarray | None, float]:
-    """Read and check sample weights, and bring them to a scale of their own.
+    """Read and check sample weights, and rescale them by `scaled_weights`.
 
     Parameters
     ----------
     sample_weight : float, ndarray or Zarr array of shape (n_samples,), or path
-        The weights.
+        The user's weights.
     n_samples : int
         Number of rows.
 
     Returns
     -------
     weights : ndarray of shape (n_samples,), float64, or None
-        The weights on this scale; None where all are equal.
+        The rescaled weights; None if all weights are equal.
     unit : float
-        What a weight of 1 was given as.
+        The user's weight that became 1.
 
     Raises
     ------
     InputError
-        If they are not finite numbers of at least 0, one a row, two of them positive;
-        or if their sum is beyond the range of floats.
+        If there is not one weight per row, a weight is negative or not finite, fewer
+        than two are positive, or their sum exceeds the range of floats.
     """
     if is_number(sample_weight):
         sample_weight = np.full(n_samples, float(sample_weight))
@@ -48,7 +48,7 @@ def read_weights(sample_weight: Any, n_samples: int) -> tuple[np.ndarray | None,
     total = n_samples if weights is None else float(weights.sum())
     if not math.isfinite(unit * total):
         raise InputError(
-            "sample_weight adds up to more than floats hold; "
+            "the sum of sample_weight exceeds the range of floats; "
             "divide the weights by a constant."
         )
     return weights, unit
@@ -70,7 +70,7 @@ def _check_weights(weights: np.ndarray, n_samples: int) -> None:
         row = int(np.argmax(is_bad))
         raise InputError(
             f"sample_weight of row {row} is {weights[row]}; "
-            "weights are finite, at least 0."
+            "give finite weights of at least 0."
         )
     if np.count_nonzero(weights) < 2:
         raise InputError(
@@ -80,11 +80,12 @@ def _check_weights(weights: np.ndarray, n_samples: int) -> None:
 
 
 def scaled_weights(weights: np.ndarray) -> tuple[np.ndarray | None, float]:
-    """Return weights w on a scale that w and c w share, and the unit of the scale.
+    """Rescale weights so that w and c w, with c > 0, give the same result.
 
-    If all are whole multiples of the least above zero, to rounding, they become these
-    whole numbers: the same bits for any c > 0. Otherwise they are divided by a power of
-    two, which is exact. Equal weights become None.
+    If all weights are integer multiples of the smallest positive one, up to rounding,
+    they become these integers, with the same bits for any c > 0. Otherwise they are
+    divided by a power of two, which is exact. Equal weights become None. The second
+    result is the unit: the given weight that became 1.
 
     Examples
     --------
@@ -106,19 +107,20 @@ def scaled_weights(weights: np.ndarray) -> tuple[np.ndarray | None, float]:
     # Divided by 2**highest, no weight exceeds 1, so that their sum cannot overflow.
     highest = _exponent(largest)
     scaled = np.ldexp(weights, -highest)
-    # Times 2**lift, the least is from 1 to 2, unless the sum would not be exact.
+    # Multiplied by 2**lift, the least weight is in [1, 2), unless the sum would exceed
+    # the range in which it is exact.
     lift_of_least = 1 - _exponent(math.ldexp(least, -highest))
     lift = min(lift_of_least, 53 - _exponent(float(scaled.sum())))
     return np.ldexp(scaled, lift, out=scaled), math.ldexp(1.0, highest - lift)
 
 
 def _exponent(value: float) -> int:
-    """Return e of a value m 2**e, with m from 0.5 to 1."""
+    """Return the exponent e of a value m 2**e, with 0.5 <= m < 1."""
     return math.frexp(value)[1]
 
 
 def _whole_multiples(weights: np.ndarray, least: float) -> np.ndarray | None:
-    """Return weights as multiples of the least, if whole and with an exact sum."""
+    """Return weights as integer multiples of the least, or None if they are not."""
     multiples = np.empty_like(weights)
     rounding = 4 * np.finfo(np.float64).eps
     for start in range(0, weights.shape[0], SCALED_ROWS):

@@ -1,4 +1,4 @@
-"""One fit: its engine, what its stages share, its result, and its starts."""
+"""State of one fit: its engine, its history, its result, and its starts."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -23,7 +23,7 @@ from mmcnb.samples.donors import Donors
 if TYPE_CHECKING:
     from distributed import Client
 
-Row = dict[str, Any]  # of a history: the figures of one sweep, by name
+Row = dict[str, Any]  # a row of a history: the figures of one sweep by name
 Record = Callable[[Row], None]
 Start = TypeVar("Start")
 
@@ -49,23 +49,24 @@ def open_engine(
     Parameters
     ----------
     engine : None, str or dask.distributed.Client, default=None
-        None is the setting of `mmcnb.config`, or threads of this process. A client, or
-        the address of its scheduler, is a Dask cluster. ``"local:4"`` is a cluster of
-        four worker processes on this computer, which ends with the block.
+        A client or the address of its scheduler selects a Dask cluster. ``"local:4"``
+        starts a cluster of four worker processes on this computer, which ends with the
+        block. None is the setting of `mmcnb.config` or, without one, threads of this
+        process.
     n_jobs : int or None, default=None
         Number of threads of this process.
     show_progress : bool or None, default=False
-        None shows a bar if standard error is a terminal.
+        Whether to show a progress bar. None shows it if standard error is a terminal.
 
     Returns
     -------
     context manager of Engine
-        Starts and stops the engine.
+        Context manager that starts and stops the engine.
 
     Raises
     ------
     InputError
-        If ``engine`` is none of these, Dask is not installed, or no scheduler answers.
+        If ``engine`` is invalid, Dask is not installed, or no scheduler answers.
     """
     cluster = configured("engine", engine)
     if cluster is None:
@@ -81,12 +82,12 @@ def connected(
     Parameters
     ----------
     engine : None, str or dask.distributed.Client, default=None
-        As in `open_engine`.
+        See `open_engine`.
 
     Returns
     -------
     context manager of dask.distributed.Client or None
-        None if the engine is threads.
+        The client; None if the engine runs threads of this process.
     """
     cluster = configured("engine", engine)
     return nullcontext() if cluster is None else connection(cluster)
@@ -99,9 +100,9 @@ def show_progress(engine: Engine, plan: FitPlan) -> Iterator[Callable[[str], Non
     Parameters
     ----------
     engine : Engine
-        Runs the passes of the fit.
+        Engine that runs the passes of the fit.
     plan : FitPlan
-        How many passes are likely.
+        Plan of the fit, which has the likely number of passes.
 
     Yields
     ------
@@ -119,26 +120,26 @@ def show_progress(engine: Engine, plan: FitPlan) -> Iterator[Callable[[str], Non
 
 
 def picklable(engine: Any) -> Any:
-    """Return the address of its scheduler in place of a client."""
+    """Return the address of the scheduler for a client; other engines unchanged."""
     if is_client(engine) and engine.scheduler is not None:
         return engine.scheduler.address
     return engine
 
 
 class History:
-    """The history of a fit: one row for each sweep, with its reads and seconds so far.
+    """The history of a fit: a row for each sweep, with reads and seconds so far.
 
-    ``seconds`` exclude compilation; ``compile_seconds`` are those that this process
-    has compiled.
+    ``seconds`` excludes compilation; ``compile_seconds`` is the time that this process
+    has spent compiling.
 
     Parameters
     ----------
     engine : Engine
-        Counts the reads.
+        Engine that counts the reads.
     record : callable
-        Takes each completed row.
+        Function that is called with each completed row.
     weight_unit : float, default=1.0
-        What a sample weight of 1 was given as.
+        The user's sample weight that became 1; see `scaled_weights`.
     """
 
     def __init__(
@@ -151,7 +152,7 @@ class History:
         self._started = times()
 
     def record(self, row: Row) -> None:
-        """Add a row; a row recorded in a thread has its own ``clock``."""
+        """Add a row; ``clock`` has the times of a row that was recorded in a thread."""
         seconds, compile_seconds = row.pop("clock", None) or times()
         completed = rescaled(row, self.weight_unit) | self.engine.traffic.to_dict()
         completed["seconds"] = seconds - self._started[0]
@@ -161,7 +162,7 @@ class History:
 
     @property
     def compile_seconds(self) -> float:
-        """Seconds that this process has compiled since the fit began."""
+        """Seconds that this process has spent compiling since the fit began."""
         return times()[1] - self._started[1]
 
 
@@ -172,37 +173,36 @@ class FitSession:
     Parameters
     ----------
     engine : Engine
-        Runs the passes.
+        Engine that runs the passes.
     samples : Samples
         All rows.
     weights : ndarray of shape (n,) or None
-        Sample weights.
+        Sample weights; None weights all rows equally.
     plan : FitPlan
-        Where features are cached, and how many sweeps are allowed.
+        Plan that says where features are cached and how many sweeps are allowed.
     record : callable
-        Takes one dict per sweep, for ``history_``.
+        Function that is called with a dict per sweep, for ``history_``.
     random_state : RandomState
         Source of all random choices of the fit.
     known : KnownRows or None, default=None
         Known labels of rows of the sample.
     weight_unit : float, default=1.0
-        What a sample weight of 1 was given as.
+        The user's sample weight that became 1; see `scaled_weights`.
     kept_labels : KeptLabels or None, default=None
-        Where a pass may keep the labels of all rows that it finds.
+        Where a pass may store the labels that it computes for all rows.
     sample : ndarray or csr_array of shape (m, d)
-        Rows drawn at random, with their columns scaled and in order; None until they
-        are drawn.
+        Rows drawn at random, with scaled and ordered columns; None before the draw.
     sample_weights : ndarray of shape (m,) or None, default=None
-        Weights of the sample.
+        Weights of the rows of the sample.
     scaling : Scaling or None, default=None
-        The scaling of the columns; None if they are not scaled.
+        Scaling of the columns; None if they are not scaled.
     column_order : ndarray of shape (d,) or None, default=None
-        The order of the columns of the sample; None is that of the rows.
+        Order of the columns of the sample; None if it equals the order in the rows.
     treatment : Treatment
-        The treatment of the columns, and its reason, once the sample is drawn.
+        Treatment of the columns, and its reason, once the sample is drawn.
     donors : Donors or None, default=None
-        Rows of the sample from which gaps of other arrays are filled; those of tables
-        are in the encoding of their samples.
+        Rows of the sample from which gaps of other arrays are filled. The donors of a
+        table are in the encoding of its samples instead.
     """
 
     engine: Engine
@@ -227,17 +227,17 @@ class FitSession:
         return bool(self.sample.shape[0] < self.samples.n_samples)
 
     def cached(self, features: Samples) -> Samples:
-        """Cache features of all rows as the plan says."""
+        """Cache features of all rows where the plan says."""
         return self.engine.cache(features, self.plan.store, self.plan.capacity)
 
     def seed(self) -> int:
-        """Draw a seed."""
+        """Draw a random seed."""
         return int(self.random_state.randint(2**31 - 1))
 
     def of_rows(self, rows: np.ndarray) -> "FitSession":
-        """Return the session with some rows of its sample, in rising order.
+        """Return a session whose sample has only these rows, in increasing order.
 
-        No label of these rows is known.
+        It has no known labels.
         """
         if rows.size == self.sample.shape[0]:
             return replace(self, known=None)
@@ -247,7 +247,7 @@ class FitSession:
         )
 
     def of_size(self, size: int) -> "FitSession":
-        """Return the session with at most ``size`` rows of its sample, at random."""
+        """Return a session whose sample has at most ``size`` rows, drawn at random."""
         n_rows = self.sample.shape[0]
         if n_rows <= size:
             return self
@@ -261,25 +261,25 @@ class FitResult:
     Parameters
     ----------
     model : Model
-        The model with its rule, its clusters in any order.
+        The model with its decision rule; its clusters may be in any order.
     features : Samples
-        All rows in the features of the rule, cached where possible.
+        The features of all rows that the rule takes, cached if possible.
     attributes : dict
         Fitted attributes by name, without the trailing underscore.
     report : dict
         Entries of ``report_``.
     per_cluster : dict of str to sequence, default={}
-        Figures with one entry per cluster, in the order of the rule; they come first in
-        ``report_``.
+        Figures with one entry per cluster, in the order of the rule. They are the first
+        entries of ``report_``.
     first_rows : ndarray of shape (k,) or None, default=None
-        First row of each cluster, by which they are numbered; None where the rule has
-        that order.
+        First row of each cluster. Clusters are numbered in the order of their first
+        rows; None if the rule has this order already.
     warnings : sequence of str, default=()
         Warnings of one sentence each, for ``report_["warnings"]``.
     quiet : sequence of str, default=()
-        The warnings that are logged but not issued.
+        Warnings that are logged but not issued.
     kept_labels : list or None, default=None
-        What was kept of the labels of all rows, by this rule.
+        Labels of all rows by this rule, if a pass has stored them.
     """
 
     model: Any  # its class is defined in a layer above this one
@@ -294,7 +294,7 @@ class FitResult:
 
 
 def whole_numbers(sizes: Sequence[float]) -> list[float]:
-    """Return sizes with whole numbers as integers, as far as floats are exact."""
+    """Return sizes with integral values as int, below 2**53, where floats are exact."""
     return [
         int(size) if float(size).is_integer() and size < 2**53 else float(size)
         for size in sizes
@@ -302,7 +302,7 @@ def whole_numbers(sizes: Sequence[float]) -> list[float]:
 
 
 def rescaled(figures: Mapping[str, Any], unit: float) -> dict[str, Any]:
-    """Return figures, with sums of weights in the unit of the given sample weights.
+    """Return figures, with sums of weights in the unit of the user's sample weights.
 
     Examples
     --------
@@ -326,11 +326,11 @@ def rescaled(figures: Mapping[str, Any], unit: float) -> dict[str, Any]:
 
 
 def ignore(row: Row) -> None:
-    """Record nothing."""
+    """Ignore a row of a history."""
 
 
 def tag(record: Record, **columns: Any) -> Record:
-    """Return a record that adds columns to each row."""
+    """Return a function that adds columns to each row and records it."""
     return lambda row: record(row | columns)
 
 
@@ -341,20 +341,21 @@ def run_starts(
     record: Record = ignore,
     in_threads: bool = True,
 ) -> list[Result]:
-    """Run several starts, and record their sweeps in the order of the starts.
+    """Run a search from several starts, and record their sweeps in order.
 
     Parameters
     ----------
     engine : Engine
-        Its threads run the starts.
+        Engine whose threads run the starts.
     run_start : callable
-        ``run_start(start, record)`` returns the result of a start.
+        Function ``run_start(start, record)`` that returns the result of a start.
     starts : sequence
-        Starts, such as labels or seeds.
+        Starts, such as labels or random seeds.
     record : callable, default=ignore
-        Takes the rows of the history.
+        Function that is called with each row of the history.
     in_threads : bool, default=True
-        False runs one start after the other, which needs less memory.
+        Whether starts run in parallel. False runs one after another, which needs less
+        memory.
 
     Returns
     -------

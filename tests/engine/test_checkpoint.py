@@ -307,7 +307,7 @@ def test_a_pass_that_is_not_the_one_kept_is_refused(tmp_path, samples):
     rows = {"the rows": {"digest": "one"}}
     with pytest.raises(
         InputError,
-        match=r"^[^\n]*pass 1 of this fit is not the one kept there[^\n]*\.$",
+        match=r"^[^\n]*pass 1 of this fit is not the recorded one[^\n]*\.$",
     ):
         sweep(one, samples, [1.0, 2.5], rows)
     with pytest.raises(InputError, match="pass 0"):
@@ -423,7 +423,7 @@ def test_what_is_no_folder_of_a_checkpoint_is_left_alone(folder):
     folder.unlink()
     folder.mkdir()
     (folder / ".hidden").write_text("mine")
-    assert "holds other things" in refused(folder)
+    assert "contains other files" in refused(folder)
     assert names(folder) == [".hidden"]
 
 
@@ -443,7 +443,7 @@ def test_what_is_no_folder_of_a_checkpoint_is_left_alone(folder):
 def test_a_run_that_cannot_be_read_is_refused(folder, text):
     folder.mkdir()
     (folder / "run.json").write_text(text)
-    assert "run.json is no checkpoint" in refused(folder)
+    assert "run.json is not a checkpoint" in refused(folder)
     assert (folder / "run.json").read_text() == text
 
 
@@ -465,7 +465,7 @@ def test_what_a_run_says_is_shown_in_one_short_line(folder):
     forged = {"C\nmmcnb: all is well": "x" * 10**6}
     (folder / "run.json").write_text(json.dumps(RUN | {"identity": forged}))
     sentence = refused(folder)
-    assert "is of another fit: " in sentence
+    assert "belongs to another fit: " in sentence
     assert len(sentence) < 2000
 
 

@@ -322,9 +322,7 @@ def test_rows_that_kill_every_worker_end_in_one_sentence(
     set_limit("TRIES", 2)
     for name in range(50):
         (tmp_path / str(name)).touch()
-    sentence = (
-        r"^workers of [^\n]* died again and again at rows 0 to [^\n]*memory[^\n]*\.$"
-    )
+    sentence = r"^workers of [^\n]* died repeatedly at rows 0 to [^\n]*memory[^\n]*\.$"
     with (
         DaskEngine(own_cluster(1)) as engine,
         pytest.raises(InputError, match=sentence),

@@ -87,7 +87,7 @@ def test_a_checkpoint_of_a_release_resumes_or_is_refused_in_a_sentence(
     model = mmcnb.CPMMC(random_state=0, checkpoint=folder)
     why = r"run\.json is a checkpoint of format 2, [^\n]*"
     if release != "0.2.0":  # its processor is none, so that no machine has it
-        why = r"checkpoint is of another fit: [^\n]*the processor is 'none' there[^\n]*"
+        why = r"checkpoint belongs to another fit: [^\n]*the processor is 'none' there[^\n]*"
     sentence = rf"{why}; give checkpoint another folder, or delete"
     with pytest.raises(InputError, match=sentence):
         model.fit(tmp_path / "rows.zarr")

@@ -131,7 +131,7 @@ def test_weights_of_a_store_are_those_in_memory(tmp_path):
         assert bits(fitted("CPMMC", X, stored), X) == expected
     zarr.create_array(tmp_path / "table.zarr", data=X)
     with pytest.raises(
-        mmcnb.InputError, match=r"table\.zarr is no 1-D array of numbers"
+        mmcnb.InputError, match=r"table\.zarr is not a 1-D array of numbers"
     ):
         fitted("CPMMC", X, tmp_path / "table.zarr")
 
@@ -139,7 +139,7 @@ def test_weights_of_a_store_are_those_in_memory(tmp_path):
 def test_a_sum_beyond_the_range_of_floats_is_refused():
     with pytest.raises(
         mmcnb.InputError,
-        match=r"^sample_weight adds up to more than floats hold; divide",
+        match=r"^the sum of sample_weight exceeds the range of floats; divide",
     ):
         fitted("CPMMC", two_groups(), np.full(60, 1e308))
 

@@ -492,7 +492,7 @@ SITUATIONS = {
         "mmcnb.CPMMC(random_state=0).fit(X, sample_weight=-np.ones(150))",
         "sample_weight of row 0 is -1.0",
         by_hand(
-            "weights are finite, at least 0",
+            "give finite weights of at least 0",
             call="mmcnb.CPMMC().fit(X, sample_weight=np.ones(150))",
         ),
     ),
@@ -577,7 +577,7 @@ SITUATIONS = {
     "no thread": Situation(
         "B",
         "mmcnb.CPMMC(n_jobs=0).fit(X)",
-        "n_jobs=0 asks for no thread",
+        "n_jobs=0 means no threads",
         by_hand("-1 for all cores", call="mmcnb.CPMMC(n_jobs=-1).fit(X)"),
     ),
     "little memory": Situation(
@@ -589,13 +589,13 @@ SITUATIONS = {
     "no engine": Situation(
         "B",
         "mmcnb.CPMMC(engine=5).fit(X)",
-        "engine=5 is no engine",
+        "engine=5 is not an engine",
         by_hand("None for threads", call="mmcnb.CPMMC(engine=None).fit(X)"),
     ),
     "an unknown level of words": Situation(
         "B",
         "mmcnb.CPMMC(verbose='x').fit(X)",
-        "verbose='x' is no whole number",
+        "verbose='x' is not an integer",
         by_hand("give 0 or 1", call="mmcnb.CPMMC(verbose=0).fit(X)"),
     ),
     "a column that decides alone": Situation(
@@ -752,7 +752,7 @@ SITUATIONS = {
         "[0, 1, 1]",
         "mmcnb.metrics.adjusted_rand_index(X, [0, 1])",
         "y_true has 3 rows and labels has 2",
-        by_hand("give one of each a row", X="[0, 1]"),
+        by_hand("give one value of each per row", X="[0, 1]"),
     ),
     # Stores
     "a store that is there": Situation(
@@ -771,14 +771,14 @@ SITUATIONS = {
     "an unknown type": Situation(
         "B",
         "mmcnb.stores.convert(X, 'o.zarr', overwrite=True, dtype='int8')",
-        "dtype='int8' cannot be converted to",
+        "dtype='int8' is not supported",
         choices,
         n_attempts=2,
     ),
     "an option of tables for an array": Situation(
         "B",
         "mmcnb.stores.convert(X, 'o.zarr', columns=[0])",
-        "columns is of CSV",
+        "columns applies to CSV",
         without_argument("columns"),
     ),
 }

@@ -436,7 +436,7 @@ SITUATIONS = {
         f"{PARQUET} --delimiter ;", "delimiter applies to CSV files only", leave_out
     ),
     "columns of a store": Situation(
-        "convert blobs.zarr rows.zarr --columns 0", "columns is of CSV", leave_out
+        "convert blobs.zarr rows.zarr --columns 0", "columns applies to CSV", leave_out
     ),
     "an element of a table": Situation(
         "plan rows.csv --element Y", "has no element 'Y'", leave_out
@@ -459,7 +459,7 @@ SITUATIONS = {
     ),
     "no such folder of outputs": Situation(
         "doctor none",
-        "none is no folder",
+        "none is not a folder",
         by_hand("give doctor the folder of your outputs", "none", "."),
     ),
     "a store that is there": Situation(
@@ -524,7 +524,7 @@ SITUATIONS = {
         by_hand("give one of them a path", "--labels=-", "--labels=l.csv"),
     ),
     "a table to verify": Situation(
-        "verify rows.csv", "rows.csv is a file and no Zarr store", commands
+        "verify rows.csv", "rows.csv is a file, not a Zarr store", commands
     ),
     # Stores, and files of other formats
     "a store without checksums": Situation(
@@ -562,8 +562,8 @@ SITUATIONS = {
     ),
     "no number in LIBSVM text": Situation(
         "convert rows.libsvm rows.zarr --overwrite",
-        "line 2 is no LIBSVM text",
-        reason("write a whole number, then index:value pairs whose columns rise"),
+        "line 2 is not LIBSVM text",
+        reason("write a whole number, then index:value pairs with increasing indices"),
         files={"rows.libsvm": b"1 1:2 2:3\n0 1:x\n"},
         n_attempts=0,
     ),
@@ -605,13 +605,13 @@ SITUATIONS = {
     ),
     "a page": Situation(
         "convert rows.html rows.zarr --overwrite",
-        "rows.html is a page of HTML",
+        "rows.html is an HTML page",
         by_hand("save the table as CSV", "rows.html", "rows.csv"),
         files={"rows.html": b"<html><table>"},
     ),
     "a file of R": Situation(
         "convert rows.rds rows.zarr --overwrite",
-        "rows.rds is a file of R",
+        "rows.rds is an R file",
         by_hand("as CSV with write.csv", "rows.rds", "rows.csv"),
         files={"rows.rds": b"\x1f\x8b\x08"},
     ),
@@ -629,13 +629,13 @@ SITUATIONS = {
     ),
     "an output at an address": Situation(
         "convert rows.csv s3://bucket/rows.zarr",
-        "outputs are written to the disks of this machine",
+        "outputs can only be written to disks of this machine",
         by_hand("write rows.zarr and copy it", "s3://bucket/rows.zarr", "rows.zarr"),
     ),
     "an address that does not answer": Situation(
         "info http://127.0.0.1:1/rows.zarr",
         "could not be fetched",
-        reason("check address and connection, or try later"),
+        reason("check the address and the connection, or try again later"),
         n_attempts=0,
     ),
     "a number that marks gaps": Situation(
@@ -674,7 +674,7 @@ SITUATIONS = {
         by_hand("fit and save the model again", "rows.csv", "blobs.model"),
     ),
     "a model that takes no rows": Situation(
-        "update hyperplane.model blobs.zarr", "which takes no new rows", refit
+        "update hyperplane.model blobs.zarr", "which cannot be updated", refit
     ),
     "a missing column": Situation(
         PREDICT.format("other.csv"),
@@ -773,12 +773,12 @@ SITUATIONS = {
     ),
     "no thread": Situation(
         "plan blobs.zarr --jobs 0",
-        "n_jobs=0 asks for no thread",
+        "n_jobs=0 means no threads",
         by_hand("-1 for all cores", "0", "-1"),
     ),
     "a seed that is none": Situation(
         "plan blobs.zarr --random-state x",
-        "random_state='x' is no seed",
+        "random_state='x' is not a seed",
         by_hand("give a whole number from 0", "x", "0"),
     ),
     "a parameter of another method": Situation(
@@ -827,7 +827,7 @@ SITUATIONS = {
         "plan blobs.zarr --memory-limit 1MiB", "the least that works is", least_memory
     ),
     "little memory for a conversion": Situation(
-        f"{CONVERT} --memory-limit 1MiB", "too small to convert with", least_memory
+        f"{CONVERT} --memory-limit 1MiB", "too small to convert the data", least_memory
     ),
     "memory without a unit": Situation(
         f"{CONVERT} --memory-limit lots",
@@ -836,7 +836,7 @@ SITUATIONS = {
     ),
     "a checkpoint of another fit": Situation(
         "fit blobs.zarr --model m --method cpmmc --checkpoint begun",
-        "checkpoint begun is of another fit",
+        "checkpoint begun belongs to another fit",
         by_hand("give checkpoint another folder", "begun", "again"),
     ),
     "a checkpoint that is a file": Situation(
@@ -850,21 +850,21 @@ SITUATIONS = {
         by_hand("make it first", "none/begun", "again"),
     ),
     "layers without a table": Situation(
-        "fit blobs.zarr --model m --layers", "--layers writes columns of a table"
+        "fit blobs.zarr --model m --layers", "--layers needs a table of labels"
     ),
     "layers of another method": Situation(
         "fit blobs.zarr --labels l.csv --layers --method cpmmc",
-        "--layers is of maximum-margin-clustering",
+        "--layers applies to maximum-margin-clustering only",
         leave_out,
     ),
     "the numbers of another method": Situation(
         "fit blobs.zarr --like blobs.model --model m --method cpmmc",
-        "--like is of maximum-margin-clustering",
+        "--like applies to maximum-margin-clustering only",
         leave_out,
     ),
     "an address of no scheduler": Situation(
         "fit blobs.zarr --model m --method cpmmc --dask nowhere",
-        "engine='nowhere' is no address",
+        "engine='nowhere' is not the address",
         by_hand(
             "'local:4' for four worker processes",
             "--dask",
