@@ -30,7 +30,7 @@ def read_weights(sample_weight: Any, n_samples: int) -> tuple[np.ndarray | None,
     weights : ndarray of shape (n_samples,), float64, or None
         The rescaled weights; None if all weights are equal.
     unit : float
-        The user's weight that became 1.
+        The user's weight that corresponds to 1.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def scaled_weights(weights: np.ndarray) -> tuple[np.ndarray | None, float]:
     If all weights are integer multiples of the smallest positive one, up to rounding,
     they become these integers, with the same bits for any c > 0. Otherwise they are
     divided by a power of two, which is exact. Equal weights become None. The second
-    result is the unit: the given weight that became 1.
+    result is the unit: the given weight that corresponds to 1.
 
     Examples
     --------

@@ -139,7 +139,7 @@ class History:
     record : callable
         Function that is called with each completed row.
     weight_unit : float, default=1.0
-        The user's sample weight that became 1; see `scaled_weights`.
+        The user's weight that a weight of 1 stands for; see `scaled_weights`.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ class FitSession:
     known : KnownRows or None, default=None
         Known labels of rows of the sample.
     weight_unit : float, default=1.0
-        The user's sample weight that became 1; see `scaled_weights`.
+        The user's weight that a weight of 1 stands for; see `scaled_weights`.
     kept_labels : KeptLabels or None, default=None
         Where a pass may store the labels that it computes for all rows.
     sample : ndarray or csr_array of shape (m, d)

@@ -230,7 +230,8 @@ def open_samples(
     Returns
     -------
     Samples
-        The open rows. Numbers on disk are not read before they are needed.
+        The open rows. Arrays and stores on disk are read when rows are needed; text and
+        streams are read once, when they are opened.
 
     Raises
     ------

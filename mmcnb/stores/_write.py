@@ -85,8 +85,8 @@ class ArrayWriter:
     @cached_property
     def _array(self) -> zarr.Array:
         """The array, which is created when its first chunk is written."""
-        # If the whole array is smaller than a chunk, so is its chunk. Its length is a
-        # multiple of a block, because readers read whole blocks.
+        # If the whole array is smaller than a chunk, so is its only chunk. Beyond a
+        # block, its length is a multiple of blocks, because readers read whole blocks.
         rows = self._filled or len(self._chunk)
         if rows > BLOCK_ROWS:
             rows = -(-rows // BLOCK_ROWS) * BLOCK_ROWS
