@@ -460,7 +460,7 @@ SITUATIONS = {
     "no such folder of outputs": Situation(
         "doctor none",
         "none is not a folder",
-        by_hand("give doctor the folder of your outputs", "none", "."),
+        by_hand("give the folder of your outputs", "none", "."),
     ),
     "a store that is there": Situation(
         "convert rows.csv blobs.zarr", "blobs.zarr exists already"

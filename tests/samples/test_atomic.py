@@ -545,7 +545,7 @@ def test_a_lock_that_cannot_be_removed_is_let_go(tmp_path, monkeypatch):
 def test_only_a_lock_says_that_another_process_writes(error):
     with (
         pytest.raises(
-            InputError, match=r"^a could not be written \(.*\): choose a path"
+            InputError, match=r"^a could not be written \(.*\): choose a writable path"
         ),
         writing("a"),
     ):

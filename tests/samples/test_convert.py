@@ -84,8 +84,8 @@ def test_libsvm_text(tmp_path, name, text, options, layout, rows, labels):
     ("line", "match"),
     [
         ("1 0:1", "index 0 needs --zero-based"),
-        ("1 2:1 2:3", "unique.*columns rise"),
-        ("1 3:1 2:3", "sorted.*columns rise"),
+        ("1 2:1 2:3", "unique.*increasing indices"),
+        ("1 3:1 2:3", "sorted.*increasing indices"),
         ("1 2", "index:value"),
         ("1 a:2", "'a'.*index:value"),
         ("1 2:x", "'x'"),

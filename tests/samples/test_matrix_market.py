@@ -123,8 +123,14 @@ def test_a_renamed_file_is_recognised(tmp_path):
             r"line 3: '1 1 2.5' has a value that is not an integer",
         ),
         (HEAD + "3 3 1\n1 1 2\0\n", r"line 3: .* has a value that is not a number"),
-        (HEAD + "3 3 2\n1 1 2\n1 2 3x", r"line 4: '1 2 3x' has a value that is no num"),
-        (HEAD + "3 3 1\n1 1 nan3\n", r"line 3: '1 1 nan3' has a value that is no num"),
+        (
+            HEAD + "3 3 2\n1 1 2\n1 2 3x",
+            r"line 4: '1 2 3x' has a value that is not a num",
+        ),
+        (
+            HEAD + "3 3 1\n1 1 nan3\n",
+            r"line 3: '1 1 nan3' has a value that is not a num",
+        ),
         (HEAD + "3 3 2\n1 1 2\n1 2\n", r"line 4: '1 2' has 2 numbers, not 3"),
         (HEAD + "3 3 1\n1 1 2 5\n", r"line 3: '1 1 2 5' has 4 numbers, not 3"),
         (HEAD + "3 3 3\n1 1 2\n2 2 2\n", r"line 2: .* says 3 values, .*only 2: get"),

@@ -304,7 +304,11 @@ def test_a_mask_that_hides_nothing_is_no_mask(X):
             "no element 'nothing'; it has: X, big endian, group/chunked",
         ),
         ("rows.h5", "y", "1-D array"),
-        ("rows.h5", "group", "group is encoded as a plain group, which has no reader"),
+        (
+            "rows.h5",
+            "group",
+            "group is encoded as a plain group, which is not supported",
+        ),
         (
             "cells.h5ad",
             "layers/by columns",

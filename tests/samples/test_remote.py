@@ -97,7 +97,7 @@ def test_shards(X, tmp_path, publish):
 def test_shards_need_a_server_that_sends_parts(X, server):
     zarr.create_array(server.root / "a.zarr", data=X, chunks=(500, 7), shards=(2000, 7))
     server.manner = partial(server.manner, status=203)  # which sends files whole
-    with one_sentence("that shards need") as caught:
+    with one_sentence("sends whole files instead of") as caught:
         open_samples(f"{server.url}/a.zarr").block(0, 10)
     assert not isinstance(caught.value, DamagedStoreError)
 

@@ -252,7 +252,10 @@ def elsewhere(writer, digest):
             lambda writer, digest: writer.sink().write(0, [0, -2, 1, 1, 1, 1, 1]),
             "from 0 or -1 for noise",
         ),
-        (lambda writer, digest: writer.sink().write(0, [0.5] * 7), "whole"),
+        (
+            lambda writer, digest: writer.sink().write(0, [0.5] * 7),
+            "one integer per row",
+        ),
         (
             lambda writer, digest: writer.sink().write(0, [0, 1]),
             "2 labels from row 0 are not a chunk",
@@ -389,7 +392,7 @@ def test_existing_paths_are_kept_unless_overwrite(kind, tmp_path):
     fill(kind, path, overwrite=True)
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "precious.txt").write_text("keep me")
-    with one_sentence("no Zarr store"):
+    with one_sentence("not a Zarr store"):
         fill(kind, tmp_path / "notes", overwrite=True)
     with one_sentence("does not exist"):
         fill(kind, tmp_path / "none" / "out.zarr")
@@ -399,7 +402,7 @@ def test_existing_paths_are_kept_unless_overwrite(kind, tmp_path):
 @pytest.mark.parametrize(
     ("blocks", "match"),
     [
-        ([(np.zeros((2, 3)), None)], "not of 2 columns"),
+        ([(np.zeros((2, 3)), None)], "has 2 columns"),
         (
             [(np.eye(2), None), (np.array([[0, np.nan]]), None)],
             "NaN at row 2, column 1",
