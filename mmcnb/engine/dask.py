@@ -46,10 +46,9 @@ if TYPE_CHECKING:
 # Groups that are sent together, per thread of the cluster. The next ones are sent
 # before these are finished.
 GROUPS_AHEAD = 8
-# A scheduler and its client start about a thousand tasks per second (`python -m
-# benchmarks scale --part beyond`), and a group may take only tens of milliseconds. This
-# number of threads can be kept busy with one group per task; with more threads, tasks
-# are larger.
+# A scheduler needs about a millisecond for a task, and the pass over a group may take
+# some tens of milliseconds, so more threads than this would wait for one-group tasks.
+# They get larger ones.
 THREADS_SERVED = 64
 # Least number of tasks per thread in a pass, so that all threads end at about the same
 # time.
