@@ -73,8 +73,8 @@ def choose_columns(
     for option, positions in (("--label-column", labels), ("--index-column", names)):
         if len(positions) > 1:
             raise InputError(
-                f"{table.name}: {option} has {len(positions)} columns: give one, such "
-                f"as {option} {table.option(positions[0])}."
+                f"{table.name}: {len(positions)} columns are given for {option}: give "
+                f"one, such as {option} {table.option(positions[0])}."
             )
     _check_uses(table, [*labels, *names, *chosen], dropped)
     _check_marks(table, options)

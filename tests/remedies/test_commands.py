@@ -381,12 +381,12 @@ SITUATIONS = {
     ),
     "two columns of classes": Situation(
         f"{CONVERT} --label-column age,pay",
-        "--label-column has 2 columns",
+        "2 columns are given for --label-column",
         instead_of("--label-column"),
     ),
     "two columns of names": Situation(
         f"{CONVERT} --index-column age,pay",
-        "--index-column has 2 columns",
+        "2 columns are given for --index-column",
         instead_of("--index-column"),
     ),
     "half a class": Situation(

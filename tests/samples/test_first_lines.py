@@ -154,7 +154,7 @@ def test_a_number_of_a_line_as_header_counts_as_in_pandas(read):
 def test_references_by_number_need_no_header(read):
     text = "1,2,a\n3,4,b\n5,6,a\n" * 5
     with one_sentence(
-        "--label-column has 2 columns: give one, such as --label-column 0"
+        "2 columns are given for --label-column: give one, such as --label-column 0"
     ):
         read(text, label_column="0,1")
     assert read(text, label_column="2").n_samples == 15
