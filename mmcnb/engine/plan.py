@@ -113,6 +113,8 @@ class FitNeeds:
     work_bytes : float, default=0.0
         Further bytes that the search on the sample takes and gives back before any
         sweep over all rows.
+    search_thread_bytes : float, default=0.0
+        Bytes that the search takes for each thread after the first.
     larger_bytes : float, default=0.0
         Bytes of a second, larger sample during these sweeps; 0 for a fit that draws
         none.
@@ -144,6 +146,7 @@ class FitNeeds:
     sample_size: int = 2000
     sample_bytes: float = 0.0
     work_bytes: float = 0.0
+    search_thread_bytes: float = 0.0
     larger_bytes: float = 0.0
     larger_rows: int = GROUP_ROWS
     block_bytes: float = 0.0
@@ -199,13 +202,14 @@ class FitPlan:
         """Bytes by purpose; all are in memory, except "scratch"."""
         needs = self.needs
         columns = int(self._feature_bytes)
+        work = needs.work_bytes + (self.threads - 1) * needs.search_thread_bytes
         compiler = compiler_bytes(self.compile_seconds)
         return {
             "libraries": LIBRARIES + (0 if self.compiles_apart else compiler),
             "rows": int(self.rows.held_bytes),
             "in_flight": int(self._in_flight),
             "sample": int(needs.sample_bytes),
-            "work": int(needs.work_bytes),
+            "work": int(work),
             "larger": int(needs.larger_bytes),
             # labels on their way to a file
             "row_state": 2**20 if self.rows.is_reopenable else 0,

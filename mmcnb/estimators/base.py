@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mmcnb._constraints import Constraint
 from mmcnb._docstrings import fill_docstrings
+from mmcnb._machine import return_freed_memory
 from mmcnb.choice.known import KnownRows
 from mmcnb.columns.gaps import donors_of_sample
 from mmcnb.columns.order import order_of_columns
@@ -961,6 +962,8 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
             result = self._fit(session)
             self._set_attributes(session, result)
             enter("passes")
+            # The search has ended: its memory makes room for blocks of rows.
+            return_freed_memory()
             features, rule = self.model_.labelling(samples)
             if rule is self.model_.rule and result.features.cached:
                 features = result.features

@@ -38,6 +38,9 @@ from mmcnb.samples.matrix import stack, take_columns
 # one core.
 NODE_BYTES = 3750.0
 NODE_SECONDS = 5e-5
+# Bytes of a node in each further thread, which computes another candidate: with two
+# threads the peak on adult a9a is 50 to 70 MiB above that of one.
+THREAD_NODE_BYTES = 3000.0
 # Factor of the bytes if partitions with all numbers of clusters are computed.
 RESOLUTIONS_FACTOR = 1.4
 # Seconds of compilation, including the routines of the candidates.
@@ -329,6 +332,7 @@ def _node_needs(
         n_landmarks=k,
         sample_size=p,
         sample_bytes=held,
+        search_thread_bytes=THREAD_NODE_BYTES * drawn,
         sweeps=0,
         likely_sweeps=0,
         reads=reads,
