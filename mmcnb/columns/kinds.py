@@ -236,6 +236,9 @@ def sentinels(columns: SampleColumns) -> list[str]:
         sentences.append(
             f"{listed(constant)} has only one value, so it cannot tell rows apart; "
             "leave it out."
+            if len(constant) == 1
+            else f"{listed(constant)} have only one value each, so they cannot tell "
+            "rows apart; leave them out."
         )
     return sentences + [mark.sentence() for mark in missing_marks(columns)]
 

@@ -129,7 +129,9 @@ def test_a_table_that_cannot_be_written_is_refused_before_the_fit(
     fits = []
     monkeypatch.setattr(CPMMC, "fit_model", lambda *_, **__: fits.append("fit"))
     options = "--columns age,spent --method cpmmc --table o.csv"
-    assert "o.csv: the column 'tags' is" in refusal_of(f"fit lists.parquet {options}")
+    assert "o.csv: the column 'tags' has type" in refusal_of(
+        f"fit lists.parquet {options}"
+    )
     assert "is not a table" in refusal_of("fit blobs.zarr --method cpmmc --table o.csv")
     assert not fits
 

@@ -453,7 +453,7 @@ def test_a_checkpoint_of_another_format_is_refused_and_left_alone(folder, number
     text = json.dumps(RUN | {"format": number})
     (folder / "run.json").write_text(text)
     sentence = refused(folder)
-    assert f"run.json is a checkpoint of format {number}, and " in sentence
+    assert f"run.json is a checkpoint of format {number}, but " in sentence
     assert sentence.endswith("another folder, or delete this one.")
     with pytest.raises(InputError, match=f"of format {number}"):
         is_finished(folder)

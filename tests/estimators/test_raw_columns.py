@@ -361,7 +361,9 @@ def test_columns_of_one_value_are_warned_of_by_name(scale):
     table = pd.DataFrame(
         {"size": rng.normal(9 * (np.arange(60) % 2)), "unit": "kg", "year": 2024.0}
     )
-    with pytest.warns(mmcnb.ClusterWarning, match=r"'unit', 'year' has one value"):
+    with pytest.warns(
+        mmcnb.ClusterWarning, match=r"'unit', 'year' have only one value"
+    ):
         model = front_door(2, scale=scale).fit(table)
     alone = front_door(2, scale=scale).fit(table[["size"]])
     np.testing.assert_array_equal(model.labels_, alone.labels_)

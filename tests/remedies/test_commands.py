@@ -728,7 +728,7 @@ SITUATIONS = {
     ),
     "a missing column of labels": Situation(
         "score blobs.zarr blobs-labels.csv --label-column kind",
-        "has no column 'kind' to take",
+        "has no column 'kind' of labels",
         by_hand("name one of row, cluster", "kind", "cluster"),
     ),
     "no labels": Situation(

@@ -431,7 +431,7 @@ def test_a_damaged_model_file_with_donors_is_refused():
         if name != "donor_rows":
             with pytest.raises(InputError, match=f"{name} is missing"):
                 type(donors).restore(others)
-    with pytest.raises(InputError, match="another shape"):
+    with pytest.raises(InputError, match="differ in shape"):
         type(donors).restore(arrays | {"donor_unit": np.zeros(3)})
 
 
