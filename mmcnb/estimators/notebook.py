@@ -34,7 +34,7 @@ def summary(
     --------
     >>> from mmcnb.estimators.notebook import summary
     >>> print(summary("CPMMC", {"sizes": [3, 4]}))
-    <div><p><b>CPMMC</b>: 2 clusters, of 3, 4 rows</p>
+    <div><p><b>CPMMC</b>: 2 clusters; sizes 3, 4</p>
     <dl></dl></div>
     """
     heading = f"<b>{_escaped(name)}</b>"
@@ -44,7 +44,8 @@ def summary(
         more = ", ..." if len(sizes) > MOST_SIZES else ""
         noun = "cluster" if len(sizes) == 1 else "clusters"
         of_rows = f" of {n_rows:,} rows" if n_rows else ""
-        heading += f": {len(sizes):,} {noun}{of_rows}, of {shown}{more} rows"
+        sizes_are = "size" if len(sizes) == 1 else "sizes"
+        heading += f": {len(sizes):,} {noun}{of_rows}; {sizes_are} {shown}{more}"
     facts = "".join(
         f"<dt>{title}</dt><dd>{_escaped(shortened(text))}</dd>"
         for title, text in verdict(report).items()

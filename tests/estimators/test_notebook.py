@@ -80,7 +80,7 @@ def test_a_notebook_shows_clusters_trust_and_sentences_of_a_fitted_estimator():
     boxes = model._repr_html_()
     assert "<dt>" not in boxes
     shown = model.fit(table)._repr_html_()
-    assert "2 clusters of 200 rows, of 100, 100 rows" in shown
+    assert "2 clusters of 200 rows; sizes 100, 100" in shown
     assert f"<dt>Trust</dt><dd>{model.report_['trust']['level']}: " in shown
     assert "note (" in shown
     assert "Cluster 0 (50 %)" not in shown
