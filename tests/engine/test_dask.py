@@ -384,7 +384,7 @@ def test_no_scheduler_is_one_sentence_within_seconds(set_limit):
     "engine", ["host:8786", "local:0", "local:two", "tcp://", 3, object()]
 )
 def test_what_is_no_engine_is_one_sentence(engine):
-    sentence = r"^engine=[^\n]* is no [^\n]*tcp://host:8786[^\n]*\.$"
+    sentence = r"^engine=[^\n]* is not [^\n]*tcp://host:8786[^\n]*\.$"
     with pytest.raises(InputError, match=sentence), open_engine(engine):
         pass
 
