@@ -243,6 +243,15 @@ def _select(M, population, products, values, excess, parents, counts, flips, liv
     """Select the mu best, parents first if equal; return whether any is a child."""
     mu, n = population.shape
     total = values.shape[0]
+    worst = values[0]
+    for p in range(mu):
+        worst = min(worst, values[p])
+    is_better = False
+    for child in range(mu, total):
+        is_better = is_better or values[child] > worst
+    # Most generations end here, without the search for the best.
+    if not is_better:
+        return False
     fitness = np.empty(total)
     for i in range(total):
         # Labels and their negation have equal fitness up to rounding, so round.
