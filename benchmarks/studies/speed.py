@@ -378,12 +378,12 @@ def compute_convert(run: Run) -> dict[str, Any]:
             CONVERT: partial(convert, path, store, overwrite=True, progress=False),
             PYARROW: lambda: pyarrow.csv.read_csv(path),
         }
-        found = turns(ways, run.settings["turns"])
+        seconds = turns(ways, run.settings["turns"])
     return {
         "n": rows,
         "d": table_speed.COLUMNS,
-        "seconds": found[CONVERT],
-        "pyarrow_seconds": found[PYARROW],
+        "seconds": seconds[CONVERT],
+        "pyarrow_seconds": seconds[PYARROW],
     }
 
 

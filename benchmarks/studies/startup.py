@@ -86,8 +86,8 @@ def fit_twice(cache: str, method: str, n_clusters: int | None = None) -> dict[st
         Wall and CPU seconds of the process ("seconds", "cpu_seconds"), and CPU seconds
         of both fits ("first_fit", "second_fit") and what they compiled.
     """
-    given = [] if n_clusters is None else [str(n_clusters)]
-    command = [sys.executable, "-c", FIT_TWICE, method, *given]
+    number = [] if n_clusters is None else [str(n_clusters)]
+    command = [sys.executable, "-c", FIT_TWICE, method, *number]
     environment = os.environ | {"NUMBA_CACHE_DIR": cache}
     before = os.times()
     started = time.perf_counter()
