@@ -257,15 +257,7 @@ class FileTable(BaseTable):
         return types
 
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
-        """Read columns of all rows, or of one group.
-
-        Parameters
-        ----------
-        wanted : mapping of str to pyarrow.DataType
-            Keys of the columns, and the types to read them as.
-        group : int or None, default=None
-            Number of the group; None reads all rows.
-        """
+        """Read columns of all rows, or of one group, as `BaseTable.parts` does."""
         files = zip(self.paths, self._files, self._folders, strict=True)
         for number, (path, file, values) in enumerate(files):
             n_groups = len(file.lengths or ())
