@@ -175,8 +175,8 @@ def test_rows_in_memory_are_kept_in_a_journal_from_32_mib_on(folder):
 
 
 def test_without_a_seed_the_one_that_was_drawn_is_kept(store, folder):
-    for passes in (3, 5):
-        stop(folder, store, passes, random_state=None)
+    for _ in range(2):
+        stop(folder, store, 1, random_state=None)
     first, again = (
         facts(
             fitted("SparseKernelMMC", store, checkpoint=folder, random_state=None),
