@@ -99,13 +99,15 @@ def make_donors(rows: np.ndarray, n_categories: Sequence[int | None]) -> Donors:
     >>> fill_from(donors, block).tolist()
     [[20.0, 40.0]]
     """
-    known = ~np.isnan(rows)
-    medians = np.zeros(rows.shape[1])
-    for k, has_value in enumerate(known.T):
-        if has_value.any():
-            medians[k] = np.median(rows[has_value, k])
     is_text = np.array([n_values is not None for n_values in n_categories])
-    whole = np.where(known, rows, np.where(is_text, np.floor(medians), medians))
+    whole = rows
+    known = ~np.isnan(rows)
+    if not known.all():
+        medians = np.zeros(rows.shape[1])
+        for k, has_value in enumerate(known.T):
+            if has_value.any():
+                medians[k] = np.median(rows[has_value, k])
+        whole = np.where(known, rows, np.where(is_text, np.floor(medians), medians))
     widths = [1 if n_values is None else n_values for n_values in n_categories]
     sources = np.repeat(np.arange(len(widths)), widths).astype(str).tolist()
     scaling = treat("auto", widen(whole, n_categories), None, sources=sources).scaling
