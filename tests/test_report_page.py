@@ -157,8 +157,8 @@ def test_the_page_is_whole_and_has_the_verdict_and_the_sentences(plain):
             f"{kind.capitalize()} rows{', '.join(map(str, rows['row']))}" in page.text
         )
     assert (
-        "mmcnb.MaximumMarginClustering(n_clusters=3, random_state=0).fit(X)"
-        in page.text
+        "mmcnb.MaximumMarginClustering(n_clusters=3, random_state=0)"
+        ".fit(X, keep=['since'])" in page.text
     )
     for name, rows in (
         ("Layers", model.report_["layers"]),

@@ -5,55 +5,12 @@ The parameters of the default method have options of their own, such as
 """
 
 import argparse
-import ast
 import inspect
-import re
 from typing import Any, NoReturn
 
 import mmcnb
 from mmcnb.errors import InputError
-
-CLASSES = (
-    "MaximumMarginClustering",
-    "SparseKernelMMC",
-    "CrammerSingerMMC",
-    "UnsupervisedRLS",
-    "EvolutionaryMMC",
-    "MultipleKernelClustering",
-    "KernelKMeans",
-    "CPMMC",
-    "KernelCPMMC",
-)
-METHODS = {re.sub("(?<=[a-z])(?=[A-Z])", "-", name).lower(): name for name in CLASSES}
-DEFAULT = "maximum-margin-clustering"
-OPTIONS = (
-    "n_clusters",
-    "kernel",
-    "metric",
-    "min_cluster_size",
-    "noise",
-    "n_nodes",
-    "scale",
-    "random_state",
-)
-
-
-def value_of(text: str) -> Any:
-    """Parse a Python literal; split other text at commas, or return it unchanged.
-
-    Examples
-    --------
-    >>> from mmcnb.cli._methods import value_of
-    >>> [value_of(text) for text in ("0.5", "median", "False", "0.5,0.3", "linear,rbf")]
-    [0.5, 'median', False, [0.5, 0.3], ['linear', 'rbf']]
-    """
-    try:
-        value = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        if "," not in text:
-            return text
-        return [value_of(part.strip()) for part in text.split(",")]
-    return list(value) if isinstance(value, tuple) else value
+from mmcnb.estimators.methods import DEFAULT, METHODS, OPTIONS, value_of
 
 
 def setting(text: str) -> tuple[str, Any]:

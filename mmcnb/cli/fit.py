@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mmcnb._compiling import times
 from mmcnb._config import format_bytes
 from mmcnb._machine import peak_memory
-from mmcnb.cli._methods import DEFAULT, add_method, make_estimator
+from mmcnb.cli._methods import add_method, make_estimator
 from mmcnb.cli._options import (
     Arguments,
     Lines,
@@ -27,6 +27,7 @@ from mmcnb.cli._outputs import (
 from mmcnb.cli._rows import open_rows
 from mmcnb.cli._words import checkpoint_in_words, listed, words
 from mmcnb.errors import InputError
+from mmcnb.estimators.methods import DEFAULT
 
 OF_ALL = (
     "n_clusters",

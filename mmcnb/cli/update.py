@@ -1,6 +1,6 @@
 """Add the rows of a store to a saved model; clusters keep their numbers."""
 
-from mmcnb.cli._methods import METHODS, runtime_of
+from mmcnb.cli._methods import runtime_of
 from mmcnb.cli._options import (
     Arguments,
     Lines,
@@ -15,6 +15,7 @@ from mmcnb.cli._outputs import whole_outputs
 from mmcnb.cli._rows import open_rows
 from mmcnb.cli._words import checkpoint_in_words, table
 from mmcnb.errors import InputError
+from mmcnb.estimators.methods import METHODS
 
 
 def add_arguments(parser: Parser) -> None:

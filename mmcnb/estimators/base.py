@@ -54,6 +54,7 @@ from mmcnb.estimators.notebook import summary
 from mmcnb.estimators.outputs import columns_of, in_report, rows_output
 from mmcnb.estimators.parameters import check_parameters, open_checkpoint
 from mmcnb.estimators.persistence import save_estimator
+from mmcnb.estimators.repeat import how_to_repeat, input_of
 from mmcnb.features.labelling import (
     CLUSTER,
     ClusterColumnsPass,
@@ -798,8 +799,9 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
 
         The page shows the trust in the clusters, a sentence for each cluster with the
         columns and rows behind it, a heat map of the effects of columns, a map of the
-        rows (if matplotlib is installed), the layers, the candidates and the settings.
-        It is a single file without scripts and loads nothing from the network.
+        rows (if matplotlib is installed), the layers, the candidates, and the command
+        and the Python call that find these clusters again. It is a single file without
+        scripts and loads nothing from the network.
 
         Parameters
         ----------
@@ -835,7 +837,8 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         if labels is not None:
             labels = labels_of_rows(labels, None, samples)
         explanation = self._explanation(X, labels, element, meta)
-        write_report(path, self, explanation, samples, labels)
+        repeat = how_to_repeat(self, X, samples)
+        write_report(path, self, explanation, samples, repeat, labels)
 
     def plan(self, X: object, *, element: str | None = None) -> FitPlan:
         """Estimate what a fit would read, cache and write, without running it.
@@ -1054,7 +1057,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
             for name, figures in result.per_cluster.items()
         }
         report = fits.rescaled(report | result.report, unit)
-        report = session.treatment.report(encoding) | report
+        report = session.treatment.report(encoding) | report | input_of(session)
         categories = self._warnings(session, result)
         self.report_ = Report(report | {"warnings": list(categories)})
         for sentence, category in categories.items():

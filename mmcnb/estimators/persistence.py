@@ -33,6 +33,7 @@ LAYER = {
 }
 CHANGE = {"number": (int,), "change": (str,), "before": NUMBER, "after": NUMBER}
 DROPPED = {"share": NUMBER, "reason": (str,)}
+INPUT = {"options": (dict,), "arguments": [(str,)]}
 # Allowed types of the fields of a header and of its report. A list such as [NUMBER]
 # means a list of values of this type, and a dict means a dict with at least these keys.
 KINDS: dict[str, Any] = {
@@ -56,6 +57,7 @@ KINDS: dict[str, Any] = {
     "n_changed": (*NUMBER, NOTHING),
     "number": (dict, NOTHING),
     "trust": (dict, NOTHING),
+    "input": INPUT,
     "kernel_names": [(str,)],
     "warnings": [(str,)],
     "sizes": [NUMBER],

@@ -1,6 +1,6 @@
 """One plain sentence about each cluster."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pandas as pd
@@ -8,6 +8,7 @@ import pandas as pd
 from mmcnb.errors import shown
 from mmcnb.explanation.summary import ColumnFigures, strength_of
 
+Describe = Callable[[ColumnFigures], str]
 DAY = 86_400  # seconds
 # By coordinate on a 24-hour clock, and whether it is high: the time of day at which it
 # is extreme, and the name of the coordinate.
@@ -165,7 +166,12 @@ def _level(row: ColumnFigures) -> str:
     return f"{level} ({measure} {text}, others {others_text})"
 
 
-def phrases(columns: pd.DataFrame, most: int = 3, least: float = 0.15) -> str:
+def phrases(
+    columns: pd.DataFrame,
+    most: int = 3,
+    least: float = 0.15,
+    describe: Describe = phrase,
+) -> str:
     """Return phrases for the columns that set a cluster apart, one per column.
 
     The result is empty if no column does. Columns must be at least half as strong as
@@ -178,7 +184,7 @@ def phrases(columns: pd.DataFrame, most: int = 3, least: float = 0.15) -> str:
     often_first = np.argsort(strong["auc"] < 0.5, kind="stable")
     by_column = strong.iloc[often_first].drop_duplicates("column").set_index("column")
     rows = by_column.loc[strong["column"].unique()[:most]].reset_index().itertuples()
-    return ", ".join(map(phrase, rows))
+    return ", ".join(map(describe, rows))
 
 
 def gap_phrases(columns: pd.DataFrame, most: int = 3, least: float = 0.2) -> str:
@@ -203,10 +209,10 @@ def gap_phrases(columns: pd.DataFrame, most: int = 3, least: float = 0.2) -> str
     )
 
 
-def cluster_phrases(columns: pd.DataFrame) -> str:
+def cluster_phrases(columns: pd.DataFrame, describe: Describe = phrase) -> str:
     """Return phrases for the values of a cluster, and for its missing values."""
     of_gaps = gap_phrases(columns)
-    of_values = phrases(columns)
+    of_values = phrases(columns, describe=describe)
     return ", ".join(filter(None, (of_values, of_gaps)))
 
 
@@ -233,9 +239,14 @@ def cluster_title(cluster: object) -> str:
 
 
 def sentences(
-    clusters: pd.DataFrame, columns: pd.DataFrame, words: pd.DataFrame | None
+    clusters: pd.DataFrame,
+    columns: pd.DataFrame,
+    words: pd.DataFrame | None,
+    describe: Describe = phrase,
 ) -> Iterator[str]:
     """Yield a sentence for each cluster, about its columns or its words.
+
+    Each column is described by ``describe``.
 
     If there are words, columns are still preferred if most clusters have a column that
     sets them clearly apart.
@@ -252,5 +263,6 @@ def sentences(
             statement = marking_words(words["word"][words["cluster"] == cluster])
         else:
             of_cluster = columns[columns["cluster"] == cluster]
-            statement = cluster_phrases(of_cluster) or "no single column sets it apart"
+            statement = cluster_phrases(of_cluster, describe)
+            statement = statement or "no single column sets it apart"
         yield f"{title} ({percent(share)}): {statement}."

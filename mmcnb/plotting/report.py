@@ -30,6 +30,7 @@ def write_report(
     estimator: Any,
     explanation: Any,
     samples: Samples,
+    repeat: Any,
     labels: Any = None,
 ) -> None:
     """Write an HTML report of a fit to one file.
@@ -46,6 +47,8 @@ def write_report(
         Explanation of the clusters of these rows.
     samples : Samples
         The rows, for the map.
+    repeat : Repeat
+        The command and the call that repeat the fit.
     labels : ndarray of shape (n_samples,) or None, default=None
         Clusters to show on the map. If None, the map shows the clusters that the model
         predicts.
@@ -53,7 +56,6 @@ def write_report(
     report = estimator.report_
     layers = pd.DataFrame(report.get("layers"), columns=LAYER)
     name = Path(samples.name)
-    source = repr(samples.name) if name.exists() else "X"
     k = (explanation.clusters["cluster"] != -1).sum()
     clusters = "1 cluster" if k == 1 else f"{k:,} clusters"
     n_columns = samples.n_features
@@ -68,8 +70,7 @@ def write_report(
         "map": _map(estimator, samples, labels),
         "layers": _table(layers.rename(columns={"n_clusters": "clusters"})),
         "candidates": _table(pd.DataFrame(report.get("candidates"), columns=CANDIDATE)),
-        "fit": _escaped(f"mmcnb.{' '.join(str(estimator).split())}.fit({source})"),
-        "source": _escaped(source),
+        "repeat": "\n".join(_repeat(repeat)),
         "version": __version__,
     }
     template = files("mmcnb.plotting").joinpath("report.html")
@@ -178,6 +179,15 @@ def _shaded(effect: float) -> str:
     share = min(abs(effect) / 2, 1) * 0.7
     text = f"{effect:+.1f}" if abs(effect) >= 0.05 else "0"
     return f'<td class="{side}" style="--share: {share:.0%}">{text}</td>'
+
+
+def _repeat(repeat: Any) -> Iterator[str]:
+    """Yield the HTML of the command and the call that repeat a fit."""
+    for note in repeat.notes:
+        yield f'<p class="note">{_escaped(note)}</p>'
+    if repeat.command:
+        yield f'<h3>In a shell</h3>\n<pre id="shell">{escape(repeat.command)}</pre>'
+    yield f'<h3>In Python</h3>\n<pre id="python">{escape(repeat.call)}</pre>'
 
 
 def _map(estimator: Any, samples: Samples, labels: Any) -> str:

@@ -27,6 +27,9 @@ GROUP_ROWS = 16 * BLOCK_ROWS
 # Bytes of decoded chunks that are cached, because neighbouring reads may share a chunk.
 EDGE_BYTES = 64 * 2**20
 
+# Attributes of rows that other processes do not need.
+UNSENT = ("row_index", "refilled", "with_gaps", "sampled_rows", "table_options")
+
 
 class Samples(ABC):
     """Rows that can be read block by block, wherever they are stored.
@@ -82,6 +85,8 @@ class Samples(ABC):
     refilled : callable or None
         Function that opens the rows again with their gaps filled as in a fit; its
         argument is an encoding or None. None if there are no gaps to fill.
+    table_options : TableOptions or None
+        Options with which the columns of a table were read; None if no table was read.
     with_gaps : callable or None
         Function that opens the rows again with NaN in place of filled gaps; None if
         no gaps were filled.
@@ -117,6 +122,7 @@ class Samples(ABC):
     doubts: Sequence[str] = ()
     row_index: RowIndex | None = None
     table_source: Any = None
+    table_options: Any = None
     refilled: Callable[[Encoding | None], "Samples"] | None = None
     with_gaps: Callable[[], "Samples"] | None = None
     sampled_rows: np.ndarray | None = None
@@ -228,7 +234,7 @@ class Samples(ABC):
     def __getstate__(self) -> dict[str, Any]:
         """Return what other processes need: the rows, but not their names or source."""
         state = dict(vars(self))
-        for name in ("row_index", "refilled", "with_gaps", "sampled_rows"):
+        for name in UNSENT:
             state.pop(name, None)
         return state
 

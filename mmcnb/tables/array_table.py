@@ -277,7 +277,9 @@ def _open(rows: Samples, options: TableOptions) -> Samples:
     if isinstance(rows, ArraySamples):
         in_words_of_source = options_of_frames
     with in_words_of_source():
-        return _filled(rows, options)
+        samples = _filled(rows, options)
+    samples.table_options = options
+    return samples
 
 
 def _filled(rows: Samples, options: TableOptions) -> Samples:

@@ -123,6 +123,7 @@ def _open_columns(
     options = options or TableOptions()
     reader = TableReader(table_of_frame(frame), options)
     samples = reader.with_final_types(lambda: held_table(reader, memory_limit))
+    samples.table_options = options
     release_memory()
     if reader.refills:
         samples.refilled = partial(_open_refilled, frame, options, memory_limit)

@@ -125,6 +125,7 @@ def open_table(
         samples = reader.with_final_types(read)
     release_memory()
     samples.table_source = TableSource(str(path.absolute()), options)
+    samples.table_options = options
     if reader.refills:
         samples.refilled = partial(_open_refilled, path, options, memory_limit)
     if reader.may_fill_gaps(are_read=not isinstance(samples, TableSamples)):

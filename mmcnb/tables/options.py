@@ -153,6 +153,55 @@ def changed_options(options: TableOptions, changes: Mapping[str, Any]) -> TableO
     return replace(options, **_fields(changes))
 
 
+def given_options(options: TableOptions) -> dict[str, Any]:
+    """Return the options that differ from those of a fit, by the names that users know.
+
+    The values are of types that JSON can store; `named_options` reads them again.
+
+    Examples
+    --------
+    >>> from mmcnb.tables.options import TableOptions, given_options
+    >>> given_options(TableOptions(keep="id", missing="neighbors", codec="cp1252"))
+    {'keep': ['id'], 'encoding': 'cp1252'}
+    """
+    given: dict[str, Any] = {}
+    for field in fields_of(TableOptions):
+        value = getattr(options, field.name)
+        if field.name in OF_MODELS or value == field.default:
+            continue
+        name = "encoding" if field.name == "codec" else field.name
+        given[name] = _as_given(value)
+    if options.columns == ("auto",):
+        del given["columns"]
+    if options.missing == "neighbors":
+        del given["missing"]
+    if options.orders is not None:
+        given["orders"] = {name: [*texts] for name, texts in options.orders}
+    if options.na_values is not None:
+        given["na_values"] = _given_marks(options.na_values)
+    return given
+
+
+def _as_given(value: Any) -> Any:
+    """Return a value with lists and Python numbers instead of tuples and NumPy's."""
+    if isinstance(value, tuple):
+        return [_as_given(part) for part in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _given_marks(marks: tuple[Any, ...]) -> Any:
+    """Return markers as a list or, if they are for single columns, as a dict."""
+    if all(isinstance(mark, str) for mark in marks):
+        return [*marks]
+    of_columns: dict[str, list[str]] = {}
+    for mark in marks:
+        if isinstance(mark, str):
+            return [_as_given(mark) for mark in marks]
+        name, text = mark
+        of_columns.setdefault(name, []).append(text)
+    return of_columns
+
+
 def _fields(options: Mapping[str, Any]) -> dict[str, Any]:
     known = {field.name for field in fields_of(TableOptions)} - {*OF_MODELS, "codec"}
     known.add("encoding")  # of text
@@ -280,9 +329,10 @@ def _as_order(order: Any) -> tuple[str, tuple[str, ...]]:
 
 def _as_mark(value: Any) -> Any:
     """Return a marker as text; an integer has no decimals."""
-    is_pair = isinstance(value, tuple) and len(value) == 2
-    if isinstance(value, str) or is_pair:
+    if isinstance(value, str):
         return value
+    if isinstance(value, tuple | list) and len(value) == 2:
+        return tuple(value)
     if isinstance(value, float | np.floating) and value % 1 == 0:
         value = int(value)
     return str(value)

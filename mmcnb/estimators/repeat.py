@@ -1,0 +1,360 @@
+"""The command and the Python call that repeat a fit, with its options."""
+
+import ast
+import csv
+import inspect
+import io
+import os
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mmcnb.engine.session import FitSession
+from mmcnb.errors import InputError
+from mmcnb.estimators.methods import DEFAULT, METHODS, OPTIONS, text_of
+from mmcnb.estimators.parameters import RUNTIME_NAMES
+from mmcnb.samples import Samples
+from mmcnb.tables.options import given_options, named_options
+
+# Options of `fit` itself; `read_table` takes the others.
+OF_FIT = ("columns", "keep")
+# Arguments of `fit` that have one value a row.
+OTHER_ARGUMENTS = ("sample_weight", "partial_labels")
+ROWS = "X"
+
+
+class Repeat(NamedTuple):
+    """How to repeat a fit.
+
+    Attributes
+    ----------
+    command : str
+        The commands of a shell; "" if the command line cannot repeat the fit.
+    call : str
+        Lines of Python.
+    notes : list of str
+        Sentences about what neither of them, or only the call, can repeat.
+    """
+
+    command: str
+    call: str
+    notes: list[str]
+
+
+def input_of(session: FitSession) -> dict[str, Any]:
+    """Return an entry of the report: what the fit had besides parameters and rows.
+
+    Parameters
+    ----------
+    session : FitSession
+
+    Returns
+    -------
+    dict
+        "input" is a dict: "options" are the options of tables that differ from those of
+        a fit, and "arguments" the names of further arguments, such as "sample_weight".
+        The entry is left out if there are neither.
+    """
+    options = session.samples.table_options
+    given = {} if options is None else given_options(options)
+    values = (session.weights, session.known)
+    names = [
+        name
+        for name, value in zip(OTHER_ARGUMENTS, values, strict=True)
+        if value is not None
+    ]
+    if not given and not names:
+        return {}
+    return {"input": {"options": given, "arguments": names}}
+
+
+def how_to_repeat(estimator: Any, X: object, samples: Samples) -> Repeat:
+    """Return the command and the call that find the labels of a fit again.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The fitted estimator.
+    X : path, array, frame or other rows
+        The rows of the fit, as the user gave them.
+    samples : Samples
+        The same rows, opened.
+
+    Returns
+    -------
+    Repeat
+
+    Examples
+    --------
+    >>> import mmcnb
+    >>> from mmcnb.estimators.repeat import how_to_repeat
+    >>> X = [[0.0], [0.1], [2.0], [2.1]]
+    >>> model = mmcnb.CPMMC(random_state=0).fit(X)
+    >>> print(how_to_repeat(model, X, mmcnb.open_samples(X)).call)
+    import mmcnb
+    <BLANKLINE>
+    model = mmcnb.CPMMC(random_state=0).fit(X)
+    labels = model.labels_
+    model.write_report(X, "report.html")
+    """
+    parameters = _changed_parameters(estimator)
+    given = estimator.report_.get("input") or {}
+    recorded = given.get("arguments") or ()
+    # A model file may contain any other text.
+    arguments = [name for name in OTHER_ARGUMENTS if name in recorded]
+    if "classes" in estimator.report_:  # of a classifier
+        arguments.insert(0, "y")
+    options = _checked_options(given.get("options") or {})
+    source = _path_of(X, samples)
+    element = samples.element if samples.element != ROWS else None
+    return Repeat(
+        _command(estimator, parameters, options, arguments, source, element),
+        _call(estimator, parameters, options, arguments, source, element),
+        list(_notes(estimator, parameters, options, arguments, source, samples)),
+    )
+
+
+def _changed_parameters(estimator: Any) -> dict[str, Any]:
+    """Return the parameters that differ from their defaults and decide about labels."""
+    defaults = inspect.signature(type(estimator)).parameters
+    changed = {}
+    for name, value in estimator.get_params(deep=False).items():
+        if isinstance(value, np.generic):
+            value = value.item()
+        # Under a small limit, a fit draws fewer rows.
+        is_counted = name not in RUNTIME_NAMES or name == "memory_limit"
+        if is_counted and repr(value) != repr(defaults[name].default):
+            changed[name] = value
+    return changed
+
+
+def _checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options of a report; none of them if a file has invalid ones."""
+    try:
+        return given_options(named_options(options))
+    except (InputError, TypeError, ValueError, AttributeError):
+        return {}
+
+
+def _path_of(X: object, samples: Samples) -> str | None:
+    """Return the path of the rows as the user gave it; None for rows in memory."""
+    if isinstance(X, str | os.PathLike):
+        return os.fspath(X)
+    if samples.path is not None or samples.table_source is not None:
+        return samples.name
+    return None
+
+
+# -- Python ----------------------------------------------------------------------------
+
+
+def _literal(value: Any) -> str | None:
+    """Return a literal of Python for a value, or None if there is none."""
+    text = repr(value)
+    try:
+        is_same = repr(ast.literal_eval(text)) == text
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return text if is_same else None
+
+
+def _arguments(values: Mapping[str, Any]) -> list[str]:
+    """Return keyword arguments; values without a literal stand by their names."""
+    return [f"{name}={_literal(value) or name}" for name, value in values.items()]
+
+
+def _call(
+    estimator: Any,
+    parameters: dict[str, Any],
+    options: dict[str, Any],
+    arguments: list[str],
+    source: str | None,
+    element: str | None,
+) -> str:
+    """Return the lines of Python that repeat a fit."""
+    rows = ROWS if source is None else repr(source)
+    of_element = {} if element is None else {"element": element}
+    lines = ["import mmcnb", ""]
+    of_fit: dict[str, Any] = {}
+    if set(options) <= {*OF_FIT}:
+        of_fit = options
+    else:
+        reading = _in_python(options) | of_element
+        words = ", ".join([rows, *_arguments(reading)])
+        lines.append(f"{ROWS} = mmcnb.read_table({words})")
+        rows = ROWS
+        of_element = {}
+    words = ", ".join(_arguments(parameters))
+    name = type(estimator).__name__
+    given = [f"{argument}={argument}" for argument in arguments]
+    call = ", ".join([rows, *given, *_arguments(of_element | of_fit)])
+    lines.append(f"model = mmcnb.{name}({words}).fit({call})")
+    labels = "model.labels_"
+    if "y" in arguments:
+        labels = f"model.predict({', '.join([rows, *_arguments(of_element)])})"
+    lines.append(f"labels = {labels}")
+    page = ", ".join([rows, '"report.html"', *_arguments(of_element)])
+    lines.append(f"model.write_report({page})")
+    return "\n".join(lines)
+
+
+def _in_python(options: dict[str, Any]) -> dict[str, Any]:
+    """Return options of tables as `read_table` takes them, to read rows as a fit."""
+    options = {"missing": "neighbors"} | options
+    marks = options.get("na_values")
+    if isinstance(marks, list):
+        options["na_values"] = [
+            mark if isinstance(mark, str) else tuple(mark) for mark in marks
+        ]
+    return options
+
+
+# -- the command line ------------------------------------------------------------------
+
+
+def _command(
+    estimator: Any,
+    parameters: dict[str, Any],
+    options: dict[str, Any],
+    arguments: list[str],
+    source: str | None,
+    element: str | None,
+) -> str:
+    """Return the commands of a shell that repeat a fit, or "" if there are none."""
+    name = type(estimator).__name__
+    methods = {cls: method for method, cls in METHODS.items()}
+    texts = {key: text_of(value) for key, value in parameters.items()}
+    has_form = name in methods and not arguments and None not in texts.values()
+    if source is None or not has_form or "dtype" in options:
+        return ""
+    rows = f"./{source}" if source.startswith("-") else source
+    fit = ["mmcnb", "fit", rows]
+    if element is not None:
+        fit += _option("element", element)
+    if methods[name] != DEFAULT:
+        fit += _option("method", methods[name])
+    for key, text in texts.items():
+        if key in OPTIONS or key in RUNTIME_NAMES:
+            fit += _option(key, str(text))
+        else:
+            fit += _option("set", f"{key}={text}")
+    for key, value in options.items():
+        for word in _words(key, value):
+            # A fit has no classes: this column is left out.
+            fit += _option("drop" if key == "label_column" else key, word)
+    fit += ["--model", "clusters.model", "--labels", "labels.csv"]
+    report = ["mmcnb", "report", "clusters.model", rows]
+    if element is not None:
+        report += _option("element", element)
+    report += ["--out", "report.html"]
+    command = f"{shlex.join(fit)}\n{shlex.join(report)}"
+    # A terminal does not take other characters from a page as they are.
+    return command if command.replace("\n", "", 1).isprintable() else ""
+
+
+def _option(name: str, value: str) -> list[str]:
+    """Return an option and its value as words."""
+    option = "--order" if name == "orders" else f"--{name.replace('_', '-')}"
+    # argparse takes a word that begins with a hyphen for another option.
+    return [f"{option}={value}"] if value.startswith("-") else [option, value]
+
+
+def _words(name: str, value: Any) -> Iterator[str]:
+    """Yield the values of an option of tables, which is repeated for each of them."""
+    if name == "orders":
+        for column, texts in value.items():
+            yield f"{column}={','.join(texts)}"
+    elif name == "na_values":
+        pairs = value
+        if isinstance(value, dict):
+            pairs = [(column, mark) for column in value for mark in value[column]]
+        for mark in pairs:
+            if isinstance(mark, str):
+                yield _quoted(mark)
+            else:
+                yield f"{mark[0]}={_quoted(mark[1])}"
+    elif isinstance(value, list):
+        yield from map(str, value)
+    else:
+        yield str(value)
+
+
+def _quoted(mark: str) -> str:
+    """Return a marker of missing values, in double quotes if it has a comma or =."""
+    if "=" in mark:
+        return '"{}"'.format(mark.replace('"', '""'))
+    cells = io.StringIO()
+    csv.writer(cells, lineterminator="").writerow([mark])
+    return cells.getvalue() if mark else ""
+
+
+# -- what they leave out ---------------------------------------------------------------
+
+
+def _notes(
+    estimator: Any,
+    parameters: dict[str, Any],
+    options: dict[str, Any],
+    arguments: list[str],
+    source: str | None,
+    samples: Samples,
+) -> Iterator[str]:
+    """Yield sentences about what cannot be repeated, and how."""
+    if source is None:
+        yield f"The rows were in memory, so the call names them {ROWS}."
+    seed = parameters.get("random_state")
+    if seed is None:
+        yield (
+            "The fit had no random_state, and the numbers drawn instead are not "
+            "recorded: the labels may differ in another run. Give a number, such as "
+            "random_state=0, to have labels that can be repeated."
+        )
+    elif not isinstance(seed, int):
+        yield (
+            "random_state was a generator whose state is not recorded: the labels may "
+            "differ in another run. Give a number instead."
+        )
+    variables = [key for key, value in parameters.items() if _literal(value) is None]
+    variables += arguments
+    if variables:
+        yield (
+            "The call uses variables for values that cannot be written as text: "
+            f"{', '.join(variables)}."
+        )
+    if source is not None:
+        yield from _without_command(estimator, parameters, options, arguments)
+    report = estimator.report_
+    if report.get("changes"):
+        yield (
+            "The clusters are numbered as in an earlier model, or new rows were added "
+            "by an update. The call fits the rows without that model."
+        )
+        return
+    sizes = report.get("sizes")
+    if sizes and not arguments and options.get("missing") != "drop":
+        n_rows = sum(sizes) + (report.get("noise") or 0)
+        if n_rows != samples.n_samples:
+            yield (
+                f"The fit had {n_rows:,} rows, but this page describes "
+                f"{samples.n_samples:,} rows: give the rows of the fit."
+            )
+
+
+def _without_command(
+    estimator: Any,
+    parameters: dict[str, Any],
+    options: dict[str, Any],
+    arguments: list[str],
+) -> Iterator[str]:
+    """Yield the reason why the command line cannot repeat a fit of a file."""
+    name = type(estimator).__name__
+    names = [key for key, value in parameters.items() if text_of(value) is None]
+    names += arguments
+    if "dtype" in options:
+        names.append("dtype")
+    if name not in METHODS.values():
+        yield f"The command line does not have the method {name}."
+    elif names:
+        yield f"The command line has no option for {', '.join(names)}."

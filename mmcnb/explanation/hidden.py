@@ -1,0 +1,198 @@
+"""An explanation without the contents of cells and the names of rows."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mmcnb.explanation.explanation import Explanation
+from mmcnb.explanation.rules import CountedRule, rule_sentence
+from mmcnb.explanation.sentences import (
+    SIDES,
+    cluster_title,
+    grouped_digits,
+    percent,
+    phrase,
+    sentences,
+    short_name,
+)
+from mmcnb.explanation.summary import ColumnFigures
+from mmcnb.samples import Samples
+
+# A figure of fewer rows may be the value of a cell, or tell it.
+LEAST_ROWS = 5
+HIDDEN = "…"
+OF_TIME = ("date", "time")
+
+Category = tuple[object, str]  # a column and one of its texts
+
+
+def hide_cells(explanation: Explanation, described: Samples) -> Explanation:
+    """Return an explanation that does not show texts, dates, times or single rows.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        The explanation.
+    described : Samples
+        The rows whose columns it names.
+
+    Returns
+    -------
+    Explanation
+        Names of columns, and medians, means and thresholds of numbers remain. Texts are
+        numbered, "value 1", "value 2", ..., and clusters with a name too. There are no
+        example rows, and no figures that fewer than five rows determine.
+    """
+    numbers = _cluster_numbers(explanation.clusters["cluster"])
+    wide = _wide_names(described)
+    shown = _shown_clusters(explanation.clusters)
+    hidden_texts = _numbered_texts(explanation.columns)
+
+    def of_shown(table: pd.DataFrame) -> pd.DataFrame:
+        table = table[table["cluster"].isin(shown)]
+        return table.assign(cluster=table["cluster"].map(numbers))
+
+    clusters = explanation.clusters.assign(
+        cluster=explanation.clusters["cluster"].map(numbers),
+        nearest=explanation.clusters["nearest"]
+        .map(numbers, na_action="ignore")
+        .convert_dtypes(),
+    )
+    columns = of_shown(explanation.columns)
+    columns = columns.assign(
+        column=[wide.get(name, name) for name in columns["column"]],
+        category=[_category(row, hidden_texts) for row in columns.itertuples()],
+    )
+    words = None if explanation.words is None else of_shown(explanation.words)
+    clusters["sentence"] = list(sentences(clusters, columns, words, _phrase))
+    for place in np.flatnonzero(~explanation.clusters["cluster"].isin(shown)):
+        cluster = clusters.iloc[place]
+        if cluster["cluster"] != -1 and len(clusters) > 1:
+            clusters.loc[clusters.index[place], "sentence"] = (
+                f"{cluster_title(cluster['cluster'])} ({percent(cluster['share'])}): "
+                f"its figures would be those of fewer than {LEAST_ROWS} rows."
+            )
+    return Explanation(
+        clusters=clusters,
+        columns=columns,
+        rows=explanation.rows[:0],
+        rules=_rules(of_shown(explanation.rules), hidden_texts, wide),
+        words=words,
+    )
+
+
+def texts_of_cells(described: Samples) -> set[str]:
+    """Return the categories and ordered texts of all columns of some rows."""
+    texts: set[str] = set()
+    if described.encoding is not None:
+        for column in described.encoding.columns:
+            texts.update(column.categories)
+            if column.form is not None:
+                for level in column.form.levels:
+                    texts.update(level)
+    return texts - {""}
+
+
+def _cluster_numbers(clusters: pd.Series) -> dict[Any, int]:
+    """Return the number of each cluster: its own, or its place if it has a name."""
+    if all(isinstance(cluster, int | np.integer) for cluster in clusters):
+        return {cluster: int(cluster) for cluster in clusters}
+    named = [cluster for cluster in clusters if cluster != -1]
+    return {cluster: number for number, cluster in enumerate(named)} | {-1: -1}
+
+
+def _shown_clusters(clusters: pd.DataFrame) -> list[Any]:
+    """Return the clusters for which many rows are inside, and many are outside."""
+    least = np.minimum(clusters["rows"], clusters["rows"].sum() - clusters["rows"])
+    return clusters["cluster"][least >= LEAST_ROWS].tolist()
+
+
+def _wide_names(described: Samples) -> dict[object, str]:
+    """Return other names for 0/1 columns that are named by a text in a cell."""
+    names = described.feature_names
+    if described.encoding is not None or names is None or described.sources is None:
+        return {}
+    renamed: dict[object, str] = {}
+    counts: dict[str, int] = {}
+    for name, source in zip(names, described.sources, strict=True):
+        if name != source:
+            counts[source] = counts.get(source, 0) + 1
+            renamed[name] = f"{source}, value {counts[source]}"
+    return renamed
+
+
+def _numbered_texts(columns: pd.DataFrame) -> dict[Category, str]:
+    """Return a number for each category of a text, in the order of the table."""
+    texts: dict[Category, str] = {}
+    counts: dict[object, int] = {}
+    for row in columns[columns["kind"] == "text"].itertuples():
+        key = (row.column, row.category)
+        if row.category and key not in texts:
+            counts[row.column] = counts.get(row.column, 0) + 1
+            texts[key] = f"value {counts[row.column]}"
+    return texts
+
+
+def _category(row: Any, texts: Mapping[Category, str]) -> str:
+    """Return what stands for the category of a row of the columns."""
+    if row.kind == "text":
+        return texts.get((row.column, row.category), "")
+    if row.kind == "order":
+        return f"{row.position} levels"
+    return str(row.category)
+
+
+def _phrase(row: ColumnFigures) -> str:
+    """Describe a column of a cluster, without dates and times."""
+    if row.kind not in OF_TIME:
+        return phrase(row)
+    is_higher = bool(row.median > row.others_median)
+    if row.category:
+        side, _ = SIDES[row.category, is_higher]
+        return f"{short_name(row.column)} towards {side}"
+    if row.kind == "date":
+        return f"{short_name(row.column)} {'late' if is_higher else 'early'}"
+    return f"{short_name(row.column)} {'long' if is_higher else 'short'}"
+
+
+def _rules(
+    rules: pd.DataFrame, texts: Mapping[Category, str], wide: Mapping[object, str]
+) -> pd.DataFrame:
+    """Return rules without the texts, dates and times in their conditions."""
+    rows = []
+    for rule in rules.itertuples(index=False):
+        parts = [_term(term, texts, wide) for term in rule.conditions]
+        hidden = CountedRule(
+            cluster=rule.cluster,
+            rule=" and ".join(parts),
+            conditions=[],
+            coverage=rule.coverage,
+            precision=rule.precision,
+            matching=rule.matching,
+        )
+        rows.append(hidden)
+    table = pd.DataFrame(rows, columns=CountedRule._fields)
+    table["sentence"] = list(map(rule_sentence, rows))
+    return table
+
+
+def _term(
+    term: tuple[Any, ...], texts: Mapping[Category, str], wide: Mapping[object, str]
+) -> str:
+    """Return a part of a condition; the place of a hidden value has an ellipsis."""
+    column, operator, value = term
+    name = short_name(wide.get(column, column))
+    if operator == "is" or (operator == "=" and (column, value) not in texts):
+        is_missing = isinstance(value, str) and value == "missing"
+        if is_missing:
+            return f"{name} is missing"
+    if isinstance(value, bool):
+        return f"{name} = {str(value).lower()}"
+    if isinstance(value, int | float):
+        return f"{name} {operator} {grouped_digits(value, 12)}"
+    hidden = HIDDEN
+    if isinstance(value, str):
+        hidden = texts.get((column, value), HIDDEN)
+    return f"{name} {operator} {hidden}"
