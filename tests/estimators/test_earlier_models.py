@@ -53,7 +53,8 @@ def test_a_model_of_a_release_gives_the_labels_it_gave(release, name):
     np.testing.assert_allclose(found, expected["decisions"], rtol=0, atol=1e-5 * scale)
     assert model.predict(rows()).tolist() == expected["labels"]
     assert len(set(expected["labels"])) > 1
-    assert getattr(model, "n_changed_", None) is None
+    if release in ("0.2.0", "0.3.0"):  # which did not count them
+        assert getattr(model, "n_changed_", None) is None
 
 
 @pytest.mark.parametrize("name", GONE)

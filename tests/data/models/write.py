@@ -35,8 +35,11 @@ MODELS = {
         "gamma": 0.02,
         "scale": "standard",
     },
+    "SupportClusterMachine": {"gamma": 0.02},
     "UnsupervisedRLS": {"n_clusters": 3, "n_init": 1, "n_landmarks": 8, "gamma": 0.02},
 }
+# The second argument of `fit`, for the estimators that need it.
+CLASSES = {"SupportClusterMachine": (np.arange(60) % 3 == 0,)}
 
 
 def rows(count: int = 60) -> np.ndarray:
@@ -62,7 +65,7 @@ def main() -> None:
                 if key in cls().get_params()
             }
         )
-        model.fit(X)
+        model.fit(X, *CLASSES.get(name, ()))
         model.save(folder / f"{name}.model")
         labels = model.predict(X)
         decisions = np.round(model.decision_function(X), 9)
