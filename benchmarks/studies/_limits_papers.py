@@ -15,7 +15,6 @@ import numpy as np
 
 import mmcnb
 from mmcnb.errors import MemoryLimitError
-from mmcnb.stores import open_class_labels
 
 MIB = 2**20
 BASIS = "estimate_basis"
@@ -65,7 +64,7 @@ def fit(name: str, store: str, seed: int, limit: str, out: str) -> dict[str, Any
     model = make(memory_limit=limit, random_state=seed)
     plan = model.plan(store)
     if name == SCM:
-        model.fit(store, np.asarray(open_class_labels(store)))
+        model.fit(store)  # the store has the classes
         model.predict(store, out=out)
     else:
         model.fit_model(store, out=out)
