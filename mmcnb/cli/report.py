@@ -16,6 +16,12 @@ def add_arguments(parser: Parser) -> None:
         metavar="PAGE",
         help="path of the page, such as page.html",
     )
+    parser.add_argument(
+        "--hide-rows",
+        action="store_true",
+        help="leave out the texts, dates and times of cells, the names and numbers of "
+        "rows and the path of STORE, so that the page can be passed on",
+    )
     add_options(parser, "overwrite")
 
 
@@ -32,7 +38,11 @@ def run(arguments: Arguments) -> Report:
         estimator = load(arguments.model)
         samples = open_rows(arguments, estimator)
         estimator.write_report(
-            samples, paths.output, arguments.labels, meta=arguments.meta
+            samples,
+            paths.output,
+            arguments.labels,
+            meta=arguments.meta,
+            hide_rows=arguments.hide_rows,
         )
     return {"page": arguments.out}
 

@@ -676,11 +676,17 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         return self._explanation(X, labels, element, meta)
 
     def _explanation(
-        self, X: object, labels: Any, element: str | None, meta: object = None
+        self,
+        X: object,
+        labels: Any,
+        element: str | None,
+        meta: object = None,
+        hides: bool = False,
     ) -> "Explanation":
         """Explain rows; raise `GapsError` if a pass finds unfilled missing values."""
         from mmcnb.explanation.explanation import Sources, explain
         from mmcnb.explanation.groups import agree, grouped, plan_explanation
+        from mmcnb.explanation.hidden import hide_cells
 
         if self.metric == "precomputed":
             raise InputError(
@@ -733,7 +739,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
             )
         self._sentences = explanation.clusters["sentence"].tolist()
         self._explained_report = self.report_
-        return explanation
+        return hide_cells(explanation, described) if hides else explanation
 
     @filling_gaps
     def score(
@@ -794,6 +800,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         *,
         element: str | None = None,
         meta: object = None,
+        hide_rows: bool = False,
     ) -> None:
         """Write an HTML page that describes the fit and the clusters of some rows.
 
@@ -814,6 +821,12 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         {element}
         meta : data frame, path or None, default=None
             A table whose columns explain the clusters, as in `explain`.
+        hide_rows : bool, default=False
+            Whether to leave out what may identify a row, so that the page can be shown
+            to readers who must not see the data: texts, dates and times of cells, names
+            and numbers of rows, the names of given labels, the path of the rows,
+            warnings, and figures that fewer than five rows determine. The page still
+            has the names of columns, and medians, means and thresholds of numbers.
 
         Raises
         ------
@@ -831,14 +844,17 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         ...     "Cluster 1 (50 %): column 0 high" in page.read_text(encoding="utf-8")
         True
         """
+        from mmcnb.explanation.hidden import numbered_labels
         from mmcnb.plotting.report import write_report
 
         samples = read_input(self, X, reset=False, element=element)
         if labels is not None:
             labels = labels_of_rows(labels, None, samples)
-        explanation = self._explanation(X, labels, element, meta)
-        repeat = how_to_repeat(self, X, samples)
-        write_report(path, self, explanation, samples, repeat, labels)
+            if hide_rows:
+                labels = numbered_labels(labels)
+        explanation = self._explanation(X, labels, element, meta, hide_rows)
+        repeat = how_to_repeat(self, X, samples, hides=hide_rows)
+        write_report(path, self, explanation, samples, repeat, labels, hide_rows)
 
     def plan(self, X: object, *, element: str | None = None) -> FitPlan:
         """Estimate what a fit would read, cache and write, without running it.

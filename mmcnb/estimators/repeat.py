@@ -20,9 +20,13 @@ from mmcnb.tables.options import given_options, named_options
 
 # Options of `fit` itself; `read_table` takes the others.
 OF_FIT = ("columns", "keep")
+# Options that may contain texts of cells, or part of the place of a file.
+OF_CELLS = ("na_values", "orders", "sheet")
 # Arguments of `fit` that have one value a row.
 OTHER_ARGUMENTS = ("sample_weight", "partial_labels")
 ROWS = "X"
+# A value that cannot be written: its variable stands in the call.
+NO_LITERAL: Any = object()
 
 
 class Repeat(NamedTuple):
@@ -70,7 +74,9 @@ def input_of(session: FitSession) -> dict[str, Any]:
     return {"input": {"options": given, "arguments": names}}
 
 
-def how_to_repeat(estimator: Any, X: object, samples: Samples) -> Repeat:
+def how_to_repeat(
+    estimator: Any, X: object, samples: Samples, *, hides: bool = False
+) -> Repeat:
     """Return the command and the call that find the labels of a fit again.
 
     Parameters
@@ -81,6 +87,9 @@ def how_to_repeat(estimator: Any, X: object, samples: Samples) -> Repeat:
         The rows of the fit, as the user gave them.
     samples : Samples
         The same rows, opened.
+    hides : bool, default=False
+        Whether to name the rows X, and to leave out options that may contain texts of
+        cells. There is no command then.
 
     Returns
     -------
@@ -107,8 +116,11 @@ def how_to_repeat(estimator: Any, X: object, samples: Samples) -> Repeat:
     if "classes" in estimator.report_:  # of a classifier
         arguments.insert(0, "y")
     options = _checked_options(given.get("options") or {})
-    source = _path_of(X, samples)
-    element = samples.element if samples.element != ROWS else None
+    source = None if hides else _path_of(X, samples)
+    element: Any = samples.element if samples.element != ROWS else None
+    if hides:
+        options |= dict.fromkeys(options.keys() & {*OF_CELLS}, NO_LITERAL)
+        element = NO_LITERAL if element is not None else None
     return Repeat(
         _command(estimator, parameters, options, arguments, source, element),
         _call(estimator, parameters, options, arguments, source, element),
@@ -204,7 +216,7 @@ def _in_python(options: dict[str, Any]) -> dict[str, Any]:
     """Return options of tables as `read_table` takes them, to read rows as a fit."""
     options = {"missing": "neighbors"} | options
     marks = options.get("na_values")
-    if isinstance(marks, list):
+    if isinstance(marks, list):  # pairs of a column and a mark are lists in JSON
         options["na_values"] = [
             mark if isinstance(mark, str) else tuple(mark) for mark in marks
         ]
@@ -303,7 +315,7 @@ def _notes(
 ) -> Iterator[str]:
     """Yield sentences about what cannot be repeated, and how."""
     if source is None:
-        yield f"The rows were in memory, so the call names them {ROWS}."
+        yield f"In the call, {ROWS} stands for the rows of the fit."
     seed = parameters.get("random_state")
     if seed is None:
         yield (
@@ -316,7 +328,8 @@ def _notes(
             "random_state was a generator whose state is not recorded: the labels may "
             "differ in another run. Give a number instead."
         )
-    variables = [key for key, value in parameters.items() if _literal(value) is None]
+    values = parameters | options
+    variables = [key for key, value in values.items() if _literal(value) is None]
     variables += arguments
     if variables:
         yield (

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from mmcnb.explanation.explanation import Explanation
+from mmcnb.explanation.groups import grouped
 from mmcnb.explanation.rules import CountedRule, rule_sentence
 from mmcnb.explanation.sentences import (
     SIDES,
@@ -19,6 +20,7 @@ from mmcnb.explanation.sentences import (
 )
 from mmcnb.explanation.summary import ColumnFigures
 from mmcnb.samples import Samples
+from mmcnb.samples.encoding import Encoding
 
 # A figure of fewer rows may be the value of a cell, or tell it.
 LEAST_ROWS = 5
@@ -42,24 +44,17 @@ def hide_cells(explanation: Explanation, described: Samples) -> Explanation:
     -------
     Explanation
         Names of columns, and medians, means and thresholds of numbers remain. Texts are
-        numbered, "value 1", "value 2", ..., and clusters with a name too. There are no
-        example rows, and no figures that fewer than five rows determine.
+        numbered, "value 1", "value 2", .... There are no example rows, and no figures
+        that fewer than five rows determine.
     """
-    numbers = _cluster_numbers(explanation.clusters["cluster"])
     wide = _wide_names(described)
     shown = _shown_clusters(explanation.clusters)
     hidden_texts = _numbered_texts(explanation.columns)
 
     def of_shown(table: pd.DataFrame) -> pd.DataFrame:
-        table = table[table["cluster"].isin(shown)]
-        return table.assign(cluster=table["cluster"].map(numbers))
+        return table[table["cluster"].isin(shown)]
 
-    clusters = explanation.clusters.assign(
-        cluster=explanation.clusters["cluster"].map(numbers),
-        nearest=explanation.clusters["nearest"]
-        .map(numbers, na_action="ignore")
-        .convert_dtypes(),
-    )
+    clusters = explanation.clusters.copy()
     columns = of_shown(explanation.columns)
     columns = columns.assign(
         column=[wide.get(name, name) for name in columns["column"]],
@@ -67,13 +62,13 @@ def hide_cells(explanation: Explanation, described: Samples) -> Explanation:
     )
     words = None if explanation.words is None else of_shown(explanation.words)
     clusters["sentence"] = list(sentences(clusters, columns, words, _phrase))
-    for place in np.flatnonzero(~explanation.clusters["cluster"].isin(shown)):
-        cluster = clusters.iloc[place]
-        if cluster["cluster"] != -1 and len(clusters) > 1:
-            clusters.loc[clusters.index[place], "sentence"] = (
-                f"{cluster_title(cluster['cluster'])} ({percent(cluster['share'])}): "
-                f"its figures would be those of fewer than {LEAST_ROWS} rows."
-            )
+    few = ~clusters["cluster"].isin([*shown, -1])
+    if len(clusters) > 1 and few.any():
+        clusters.loc[few, "sentence"] = [
+            f"{cluster_title(row.cluster)} ({percent(row.share)}): its figures would "
+            f"be those of fewer than {LEAST_ROWS} rows."
+            for row in clusters[few].itertuples()
+        ]
     return Explanation(
         clusters=clusters,
         columns=columns,
@@ -83,24 +78,20 @@ def hide_cells(explanation: Explanation, described: Samples) -> Explanation:
     )
 
 
-def texts_of_cells(described: Samples) -> set[str]:
-    """Return the categories and ordered texts of all columns of some rows."""
+def numbered_labels(labels: np.ndarray) -> np.ndarray:
+    """Return the number of each label that is a name; other labels stay as they are."""
+    groups = grouped(labels)
+    return labels if groups.clusters.dtype.kind == "i" else groups.codes
+
+
+def texts_of_cells(encoding: Encoding | None) -> set[str]:
+    """Return the categories and the ordered texts in the columns of a table."""
     texts: set[str] = set()
-    if described.encoding is not None:
-        for column in described.encoding.columns:
-            texts.update(column.categories)
-            if column.form is not None:
-                for level in column.form.levels:
-                    texts.update(level)
+    for column in () if encoding is None else encoding.columns:
+        texts.update(column.categories)
+        if column.form is not None:
+            texts.update(text for level in column.form.levels for text in level)
     return texts - {""}
-
-
-def _cluster_numbers(clusters: pd.Series) -> dict[Any, int]:
-    """Return the number of each cluster: its own, or its place if it has a name."""
-    if all(isinstance(cluster, int | np.integer) for cluster in clusters):
-        return {cluster: int(cluster) for cluster in clusters}
-    named = [cluster for cluster in clusters if cluster != -1]
-    return {cluster: number for number, cluster in enumerate(named)} | {-1: -1}
 
 
 def _shown_clusters(clusters: pd.DataFrame) -> list[Any]:
@@ -184,15 +175,12 @@ def _term(
     """Return a part of a condition; the place of a hidden value has an ellipsis."""
     column, operator, value = term
     name = short_name(wide.get(column, column))
-    if operator == "is" or (operator == "=" and (column, value) not in texts):
-        is_missing = isinstance(value, str) and value == "missing"
-        if is_missing:
-            return f"{name} is missing"
     if isinstance(value, bool):
         return f"{name} = {str(value).lower()}"
     if isinstance(value, int | float):
         return f"{name} {operator} {grouped_digits(value, 12)}"
-    hidden = HIDDEN
-    if isinstance(value, str):
-        hidden = texts.get((column, value), HIDDEN)
-    return f"{name} {operator} {hidden}"
+    if isinstance(value, list):  # levels, or two times of day
+        return f"{name} {operator} {HIDDEN}"
+    if value == "missing" and (column, value) not in texts:
+        return f"{name} is missing"
+    return f"{name} {operator} {texts.get((column, value), HIDDEN)}"

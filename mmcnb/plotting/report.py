@@ -3,7 +3,7 @@
 import base64
 import io
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from html import escape
 from importlib.resources import files
 from importlib.util import find_spec
@@ -17,10 +17,19 @@ import pandas as pd
 from mmcnb import __version__
 from mmcnb.engine.fit_report import verdict
 from mmcnb.errors import plain, worded
+from mmcnb.explanation.hidden import OF_TIME, texts_of_cells
 from mmcnb.plotting._cluster_map import ClusterMapDisplay
 from mmcnb.samples import Samples
 from mmcnb.stores.atomic import atomic_write
 
+HIDDEN = (
+    '<p class="note">The contents of cells, the names of rows and the place of the '
+    "data are not on this page.</p>"
+)
+EXAMPLES = (
+    "Typical rows are nearest to the mean of the cluster, edge rows are nearest to "
+    "another cluster."
+)
 LAYER = ["n_clusters", "J", "persistence", "smallest", "taken"]
 CANDIDATE = ["candidate", "J", "information", "gap", "broken"]
 
@@ -32,6 +41,7 @@ def write_report(
     samples: Samples,
     repeat: Any,
     labels: Any = None,
+    hides: bool = False,
 ) -> None:
     """Write an HTML report of a fit to one file.
 
@@ -52,6 +62,9 @@ def write_report(
     labels : ndarray of shape (n_samples,) or None, default=None
         Clusters to show on the map. If None, the map shows the clusters that the model
         predicts.
+    hides : bool, default=False
+        Whether the page must not show cells or name rows; see `hide_cells`, which has
+        made the explanation then.
     """
     report = estimator.report_
     layers = pd.DataFrame(report.get("layers"), columns=LAYER)
@@ -61,11 +74,16 @@ def write_report(
     n_columns = samples.n_features
     if samples.encoding:
         n_columns = len(samples.encoding.features)
+    facts = verdict(report)
+    if hides:
+        facts = _hidden_verdict(report, texts_of_cells(estimator.model_.encoding))
     parts = {
-        "title": _escaped(f"{clusters} of {name.name}"),
+        "title": _escaped(clusters if hides else f"{clusters} of {name.name}"),
         "size": f"{samples.n_samples:,} rows, {n_columns:,} columns",
-        "verdict": _facts(verdict(report)),
-        "clusters": "\n".join(_clusters(explanation)),
+        "verdict": _facts(facts),
+        "hidden": HIDDEN if hides else "",
+        "examples": "" if hides else EXAMPLES,
+        "clusters": "\n".join(_clusters(explanation, hides)),
         "effects": _effects(explanation.columns),
         "map": _map(estimator, samples, labels),
         "layers": _table(layers.rename(columns={"n_clusters": "clusters"})),
@@ -79,12 +97,38 @@ def write_report(
         file.write(page.encode())
 
 
-def _clusters(explanation: Any) -> Iterator[str]:
+def _hidden_verdict(
+    report: Mapping[str, Any], texts: Collection[str]
+) -> dict[str, str]:
+    """Return the verdict without sentences that could quote a cell or name a file."""
+    facts = verdict(report)
+    for name in ("Trust", "Number of clusters"):
+        if any(text in facts[name] for text in texts):
+            level, _, _ = facts[name].partition(":")
+            facts[name] = level if name == "Trust" else ""
+    n_warnings = len(report.get("warnings") or ())
+    warnings = f"{n_warnings} in report_, which may quote cells" if n_warnings else ""
+    left_out = [
+        str(column["name"])
+        for column in report.get("columns") or ()
+        if column["treatment"] == "left out"
+    ]
+    # The reason for the scaling may have the extremes of a column.
+    facts |= {
+        "Columns": "",
+        "Columns left out": ", ".join(left_out),
+        "Warnings": warnings,
+    }
+    return facts
+
+
+def _clusters(explanation: Any, hides: bool) -> Iterator[str]:
     """Yield the HTML of each cluster: a sentence, a bar of its size, and details."""
     for cluster in explanation.clusters.itertuples(index=False):
         facts = _facts(_facts_of_cluster(explanation, cluster))
         columns = explanation.columns
-        figures = _figures(columns[columns["cluster"] == cluster.cluster][:10])
+        of_cluster = columns[columns["cluster"] == cluster.cluster][:10]
+        figures = _figures(of_cluster, hides)
         yield (
             f"<details><summary>{_escaped(cluster.sentence)}"
             f'<span class="bar" style="--share: {cluster.share:.2%}"></span>'
@@ -117,7 +161,7 @@ def _row_text(row: int, name: Any) -> str:
     return str(row) if pd.isna(name) else f"{row} ({name})"
 
 
-def _figures(columns: pd.DataFrame) -> pd.DataFrame:
+def _figures(columns: pd.DataFrame, hides: bool) -> pd.DataFrame:
     """Return a table of some columns of a cluster, with shares of missing values."""
     rows = []
     for row in columns.itertuples():
@@ -126,6 +170,8 @@ def _figures(columns: pd.DataFrame) -> pd.DataFrame:
         if row.kind == "order":
             here = f"{row.share:.1%}"
             others = f"{row.others_share:.1%}"
+        if hides and row.kind in OF_TIME:
+            here = others = ""
         rows.append((_name(row), here, others, row.effect, row.auc))
     figures = pd.DataFrame(rows, columns=["column", "here", "others", "effect", "AUC"])
     if columns[["gaps", "others_gaps"]].any(axis=None):
