@@ -14,7 +14,8 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
@@ -137,16 +138,13 @@ def compile_apart(routines: Collection[str], is_sparse: bool) -> None:
         Whether the rows are in CSR form.
     """
     logger.info("compiling in other processes (once); this takes some minutes")
-    package = Path(kernels.__file__).parents[2]
-    paths = [str(package), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     n_needed = len(needed_routines(routines, is_sparse))
     place = 0
     while place < n_needed:
         command = [sys.executable, "-m", __name__, str(place), str(int(is_sparse))]
         result = subprocess.run(
             [*command, *routines],
-            env=environment,
+            env=_environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -157,6 +155,39 @@ def compile_apart(routines: Collection[str], is_sparse: bool) -> None:
             logger.warning("routines were not compiled ahead: %s", reason)
             return
         place = int(result.stdout)
+
+
+@contextmanager
+def graph_compiled_apart() -> Iterator[None]:
+    """Compile the routines of the graph in another process during the ``with`` block.
+
+    The block ends when both are done. If the process fails, later fits compile what is
+    missing.
+    """
+    modules = [name for name, marker in OF_SOME_METHODS.items() if marker == GRAPH]
+    code = f"from {__name__} import compile_module as of\n" + "\n".join(
+        f"of({module!r})" for module in modules
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        env=_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    with process:
+        try:
+            yield
+        except BaseException:
+            process.kill()
+            raise
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment of a process that imports this package."""
+    package = Path(kernels.__file__).parents[2]
+    paths = [str(package), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
 
 
 def main(arguments: Sequence[str]) -> None:
