@@ -1,12 +1,14 @@
 """A commit beside the code here: ratios of fits, passes and routines that take turns.
 
-    python -m benchmarks.compare HEAD~1 [--turns 7] [--work NAME ...]
+    python -m benchmarks.compare HEAD~1 [--turns 7] [--work NAME ...] [--most 1.2]
 
 The commit is checked out into a temporary folder. Each piece of work has two processes,
 one of either code. Both run it once to compile, and then in turns. "ratio" is the
 median over the turns of the processor seconds here over those of the commit, which
 other work disturbs less. Below 1 the code here is quicker. "of wall" is the same of
-wall seconds.
+wall seconds. With ``--most``, the program ends with status 1 if a ratio is larger.
+Before the table it lists the files with compiled routines that differ between the two:
+users of the later code compile these again.
 """
 
 import argparse
@@ -191,6 +193,42 @@ def ratios(there: Path, names: Sequence[str], turns: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def changed_kernels(there: Path) -> list[str]:
+    """Return the files with compiled routines that differ from those of other code.
+
+    Parameters
+    ----------
+    there : Path
+        Folder of the other code.
+    """
+    paths = [path.relative_to(ROOT) for path in sorted(ROOT.glob("mmcnb/**/*.py"))]
+    changed = []
+    for path in paths:
+        text = (ROOT / path).read_text(encoding="utf-8")
+        other = there / path
+        is_equal = other.exists() and other.read_text(encoding="utf-8") == text
+        if "@njit" in text and not is_equal:
+            changed.append(path.as_posix())
+    return changed
+
+
+def slower(table: pd.DataFrame, most: float) -> list[str]:
+    """Return a sentence for each piece of work whose ratio is above a limit.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from benchmarks.compare import slower
+    >>> slower(pd.DataFrame([{"work": "fit", "ratio": 1.31}]), 1.2)
+    ['fit takes 1.31 times as long as in the commit; at most 1.2 is allowed.']
+    """
+    return [
+        f"{row['work']} takes {row['ratio']:.2f} times as long as in the commit; at "
+        f"most {most:g} is allowed."
+        for row in table[table["ratio"] > most].to_dict("records")
+    ]
+
+
 @contextmanager
 def _process(
     tree: Path, cache: Path, preparation: str
@@ -218,21 +256,28 @@ def _turn(process: "subprocess.Popen[str]") -> list[float]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compare and print; 2 if there is no such commit, or the work fails."""
+    """Compare and print; 1 if work is too slow, 2 if it fails or there is no commit."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.compare")
     parser.add_argument("commit", help="to compare with")
     parser.add_argument("--turns", type=int, default=7)
     parser.add_argument(
         "--work", nargs="+", choices=[*WORK], default=[*WORK], metavar="NAME"
     )
+    parser.add_argument("--most", type=float, default=np.inf, metavar="RATIO")
     options = parser.parse_args(arguments)
     try:
         with checked_out(options.commit) as there:
-            print(plain(ratios(there, options.work, options.turns)))
+            kernels = changed_kernels(there)
+            print("compiled routines differ in:", ", ".join(kernels) or "no file")
+            table = ratios(there, options.work, options.turns)
+            print(plain(table))
     except mmcnb.InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    return 0
+    sentences = slower(table, options.most)
+    for sentence in sentences:
+        print(sentence, file=sys.stderr)
+    return 1 if sentences else 0
 
 
 if __name__ == "__main__":
