@@ -1,14 +1,14 @@
 """Read and check the ``partial_labels`` of a user."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from mmcnb._fit_warnings import Importance, warn
 from mmcnb.choice.known import KnownRows
-from mmcnb.errors import ClusterWarning, InputError
+from mmcnb.errors import InputError
 from mmcnb.samples.arrays import plain_values
 from mmcnb.samples.row_index import RowIndex
 
@@ -162,11 +162,10 @@ def _warn_of_rows_left_out(rows: np.ndarray) -> None:
     listed = ", ".join(map(str, rows[:MOST_SHOWN].tolist()))
     if rows.size > MOST_SHOWN:
         listed += f" and {rows.size - MOST_SHOWN} more"
-    warnings.warn(
+    warn(
         f"partial_labels has labels of rows that were left out because of gaps "
         f"({listed}); these labels are ignored.",
-        ClusterWarning,
-        stacklevel=4,
+        Importance.PARAMETER,
     )
 
 

@@ -27,7 +27,7 @@ VERBS = {
     "convert": "Convert a table (CSV, Parquet, Arrow), LIBSVM text, .npy, .npz or "
     "another store to a Zarr store with checksums.",
     "info": "Describe a store: shape, density, layout, codec, class counts, digest; "
-    "or the columns of a table.",
+    "the columns of a table; or a model with the warnings of its fit.",
     "verify": "Read a store back in full and compare it with its checksums.",
     "plan": "Estimate the reads, memory and files of a fit without running it.",
     "fit": "Cluster the rows of a store; write the model, the labels or both.",

@@ -177,9 +177,8 @@ def add_options(parser: Parser, *names: str, **more: Any) -> None:
 
 def add_store(parser: Parser, **options: Any) -> None:
     """Add the argument STORE and its ``--element``."""
-    parser.add_argument(
-        "store", metavar="STORE", help="rows: a Zarr store, or a table", **options
-    )
+    options = {"help": "rows: a Zarr store, or a table"} | options
+    parser.add_argument("store", metavar="STORE", **options)
     add_options(parser, "element")
 
 

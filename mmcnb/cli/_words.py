@@ -1,5 +1,6 @@
 """Format the values of reports as text for people."""
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -50,6 +51,13 @@ def checkpoint_in_words(folder: str, resumed: int) -> str:
     if recorded_passes(folder) == 0:
         return f"{folder}; no passes are recorded, because the rows are in memory"
     return f"{folder}; {resumed} passes were resumed from it"
+
+
+def warnings_elsewhere(model: str | None) -> str:
+    """Return where a command lists the warnings that it does not print."""
+    if model is None:
+        return "are in the report with --json"
+    return f"are shown by `mmcnb info {shlex.quote(model)}`"
 
 
 def words(value: object) -> str:

@@ -1,11 +1,16 @@
 """Cluster the rows of a store; write the model, the labels or both."""
 
 import logging
-import warnings
 from collections.abc import Iterator
 
 from mmcnb._compiling import times
 from mmcnb._config import format_bytes
+from mmcnb._fit_warnings import (
+    CollectedWarnings,
+    Importance,
+    collected_warnings,
+    warn,
+)
 from mmcnb._machine import peak_memory
 from mmcnb.cli._methods import add_method, make_estimator
 from mmcnb.cli._options import (
@@ -25,7 +30,12 @@ from mmcnb.cli._outputs import (
     whole_outputs,
 )
 from mmcnb.cli._rows import open_rows
-from mmcnb.cli._words import checkpoint_in_words, listed, words
+from mmcnb.cli._words import (
+    checkpoint_in_words,
+    listed,
+    warnings_elsewhere,
+    words,
+)
 from mmcnb.errors import InputError
 from mmcnb.estimators.methods import DEFAULT
 
@@ -102,8 +112,9 @@ def run(arguments: Arguments) -> Report:
     outputs = whole_outputs(
         sources, overwrite, arguments.model, arguments.labels, arguments.table
     )
-    with outputs as paths:
-        return _fit(arguments, paths)
+    elsewhere = warnings_elsewhere(arguments.model)
+    with collected_warnings(elsewhere) as collected, outputs as paths:
+        return _fit(arguments, paths, collected)
 
 
 def _check_outputs(arguments: Arguments) -> None:
@@ -128,14 +139,13 @@ def _check_outputs(arguments: Arguments) -> None:
         )
 
 
-def _fit(arguments: Arguments, paths: Outputs) -> Report:
+def _fit(arguments: Arguments, paths: Outputs, collected: CollectedWarnings) -> Report:
     """Fit, write the outputs to ``paths``, and return the report."""
     from mmcnb import load
     from mmcnb.engine.checkpoint import recorded_passes
     from mmcnb.estimators.like import number_like, read_like
     from mmcnb.stores.report import unchecked
 
-    _silence_fit()
     estimator = make_estimator(arguments, checkpoint=arguments.checkpoint, verbose=1)
     samples = open_rows(arguments)
     if paths.table is not None:
@@ -147,7 +157,7 @@ def _fit(arguments: Arguments, paths: Outputs) -> Report:
         like = load(arguments.like)
         earlier = read_like(like, open_rows(arguments, like))
     if not samples.checksummed:
-        warnings.warn(unchecked(samples), stacklevel=1)
+        warn(unchecked(samples), Importance.ADVICE)
     resumed = recorded_passes(arguments.checkpoint) if arguments.checkpoint else 0
     started = times()[0]  # this clock stops during compilation
     if arguments.layers or earlier is not None:
@@ -161,6 +171,7 @@ def _fit(arguments: Arguments, paths: Outputs) -> Report:
         estimator.fit_model(samples, out=paths.labels)
     if paths.table is not None:
         estimator.label_table(samples, out=paths.table)
+    estimator.report_["warnings"] = collected.sentences
     estimator.set_params(verbose=0)  # progress is not a parameter to save
     if paths.output is not None:
         estimator.save(paths.output)
@@ -179,16 +190,6 @@ def _fit(arguments: Arguments, paths: Outputs) -> Report:
         "resumed": resumed,
         "is_table": samples.encoding is not None,
     }
-
-
-def _silence_fit() -> None:
-    """Ignore the warnings of a fit, because the report lists them."""
-    from sklearn.exceptions import ConvergenceWarning, EfficiencyWarning
-
-    from mmcnb.errors import ClusterWarning
-
-    for category in (ClusterWarning, ConvergenceWarning, EfficiencyWarning):
-        warnings.simplefilter("ignore", category)
 
 
 def lines(report: Report) -> Lines:
@@ -224,8 +225,6 @@ def _entries(report: Report) -> Iterator[tuple[str, str | None]]:
     if report["w_norm"] is not None:
         random = words(report["w_norm_random"])
         yield "|w|", f"{words(report['w_norm'])}; random labels give {random}"
-    for warning in report["warnings"]:
-        yield "warning", warning
     yield from _resources(report)
     yield "model", report["model"]
     yield "labels", report["labels"]

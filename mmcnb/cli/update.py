@@ -1,5 +1,6 @@
 """Add the rows of a store to a saved model; clusters keep their numbers."""
 
+from mmcnb._fit_warnings import collected_warnings
 from mmcnb.cli._methods import runtime_of
 from mmcnb.cli._options import (
     Arguments,
@@ -13,7 +14,7 @@ from mmcnb.cli._options import (
 )
 from mmcnb.cli._outputs import whole_outputs
 from mmcnb.cli._rows import open_rows
-from mmcnb.cli._words import checkpoint_in_words, table
+from mmcnb.cli._words import checkpoint_in_words, table, warnings_elsewhere
 from mmcnb.errors import InputError
 from mmcnb.estimators.methods import METHODS
 
@@ -49,7 +50,8 @@ def run(arguments: Arguments) -> Report:
         replaced=old,
     )
     resumed = recorded_passes(arguments.checkpoint) if arguments.checkpoint else 0
-    with outputs as paths:
+    elsewhere = warnings_elsewhere(new)
+    with collected_warnings(elsewhere) as collected, outputs as paths:
         estimator = load(old)
         if not hasattr(estimator, "update"):
             kind = type(estimator).__name__
@@ -67,18 +69,19 @@ def run(arguments: Arguments) -> Report:
             estimator.predict(samples, paths.labels)
         if paths.table is not None:
             estimator.label_table(samples, paths.table)
+        estimator.report_["warnings"] = collected.sentences
         estimator.save(paths.output)
     report = {"store": store, "model": new, "labels": arguments.labels}
     report["table"] = arguments.table
     report |= {"checkpoint": arguments.checkpoint, "resumed": resumed}
-    for name in ("sizes", "noise", "changes"):
+    for name in ("sizes", "noise", "changes", "warnings"):
         report[name] = estimator.report_.get(name)
     return report
 
 
 def lines(report: Report) -> Lines:
     """Format the report, with a line about the change of each cluster."""
-    entries = report | {"changes": None, "resumed": None}
+    entries = report | dict.fromkeys(("changes", "resumed", "warnings"))
     folder = report["checkpoint"]
     if folder:
         entries["checkpoint"] = checkpoint_in_words(folder, report["resumed"])

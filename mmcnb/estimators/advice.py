@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import issparse
 
+from mmcnb._fit_warnings import Importance, warn
 from mmcnb.engine.session import FitSession
-from mmcnb.errors import ClusterWarning
 from mmcnb.features.bandwidth import candidate_gammas
 from mmcnb.samples import Samples
 from mmcnb.samples.matrix import moments
@@ -30,8 +30,11 @@ if TYPE_CHECKING:
     from mmcnb.estimators.base import Estimator
 
 
-def advice(estimator: "Estimator", session: FitSession) -> dict[str, type[Warning]]:
-    """Run all checks, and return their sentences with the warning categories.
+def warn_of_settings(estimator: "Estimator", session: FitSession) -> None:
+    """Run all checks, and warn of what they find.
+
+    The category is ``ClusterWarning`` if clusters may be wrong, and scikit-learn's
+    ``EfficiencyWarning`` if the fit is slow.
 
     Parameters
     ----------
@@ -39,30 +42,27 @@ def advice(estimator: "Estimator", session: FitSession) -> dict[str, type[Warnin
         The estimator that is being fitted.
     session : FitSession
         Its fit, with the sample.
-
-    Returns
-    -------
-    dict of str to type
-        The category of each sentence: ``ClusterWarning`` if clusters may be wrong,
-        scikit-learn's ``EfficiencyWarning`` if the fit is slow.
     """
     from sklearn.exceptions import EfficiencyWarning
 
     sample = session.sample
-    sentences: list[str] = list(distance_advice(session.samples))
+    distances = list(distance_advice(session.samples))
+    for sentence in distances:
+        warn(sentence, Importance.DATA)
+    sentences: list[str] = []
     if estimator.scale is None:
         sentences += count_advice(sample)
-        if not sentences:
+        if not sentences and not distances:
             names = session.samples.feature_names
             sentences += spread_advice(sample, names, session.column_order)
     parameters = estimator.get_params(deep=False)
     if parameters.get("kernel") == "rbf":
         sentences += gamma_advice(parameters.get("gamma"), sample)
-    categories: dict[str, type[Warning]] = dict.fromkeys(sentences, ClusterWarning)
+    for sentence in sentences:
+        warn(sentence, Importance.CLUSTERS)
     slow = chunk_advice(session.samples)
     if slow:
-        categories[slow] = EfficiencyWarning
-    return categories
+        warn(slow, Importance.ADVICE, EfficiencyWarning)
 
 
 def distance_advice(samples: Samples) -> Iterator[str]:

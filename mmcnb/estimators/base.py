@@ -1,8 +1,6 @@
 """Base classes of all estimators: fit, predict, plan and save."""
 
-import logging
 import os
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -18,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mmcnb._constraints import Constraint
 from mmcnb._docstrings import fill_docstrings
+from mmcnb._fit_warnings import Importance, warn, warn_of_notes
 from mmcnb._machine import return_freed_memory
 from mmcnb.choice.known import KnownRows
 from mmcnb.columns.gaps import donors_of_sample
@@ -38,14 +37,14 @@ from mmcnb.engine.run import Engine, Pass, Traffic
 from mmcnb.engine.sample_weights import read_weights
 from mmcnb.errors import (
     AbsentError,
-    ClusterWarning,
     GapsError,
     InputError,
     MemoryLimitError,
 )
-from mmcnb.estimators.advice import advice
+from mmcnb.estimators.advice import warn_of_settings
 from mmcnb.estimators.given_rows import (
     chosen_columns,
+    collecting_warnings,
     filling_gaps,
     open_meta,
     read_input,
@@ -79,8 +78,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from mmcnb.explanation.explanation import Explanation
-
-logger = logging.getLogger("mmcnb")
 
 
 class Attributes:
@@ -490,6 +487,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
 
     # -- the estimator -----------------------------------------------------------------
 
+    @collecting_warnings
     def fit(
         self,
         X: object,
@@ -564,6 +562,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
             )
         return self._row_index.to_pandas()
 
+    @collecting_warnings
     def fit_model(
         self,
         X: object,
@@ -1074,30 +1073,23 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         }
         report = fits.rescaled(report | result.report, unit)
         report = session.treatment.report(encoding) | report | input_of(session)
-        categories = self._warnings(session, result)
-        self.report_ = Report(report | {"warnings": list(categories)})
-        for sentence, category in categories.items():
-            logger.info(sentence)
-            if sentence not in result.quiet:
-                warnings.warn(sentence, category, stacklevel=6)
+        self.report_ = Report(report | {"warnings": []})
+        self._warn(session, result)
 
-    def _warnings(
-        self, session: fits.FitSession, result: fits.FitResult
-    ) -> dict[str, type[Warning]]:
-        """Return the warnings of a fit, each with its category."""
-        categories: dict[str, type[Warning]] = {}
+    def _warn(self, session: fits.FitSession, result: fits.FitResult) -> None:
+        """Warn about the rows, the result and the settings of a fit."""
+        warn_of_notes(session.samples.notes)
+        for sentence in session.treatment.sentinels:
+            warn(sentence, Importance.DATA)
         if not result.attributes.get("converged", True):
             limit = f"{self.limit}={getattr(self, self.limit)}"
             remedy = "raise it or tol" if hasattr(self, "tol") else "raise it"
             sentence = f"{self.unsettled} {limit}; {remedy}."
-            categories[sentence] = ConvergenceWarning
-        for sentence in (
-            *result.warnings,
-            *session.treatment.sentinels,
-            *session.samples.notes,
-        ):
-            categories[sentence] = ClusterWarning
-        return categories | advice(self, session)
+            warn(sentence, Importance.CLUSTERS, ConvergenceWarning)
+        for sentence in result.warnings:
+            is_quiet = sentence in result.quiet
+            warn(sentence, Importance.CLUSTERS, is_quiet=is_quiet)
+        warn_of_settings(self, session)
 
 
 def _computed_columns(features: Samples) -> int:

@@ -1,6 +1,6 @@
 """Open rows for an estimator, and compare their columns with the columns of its fit."""
 
-import warnings
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from mmcnb.errors import ClusterWarning, GapsError, InputError
+from mmcnb._fit_warnings import (
+    Importance,
+    collected_warnings,
+    warn,
+    warn_of_notes,
+)
+from mmcnb.errors import GapsError, InputError
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.open import names_in_frame
@@ -29,6 +35,8 @@ if TYPE_CHECKING:
 OF_META = TableOptions(dates="epoch", missing="median")
 P = ParamSpec("P")
 Result = TypeVar("Result")
+
+logger = logging.getLogger("mmcnb")
 
 
 def read_input(
@@ -75,6 +83,8 @@ def read_input(
         _check_columns(estimator, "X", len(names), names, reset)
     samples = _open_input(estimator, X, reset, element, options)
     table = samples.encoding
+    if reset:
+        warn_of_notes(samples.notes)
     if samples.n_samples < least_rows:
         raise InputError(
             f"{samples.name} contains {samples.n_samples} sample(s), "
@@ -113,7 +123,7 @@ def _open_input(
         if of_gaps is None:
             raise
         samples = open_array(X, element, of_gaps)
-        _warn_of_notes(samples)
+        warn_of_notes(samples.notes)
     if chosen is not None and samples.encoding is None:
         name = "columns" if chosen.columns is not None else "keep"
         raise InputError(
@@ -156,13 +166,36 @@ def filling_gaps(method: Callable[P, Result]) -> Callable[P, Result]:
             given["X"] = filled_from_fit(given["self"], given["X"], element)
             if given["X"] is None:
                 raise
-        warnings.warn(
+        warn(
             f"{given['X'].name}: missing values are filled from the nearest rows of "
             "the fit.",
-            ClusterWarning,
-            stacklevel=2,
+            Importance.ADVICE,
         )
         return method(*call.args, **call.kwargs)
+
+    return answer
+
+
+def collecting_warnings(method: Callable[P, Result]) -> Callable[P, Result]:
+    """Issue the warnings of a fit at its end, and list all of them in its report.
+
+    A decorator.
+
+    Parameters
+    ----------
+    method : callable
+        Method of an estimator that sets ``report_``.
+    """
+
+    @wraps(method)
+    def answer(*args: P.args, **options: P.kwargs) -> Result:
+        with collected_warnings() as collected:
+            result = method(*args, **options)
+            estimator: Any = args[0]
+            estimator.report_["warnings"] = collected.sentences
+        for sentence in collected.sentences:
+            logger.info(sentence)
+        return result
 
     return answer
 
@@ -259,7 +292,7 @@ def _is_table_of(samples: Samples, encoding: Encoding) -> bool:
     """
     table = samples.encoding
     if (table or samples).feature_names == encoding.feature_names:
-        _warn_of_notes(samples)
+        warn_of_notes(samples.notes)
         return True
     if table is not None or not encoding.is_plain:
         raise InputError(
@@ -267,11 +300,6 @@ def _is_table_of(samples: Samples, encoding: Encoding) -> bool:
             "give a data frame or the path of a table."
         )
     return False
-
-
-def _warn_of_notes(samples: Samples) -> None:
-    for note in samples.notes:
-        warnings.warn(note, ClusterWarning, stacklevel=5)
 
 
 def _check_columns(

@@ -1,15 +1,15 @@
 """Add the clusters of the rows to tables: to files, and to frames of any library."""
 
 import os
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mmcnb._fit_warnings import Importance, Note, warn_of_notes
 from mmcnb.engine.run import Engine
-from mmcnb.errors import ClusterWarning, InputError, worded
+from mmcnb.errors import InputError, worded
 from mmcnb.estimators.outputs import columns_of
 from mmcnb.features.labelling import (
     CLASS,
@@ -100,8 +100,7 @@ def write_label_table(
         JoinedTableWriter(out) as writer,
     ):
         _write(writer, X, samples, new_columns(engine, passes, names))
-    for sentence in _notes(writer, samples, names):
-        warnings.warn(sentence, ClusterWarning, stacklevel=3)
+    warn_of_notes(_notes(writer, samples, names))
 
 
 def _notes(
@@ -110,10 +109,11 @@ def _notes(
     """Yield warnings about a table that differs from what a user may expect."""
     for name, wanted in zip(writer.names, names, strict=True):
         if name != wanted:
-            yield (
+            sentence = (
                 f"{samples.name} already has a column {wanted!r}; the new column is "
                 f"named {name!r}."
             )
+            yield Note(sentence, Importance.ADVICE)
     n_left = writer.n_rows - samples.n_samples
     if writer.kind == "folder" and n_left:
         yield (

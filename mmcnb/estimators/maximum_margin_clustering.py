@@ -1,7 +1,6 @@
 """The default estimator: the partition with the widest gap among a few candidates."""
 
 import os
-import warnings
 from copy import copy
 from dataclasses import field, replace
 from functools import partial
@@ -11,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mmcnb._constraints import Choice, Interval, IntervalOr
+from mmcnb._fit_warnings import Importance, warn
 from mmcnb.choice.number import MARGIN_KERNELS, Request
 from mmcnb.choice.read_known import read_known_rows
 from mmcnb.choice.search import search
@@ -18,13 +18,17 @@ from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession, connected
 from mmcnb.errors import (
     AbsentError,
-    ClusterWarning,
     EqualRowsError,
     InputError,
     numbered_columns,
 )
 from mmcnb.estimators.base import StreamedClusterer, label_rows
-from mmcnb.estimators.given_rows import chosen_columns, filling_gaps, read_input
+from mmcnb.estimators.given_rows import (
+    chosen_columns,
+    collecting_warnings,
+    filling_gaps,
+    read_input,
+)
 from mmcnb.estimators.like import number_like, read_like
 from mmcnb.estimators.outputs import RowTransformerMixin, decide_rows, layer_options
 from mmcnb.estimators.parameters import NumberOrRange, estimator
@@ -215,6 +219,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     fitted_names = ("objective", "n_clusters", "candidate", "kernel", "report")
     needed_in_report = frozenset({"layers", "sizes"})
 
+    @collecting_warnings
     def fit(  # noqa: PLR0913
         self,
         X: object,
@@ -326,6 +331,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         features, _ = self.model_.labelling(samples, of_nodes=True)
         return self._run(DecisionPass(OutlierScores()), features, "outlier scores")
 
+    @collecting_warnings
     @filling_gaps
     def update(self, X: object, *, element: str | None = None) -> Self:
         """Update the model with new rows, without reading the earlier rows again.
@@ -395,7 +401,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         self.__dict__.update(updated(self, samples))
         self._row_index = row_index_of(X, samples)
         for sentence in self.report_["warnings"]:
-            warnings.warn(sentence, ClusterWarning, stacklevel=3)
+            warn(sentence, Importance.CLUSTERS)
         return self
 
     @filling_gaps

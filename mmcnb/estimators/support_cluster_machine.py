@@ -1,7 +1,6 @@
 """Support cluster machine: a classifier for large data in which one class is rare."""
 
 import os
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Self
@@ -12,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mmcnb._constraints import Choice, Interval
+from mmcnb._fit_warnings import Importance, warn, warn_of_notes
 from mmcnb.columns.gaps import donors_of_sample
 from mmcnb.columns.treatment import Treatment, treat
 from mmcnb.engine.fit_report import Report
@@ -20,9 +20,9 @@ from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_passes
 from mmcnb.engine.run import Engine
 from mmcnb.engine.sample_weights import read_weights
 from mmcnb.engine.session import connected, tag
-from mmcnb.errors import ClusterWarning, GapsError, InputError, one_line
+from mmcnb.errors import GapsError, InputError, one_line
 from mmcnb.estimators.base import Estimator
-from mmcnb.estimators.given_rows import read_input
+from mmcnb.estimators.given_rows import collecting_warnings, read_input
 from mmcnb.estimators.kernel_kmeans import KernelKMeans
 from mmcnb.estimators.parameters import POSITIVE, default_kernel, estimator, values_of
 from mmcnb.features.kernel import Kernel
@@ -267,6 +267,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         """The classes, in sorted order."""
         return np.asarray(self.report_["classes"])
 
+    @collecting_warnings
     def fit(self, X: Any, y: Any = None, *, element: str | None = None) -> Self:
         """Train one SVM for two classes, or one SVM per class if there are more.
 
@@ -464,16 +465,18 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
             donors = donors_of_sample(drawn, samples.encoding)
         self.model_ = model.reading(samples.encoding, donors)
         self.gamma_ = kernel.gamma
-        self._report(classes, ends, history, [*treatment.sentinels, *samples.notes])
+        self._report(classes, ends, history)
+        for sentence in treatment.sentinels:
+            warn(sentence, Importance.DATA)
+        warn_of_notes(samples.notes)
 
     def _report(
         self,
         classes: Classes,
         ends: list[str],
         history: list[dict[str, Any]],
-        sentences: list[str],
     ) -> None:
-        """Set ``history_`` and ``report_``, and issue the warnings."""
+        """Set ``history_`` and ``report_``."""
         import pandas as pd
 
         self.history_ = pd.DataFrame(history)
@@ -483,10 +486,8 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
             gamma=self.gamma_,
             support_vectors=self.model_.basis.shape[0],
             ends=ends,
-            warnings=sentences,
+            warnings=[],
         )
-        for sentence in sentences:
-            warnings.warn(sentence, ClusterWarning, stacklevel=4)
 
     def _sample(
         self, engine: Engine, samples: Samples, random_state: np.random.RandomState

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 from scipy.sparse import issparse
@@ -313,6 +314,16 @@ def write_model(
     """Write a model file atomically."""
     with writing(name_of(path)):
         write_archive(path, {"format": FORMAT} | header, arrays)
+
+
+def is_model(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is a file that looks like a model, damaged or not."""
+    path = expanded(path)
+    try:
+        with ZipFile(path) as members:
+            return {"header.npy", "coef.npy"} <= set(members.namelist())
+    except (OSError, BadZipFile):
+        return False
 
 
 def read_model(

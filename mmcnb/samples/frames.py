@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from mmcnb._fit_warnings import Importance, Note
 from mmcnb.errors import InputError, worded
 
 FRAME = "the data frame"  # name of the rows in messages
@@ -125,4 +126,5 @@ def notes_on_names(table: str, names: Sequence[str]) -> list[str]:
     listed = ", ".join(renamed[:10])
     if len(renamed) > 10:
         listed += f" and {len(renamed) - 10} more"
-    return [f"{table}: equal names of columns were numbered: {listed}."]
+    sentence = f"{table}: equal names of columns were numbered: {listed}."
+    return [Note(sentence, Importance.ADVICE)]

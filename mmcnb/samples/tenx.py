@@ -4,7 +4,6 @@ The columns of the matrix, the barcodes, become the rows.
 """
 
 import shlex
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mmcnb.errors import ClusterWarning, InputError
+from mmcnb._fit_warnings import Importance, warn
+from mmcnb.errors import InputError
 from mmcnb.samples.base import Samples
 from mmcnb.samples.entries import Entries
 from mmcnb.samples.matrix_market import Header, hold_entries, read_header
@@ -87,11 +87,10 @@ def _warn_of_others(place: str, counts: Mapping[str, int]) -> None:
     others = [name for name in counts if name != GENES]
     listed = ", ".join(f"{name!r} ({counts[name]:,})" for name in others)
     option = shlex.quote(others[0])
-    warnings.warn(
+    warn(
         f"{place} has features of several types, and {listed} are left out: give "
         f"element={others[0]!r} (--element {option}) to take these instead.",
-        ClusterWarning,
-        stacklevel=3,
+        Importance.DATA,
     )
 
 
@@ -211,11 +210,10 @@ def check_is_alone(path: Path) -> None:
     files = _files_beside(path)
     if files.barcodes is None or files.features is None:
         return
-    warnings.warn(
+    warn(
         f"the rows of {path} are used as they are, although {files.barcodes.name} "
         "beside it names its columns: give the folder to cluster the barcodes.",
-        ClusterWarning,
-        stacklevel=2,
+        Importance.DATA,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from mmcnb._fit_warnings import ignored_warnings
 from mmcnb.engine.passes import draw_sample
 from mmcnb.engine.plan import RowShape
 from mmcnb.engine.run import Engine
@@ -331,7 +332,7 @@ class Shrinking:
         n_clusters = self.n_clusters
         while n_clusters > 1:
             try:
-                with warnings.catch_warnings():
+                with ignored_warnings(), warnings.catch_warnings():
                     # Empty clusters and means that have not converged are fine here.
                     warnings.simplefilter("ignore", ClusterWarning)
                     warnings.simplefilter("ignore", ConvergenceWarning)

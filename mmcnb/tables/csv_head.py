@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from mmcnb._fit_warnings import Importance, Note
 from mmcnb.errors import InputError
 from mmcnb.samples.frames import notes_on_names, unique_names
 from mmcnb.samples.text import plain_name
@@ -489,10 +490,11 @@ class HeadReader:
             for name, cell in zip(names.names, line.cells, strict=False):
                 if cell.strip():
                     units.append(f"{name} {cell.strip()!r}")
-            names.notes.append(
+            sentence = (
                 f"{self._path}: line {line.number} was read as part of the header, "
                 f"not as a row: {_listed(units)}."
             )
+            names.notes.append(Note(sentence, Importance.ADVICE))
             place += 1
         return table[place - 1].number + 1
 
@@ -508,10 +510,11 @@ class HeadReader:
         lines = f"line {titles[0].number} was"
         if len(titles) > 1:
             lines = f"lines {titles[0].first} to {titles[-1].number} were"
-        return [
+        sentence = (
             f"{self._path}: {lines} skipped, being neither a header nor a row: "
             f"{_listed(texts)}."
-        ]
+        )
+        return [Note(sentence, Importance.ADVICE)]
 
 
 def _first_lines(lines: list[bytes]) -> list[bytes]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mmcnb._fit_warnings import Importance, Note
 from mmcnb.tables.arrow import TEXT
 from mmcnb.tables.numbers import LOOSE_BODY, cell_pattern
 from mmcnb.tables.options import TableOptions
@@ -141,10 +142,11 @@ def notes_on_marks(
         verb = "have"
     own_mark = NAMES[columns[names[0]]]
     mark = NAMES[expected[names[0]]]
-    return [
+    sentence = (
         f"{files} {verb} numbers with a decimal {own_mark} ({listed}), where other "
         f"rows have a {mark}: each file was read with its own mark."
-    ]
+    )
+    return [Note(sentence, Importance.ADVICE)]
 
 
 def keys_to_exchange(marks: Mapping[str, str], expected: Mapping[str, str]) -> set[str]:

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
+from mmcnb._fit_warnings import Importance, Note
 from mmcnb.errors import shown
 from mmcnb.tables.base import BaseTable
 from mmcnb.tables.columns import Role, TableColumn, shown_order
@@ -38,18 +39,24 @@ def notes_of_columns(
     Returns
     -------
     list of str
-        Each sentence begins with the name of the table.
+        Notes, the most important ones first. Each begins with the name of the table.
     """
-    notes: list[str] = []
+    data: list[str] = []
+    advice: list[str] = []
+    if n_dropped:
+        change = "rows with missing cells were left out and have no label"
+        data.append(f"{change}: {n_dropped:,}")
     if options.encoding is None:
-        for sentences_of in (_left_out, _records_taken, _even_numbers, _units):
-            notes += sentences_of(table, columns)
-        notes += _orders(table, columns, options)
-        for sentences in (_commas, _wrong_cells, _doubts, _marks_as_texts):
-            notes += sentences(columns)
-        notes += _known_marks(columns)
+        data += _left_out(table, columns)
+        for sentences in (_wrong_cells, _known_marks, _doubts, _marks_as_texts):
+            data += sentences(columns)
+        data += _ambiguous_commas(columns)
+        for sentences_of in (_records_taken, _even_numbers, _units):
+            advice += sentences_of(table, columns)
+        advice += _orders(table, columns, options)
+        advice += _commas(columns)
     else:
-        notes += _wrong_cells(columns)
+        data += _wrong_cells(columns)
     filled = [
         f"{column.gaps:,} in {column.name!r}"
         for column in columns
@@ -60,15 +67,16 @@ def notes_of_columns(
         for column in columns
         if column.is_feature and column.unknown
     ]
-    dropped = [f"{n_dropped:,}"] if n_dropped else []
-    for change, counts in (
-        (how_filled, filled),
-        ("texts that do not occur in the fit are 0 in all categories", unknown),
-        ("rows with missing cells were left out and have no label", dropped),
-    ):
-        if counts:
-            notes.append(f"{change}: {listed(counts)}")
-    return [f"{table.name}: {note}." for note in notes]
+    if unknown:
+        change = "texts that do not occur in the fit are 0 in all categories"
+        data.append(f"{change}: {listed(unknown)}")
+    if filled:
+        advice.append(f"{how_filled}: {listed(filled)}")
+    return [
+        Note(f"{table.name}: {sentence}.", importance)
+        for importance, found in ((Importance.DATA, data), (Importance.ADVICE, advice))
+        for sentence in found
+    ]
 
 
 def listed(texts: Sequence[str]) -> str:
@@ -190,19 +198,25 @@ def _orders(
 
 
 def _commas(columns: Sequence[TableColumn]) -> Iterator[str]:
-    """Yield sentences about numbers with decimal commas, certain or ambiguous."""
+    """Yield a sentence about numbers that certainly have decimal commas."""
     with_commas = []
-    doubtful = []
     for column in columns:
         decision = column.decision
-        if not column.is_feature or decision is None:
+        if not column.is_feature or decision is None or decision.is_ambiguous:
             continue
-        if decision.is_ambiguous:
-            doubtful.append(column)
-        elif decision.form.decimal == ",":
+        if decision.form.decimal == ",":
             with_commas.append(repr(column.name))
     if with_commas:
         yield f"numbers were read with a decimal comma: {listed(with_commas)}"
+
+
+def _ambiguous_commas(columns: Sequence[TableColumn]) -> Iterator[str]:
+    """Yield sentences about numbers whose commas have two possible meanings."""
+    doubtful = []
+    for column in columns:
+        decision = column.decision
+        if column.is_feature and decision is not None and decision.is_ambiguous:
+            doubtful.append(column)
     for comma, meaning, other in (
         (
             ".",

@@ -1,7 +1,6 @@
 """Open a table as samples, held in memory or read group by group on demand."""
 
 import os
-import warnings
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -9,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.errors import ClusterWarning, InputError, OptionError
+from mmcnb._fit_warnings import Importance, warn
+from mmcnb.errors import InputError, OptionError
 from mmcnb.samples.base import ChunkedSamples, Samples
 from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.files import check_file, file_identity
@@ -68,7 +68,8 @@ class TableSamples(ChunkedSamples):
         if change not in self._warned:
             self._warned.add(change)
             sentence = f"{note.removesuffix('.')} in the rows read so far."
-            warnings.warn(sentence, ClusterWarning, stacklevel=3)
+            importance = getattr(note, "importance", Importance.DATA)
+            warn(sentence, importance)
 
     def identity(self) -> str:
         """Return a hash of the sizes and modification times of the files."""

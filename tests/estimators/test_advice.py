@@ -155,14 +155,15 @@ def test_the_verdict_has_a_line_for_each(tmp_path):
     for setting in ("gamma=1000", "n_init=1", "max_iter=1"):
         command += ["--set", setting]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    lines = [line for line in done.stdout.splitlines() if line.startswith("warning")]
+    start = "mmcnb: warning: "
+    lines = [line for line in done.stderr.splitlines() if line.startswith(start)]
     for what in (
         "column 0 has",
         "gamma=1000 is too large",
         "overhead",
         "did not converge",
     ):
-        assert sum(what in line for line in lines) == 1, (what, done.stdout)
+        assert sum(what in line for line in lines) == 1, (what, done.stderr)
     assert "EfficiencyWarning" not in done.stderr
     assert "ClusterWarning" not in done.stderr
 
