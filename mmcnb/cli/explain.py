@@ -1,4 +1,4 @@
-"""Explain the clusters: columns, typical rows, a sentence and a rule for each."""
+"""Explain the clusters: columns, typical rows, sentences, rules and a tree."""
 
 from mmcnb.cli._methods import runtime_of
 from mmcnb.cli._options import (
@@ -45,7 +45,7 @@ def run(arguments: Arguments) -> Report:
 
 
 def lines(report: Report) -> Lines:
-    """Yield a sentence for each cluster, then a rule for each."""
+    """Yield a sentence for each cluster, a rule for each, and the tree."""
     for cluster in report["clusters"]:
         yield cluster["sentence"]
     if report["rules"]:
@@ -53,3 +53,7 @@ def lines(report: Report) -> Lines:
         yield "Rules:"
     for rule in report["rules"]:
         yield rule["sentence"]
+    if report["tree"]:
+        yield ""
+        yield "Tree:"
+        yield from report["tree"]["text"].splitlines()

@@ -618,12 +618,12 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
 
         All figures are in the original units of the columns. Means are computed from
         all rows, and medians and ranges from at most 20,000 rows, drawn from each
-        cluster with a fixed seed. Rules such as "orders > 12 and payment = invoice" are
-        searched on the drawn rows; if there are more rows, all are read a second time
-        to count how often each rule holds. Figures leave out missing values, and a
-        sentence names columns in which a cluster has more or fewer missing values than
-        the others. Rows with missing values are read again, to fill in the values of
-        the example rows.
+        cluster with a fixed seed. Rules such as "orders > 12 and payment = invoice" and
+        a decision tree over the clusters are searched on the drawn rows; if there are
+        more rows, all are read a second time to count the rows of each rule and each
+        leaf. Figures leave out missing values, and a sentence names columns in which a
+        cluster has more or fewer missing values than the others. Rows with missing
+        values are read again, to fill in the values of the example rows.
 
         Parameters
         ----------
@@ -646,8 +646,8 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         Explanation
             Printing it shows one sentence per cluster. It has the data frames
             ``clusters``, ``columns``, ``rows``, ``rules`` and, for sparse counts whose
-            columns have names, ``words``, and the methods ``to_frame()`` and
-            ``to_dict()``.
+            columns have names, ``words``; the decision tree ``tree``; and the methods
+            ``to_frame()`` and ``to_dict()``.
 
         Raises
         ------

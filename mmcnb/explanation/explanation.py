@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from html import escape
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,9 +16,17 @@ from mmcnb.explanation.examples import (
     row_table,
 )
 from mmcnb.explanation.groups import Groups, Sample, draw_rows, sizes_of_samples
-from mmcnb.explanation.rules import find_rules, rule_table
+from mmcnb.explanation.rules import Rule, RulesPass, find_rules, rule_table
 from mmcnb.explanation.sentences import sentences
 from mmcnb.explanation.summary import MomentsPass, column_table, means_of, word_table
+from mmcnb.explanation.tree import (
+    ClusterTree,
+    Node,
+    TreeCounts,
+    TreePass,
+    counted_tree,
+    find_tree,
+)
 from mmcnb.features.model import Model
 from mmcnb.samples import Samples
 from mmcnb.samples.matrix import as_matrix, stack
@@ -30,7 +38,7 @@ class Explanation:
     """What sets the clusters of some rows apart.
 
     Printing it shows one sentence per cluster. In a notebook it shows the sentences,
-    `rules` and `columns`.
+    `rules`, the `tree` and `columns`.
 
     Attributes
     ----------
@@ -83,6 +91,24 @@ class Explanation:
         of words; otherwise it is None. The score is a class-based TF-IDF: the share of
         the word among all words of the cluster, times log(1 + mean number of words in a
         cluster / number of occurrences of this word in all clusters).
+    tree : ClusterTree or None
+        A decision tree of at most four levels over the clusters. Printing it shows its
+        conditions, which are in the same words as rules, and the cluster that each leaf
+        names; ``tree.leaves`` is the table of its leaves, counted on all rows, and
+        ``tree.accuracy`` the share of rows whose cluster it names. It is grown on the
+        sample. It is None if there is only one cluster, if no split tells clusters
+        apart, or for more than 50 columns that have no names or are sparse.
+
+    Examples
+    --------
+    >>> import mmcnb
+    >>> import pandas as pd
+    >>> age = [20.0, 21, 22, 70, 71, 72]
+    >>> X = pd.DataFrame({"age": age, "visits": [3.0, 1, 2, 2, 3, 1]})
+    >>> print(mmcnb.CPMMC(random_state=0).fit(X).explain(X).tree)
+    age <= 50 → cluster 0 (100 % of 3 rows)
+    age > 50 → cluster 1 (100 % of 3 rows)
+    The tree names the cluster of 100 % of the rows.
     """
 
     clusters: pd.DataFrame
@@ -90,16 +116,23 @@ class Explanation:
     rows: pd.DataFrame
     rules: pd.DataFrame
     words: pd.DataFrame | None = None
+    tree: ClusterTree | None = None
 
     def to_frame(self) -> pd.DataFrame:
         """Return `clusters`, with one row per cluster."""
         return self.clusters
 
-    def to_dict(self) -> dict[str, list | None]:
-        """Return the tables as lists of rows for JSON, with None for missing values."""
-        tables: dict[str, list | None] = {"words": None}
+    def to_dict(self) -> dict[str, Any]:
+        """Return the tables as lists of rows for JSON, with None for missing values.
+
+        The tree is a dict with its "accuracy", its "text" and the table of its
+        "leaves".
+        """
+        tables: dict[str, Any] = {"words": None, "tree": None}
         for name, table in vars(self).items():
-            if table is not None:
+            if isinstance(table, ClusterTree):
+                tables[name] = table.to_dict()
+            elif table is not None:
                 plain = table.astype(object).where(table.notna(), None)
                 tables[name] = plain.to_dict("records")
         return tables
@@ -111,11 +144,13 @@ class Explanation:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """Return the sentences, rules and columns, with all names escaped."""
+        """Return the sentences, rules, tree and columns, with all names escaped."""
         lists = ""
         for table in (self.clusters, self.rules):
             items = "".join(f"<li>{escape(text)}</li>" for text in table["sentence"])
             lists += f"<ul>{items}</ul>"
+        if self.tree is not None:
+            lists += f"<pre>{escape(str(self.tree))}</pre>"
         return f"{lists}{self.columns.to_html(index=False, max_rows=30)}"
 
 
@@ -188,7 +223,11 @@ def explain(
     means = means_of(groups.counts, moments)
     columns = column_table(engine, described, groups, means, sample)
     rules = find_rules(engine, described, groups, means, sample)
-    counted = rule_table(engine, sources.with_gaps, groups, rules, sample)
+    tree = find_tree(described, groups, means, sample)
+    counts = _counts(engine, sources.with_gaps, groups, rules, tree, sample)
+    counted = None
+    if tree is not None and counts.tree is not None:
+        counted = counted_tree(tree, counts.tree, groups)
     words = word_table(described, groups, moments, sample)
     if described is not sources.rows:
         sample = sample._replace(X=as_matrix(sources.rows.gather(rows)))
@@ -208,4 +247,39 @@ def explain(
     )
     clusters["sentence"] = list(sentences(clusters, columns, words))
     examples = row_table(compared, sample, groups, index)
-    return Explanation(clusters, columns, examples, counted, words)
+    return Explanation(
+        clusters=clusters,
+        columns=columns,
+        rows=examples,
+        rules=rule_table(groups, rules, counts.rules),
+        words=words,
+        tree=counted,
+    )
+
+
+class _Counts(NamedTuple):
+    """The counts of rules and of a tree on all rows."""
+
+    rules: np.ndarray
+    tree: TreeCounts | None
+
+
+def _counts(
+    engine: Engine,
+    rows: Samples,
+    groups: Groups,
+    rules: list[tuple[int, Rule]],
+    tree: Node | None,
+    sample: Sample,
+) -> _Counts:
+    """Count on all rows, in one pass unless the sample already has all rows."""
+    passes: list[Any] = [RulesPass(rules, groups.codes)]
+    if tree is not None:
+        passes.append(TreePass(tree, groups.codes, groups.counts.size))
+    if sample.codes.size == groups.codes.size:
+        counts = [pass_.counts(sample.values, sample.codes) for pass_ in passes]
+    elif tree is not None or any(rule for _, rule in rules):
+        counts = engine.run(CombinedPass(tuple(passes)), rows, "rules")
+    else:
+        counts = [np.zeros((len(rules), 2), np.int64)]
+    return _Counts(counts[0], counts[1] if tree is not None else None)

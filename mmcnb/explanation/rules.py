@@ -672,20 +672,9 @@ def _few_rows(codes: np.ndarray, groups: Groups) -> np.ndarray:
 
 
 def rule_table(
-    engine: Engine,
-    rows: Samples,
-    groups: Groups,
-    rules: list[tuple[int, Rule]],
-    sample: Sample,
+    groups: Groups, rules: list[tuple[int, Rule]], counts: np.ndarray
 ) -> pd.DataFrame:
-    """Count rules on all rows, in one pass unless the sample already has all rows."""
-    pass_ = RulesPass(rules, groups.codes)
-    if sample.codes.size == groups.codes.size:
-        counts = pass_.counts(sample.values, sample.codes)
-    elif any(rule for _, rule in rules):
-        counts = engine.run(pass_, rows, "rules")
-    else:
-        counts = np.zeros((len(rules), 2), np.int64)
+    """Return the table of rules, with the counts of `RulesPass` on all rows."""
     found = []
     for (k, rule), (inside, matching) in zip(rules, counts.tolist(), strict=True):
         is_counted = bool(rule and matching)

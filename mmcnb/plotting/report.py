@@ -84,6 +84,7 @@ def write_report(
         "hidden": HIDDEN if hides else "",
         "examples": "" if hides else EXAMPLES,
         "clusters": "\n".join(_clusters(explanation, hides)),
+        "tree": _tree(explanation.tree, hides),
         "effects": _effects(explanation.columns),
         "map": _map(estimator, samples, labels),
         "layers": _table(layers.rename(columns={"n_clusters": "clusters"})),
@@ -155,6 +156,15 @@ def _facts_of_cluster(explanation: Any, cluster: Any) -> dict[str, str]:
     if words is not None:
         facts["Words"] = ", ".join(words["word"][words["cluster"] == cluster.cluster])
     return facts
+
+
+def _tree(tree: Any, hides: bool) -> str:
+    """Return the text of the tree over the clusters, if there is one."""
+    if hides:
+        return "<p>Left out, because its conditions show cells.</p>"
+    if tree is None:
+        return "<p>None.</p>"
+    return f"<pre>{escape(plain(tree))}</pre>"
 
 
 def _row_text(row: int, name: Any) -> str:

@@ -11,7 +11,7 @@ import mmcnb
 def test_explain_prints_the_sentences_of_the_method(labels, folder, printed, report_of):
     expected = mmcnb.load("customers.model").explain("customers.csv")
     rules = "\n".join(expected.rules["sentence"])
-    lines = f"{expected}\n\nRules:\n{rules}\n"
+    lines = f"{expected}\n\nRules:\n{rules}\n\nTree:\n{expected.tree}\n"
     assert printed(f"explain customers.model customers.csv {labels}") == lines
     assert report_of(f"explain customers.model customers.csv {labels}") == json.loads(
         json.dumps(expected.to_dict())

@@ -38,6 +38,11 @@ print(explanation)
 
 print(explanation.rules[["cluster", "rule", "coverage", "precision"]].to_string())
 
+# %% The tree divides all rows by a few conditions. Each leaf names the most frequent cluster of
+# its rows.
+
+print(explanation.tree)
+
 # %% A sentence names at most three columns, and only columns that differ clearly. The
 # figures behind it are a frame. An ``auc`` of 1 means that each row of the cluster has a larger
 # value than all others, 0 that it has a smaller one. If ``near`` is 1 and ``auc`` is
