@@ -145,7 +145,7 @@ def checked_out(commit: str) -> Iterator[Path]:
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         if done.returncode:
             raise mmcnb.InputError(
-                f"{commit} is no commit of this checkout: {done.stderr.strip()!r}."
+                f"{commit} is not a commit of this checkout: {done.stderr.strip()!r}."
             )
         try:
             yield tree

@@ -100,7 +100,7 @@ def test_both_displays_draw_the_same_from_any_storage(storage, three_blobs, tmp_
 @pytest.mark.parametrize(
     ("labels", "features", "sentence"),
     [
-        (np.zeros(3), (0, 1), "one label a row"),
+        (np.zeros(3), (0, 1), "one label for each row"),
         (np.zeros(5), (0, 2), "not two columns of X, which has 2"),
     ],
 )
@@ -270,7 +270,7 @@ def test_the_map_draws_labels_that_are_given_and_refuses_others(three_blobs):
     expected = ClusterMapDisplay.from_estimator(model, X, sample_size=60)
     np.testing.assert_array_equal(display.labels, names[expected.labels])
     np.testing.assert_array_equal(display.points, expected.points)
-    with pytest.raises(InputError, match="one label a row"):
+    with pytest.raises(InputError, match="one label for each row"):
         ClusterMapDisplay.from_estimator(model, X, labels=model.labels_[:5])
     with pytest.raises(InputError, match="sample_size=0"):
         ClusterMapDisplay.from_estimator(model, X, sample_size=0)

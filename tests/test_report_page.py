@@ -330,7 +330,7 @@ def test_a_page_that_fails_leaves_the_one_that_was_there(plain, tmp_path):
     X, model, _ = plain
     path = tmp_path / "page.html"
     path.write_text("mine")
-    with pytest.raises(InputError, match="one label a row"):
+    with pytest.raises(InputError, match="one label for each row"):
         model.write_report(X, path, [0, 1])
     assert path.read_text() == "mine"
     with pytest.raises(InputError, match="make it first"):

@@ -47,7 +47,7 @@ def labels_of_rows(labels: Any, column: str | None, samples: Samples) -> np.ndar
         raise InputError(
             f"{name} has {shape} values and {samples.name} has "
             f"{samples.n_samples:,} rows; "
-            "give one label a row, in the order of the rows."
+            "give one label for each row, in the order of the rows."
         )
     if values.dtype.kind == "f" and (values % 1).any():
         example = values[values % 1 != 0][0]

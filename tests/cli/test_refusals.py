@@ -148,11 +148,11 @@ def folder_with_more(folder):
         ),
         (
             "report customers.model customers.csv --labels short.csv --out p.html",
-            "give one label a row",
+            "give one label for each row",
         ),
         (
             "score blobs.zarr short.csv",
-            "150 rows; give one label a row, in the order of the rows",
+            "150 rows; give one label for each row, in the order of the rows",
         ),
         (
             "score blobs.zarr blobs-labels.csv --classes short.csv",

@@ -217,7 +217,7 @@ def test_a_table_appears_whole_or_not_at_all(ending, X, three, tmp_path):
         ),
         (
             b"cluster\n0\n1\n2\n",
-            "has 3 values and X has 2 rows; give one label a row, in the order of the rows",
+            "has 3 values and X has 2 rows; give one label for each row, in the order of the rows",
         ),
         (
             b"row,class\n0,\xb0ne\n1,two\n",

@@ -440,11 +440,11 @@ def test_it_is_plain_json_with_the_names_of_rows(small):
     [
         (
             np.zeros(5, int),
-            "labels has 5 values and X has 240 rows; give one label a row",
+            "labels has 5 values and X has 240 rows; give one label for each row",
         ),
         (
             np.zeros((240, 2), int),
-            "labels has 240 x 2 values and X has 240 rows; give one label a row",
+            "labels has 240 x 2 values and X has 240 rows; give one label for each row",
         ),
         (
             np.full(240, 0.5),

@@ -734,7 +734,9 @@ SITUATIONS = {
         "B",
         "model.explain(X, labels=[0, 1])",
         "labels has 2 values",
-        by_hand("give one label a row", call="model.explain(X, labels=model.labels_)"),
+        by_hand(
+            "give one label for each row", call="model.explain(X, labels=model.labels_)"
+        ),
     ),
     "labels of another format": Situation(
         "B",

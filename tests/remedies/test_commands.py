@@ -707,12 +707,12 @@ SITUATIONS = {
     "too few labels": Situation(
         "score blobs.zarr short.csv",
         "short.csv has 5 values and",
-        by_hand("give one label a row", "short.csv", "blobs-labels.csv"),
+        by_hand("give one label for each row", "short.csv", "blobs-labels.csv"),
     ),
     "labels to explain": Situation(
         "explain customers.model customers.csv --labels short.csv",
         "short.csv has 5 values and customers.csv has 60 rows",
-        by_hand("give one label a row", "short.csv", "customers-labels.csv"),
+        by_hand("give one label for each row", "short.csv", "customers-labels.csv"),
     ),
     "labels of other rows": Situation(
         "score blobs.zarr customers-labels.csv",
