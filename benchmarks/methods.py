@@ -171,7 +171,8 @@ def _density(k: int, given: Given) -> Any:
     """It finds its own number of clusters, leaves rows as noise, and draws nothing."""
     from sklearn.cluster import HDBSCAN
 
-    return libraries.DenseClusterer(HDBSCAN(copy=True).fit_predict, libraries.AXES)
+    model = HDBSCAN(copy=True, **_without_seed(given))
+    return libraries.DenseClusterer(model.fit_predict, libraries.AXES)
 
 
 def _hinge(k: int, given: Given) -> Any:
