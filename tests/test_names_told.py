@@ -115,7 +115,6 @@ def test_a_sentence_tells_names_cut_and_without_what_a_terminal_obeys(
 
 
 def test_a_page_tells_names_as_text():
-    pytest.importorskip("matplotlib")
     assert main(["report", "model", "rows.zarr", "--out", "page.html"]) == 0
     page = Path("page.html").read_text(encoding="utf-8")
     assert all(letter.isprintable() or letter in "\n\t" for letter in page)

@@ -30,6 +30,13 @@ report.textContent = JSON.stringify({
   cut: boxes.filter((one) => !inside(one) && one.scrollWidth > one.clientWidth + 1
     && !["auto", "scroll"].includes(getComputedStyle(one).overflowX) && one.clientWidth > 0)
     .map((one) => one.tagName),
+  switched: [...document.querySelectorAll("fieldset input")].map((box) => {
+    const dot = document.querySelector(".dots ." + box.id.replace("show-", ""));
+    box.click();
+    const off = getComputedStyle(dot).display;
+    box.click();
+    return [off, getComputedStyle(dot).display];
+  }),
   ink: getComputedStyle(document.body).color,
   ground: getComputedStyle(document.body).backgroundColor,
   requests: performance.getEntriesByType("resource").map((entry) => entry.name)
@@ -83,6 +90,8 @@ def test_nothing_is_cut_off_or_asked_for(width, is_dark, page, tool, tmp_path):
     )
     assert layout["requests"] == layout["beyond"] == layout["cut"] == []
     assert layout["wide"] <= layout["inner"]
+    assert len(layout["switched"]) >= 12
+    assert all(states == ["none", "inline"] for states in layout["switched"])
     lightness = [
         sum(map(int, re.findall(r"\d+", layout[name])[:3]))
         for name in ("ink", "ground")

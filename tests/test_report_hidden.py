@@ -45,6 +45,7 @@ def assert_hidden(path):
     page = path.read_bytes()
     assert SECRET.findall(page) == []
     assert b"Typical rows" not in page
+    assert b"<title>row" not in page
     return page.decode()
 
 

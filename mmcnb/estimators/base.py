@@ -805,9 +805,10 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
 
         The page shows the trust in the clusters, a sentence for each cluster with the
         columns and rows behind it, a heat map of the effects of columns, a map of the
-        rows (if matplotlib is installed), the layers, the candidates, and the command
-        and the Python call that find these clusters again. It is a single file without
-        scripts and loads nothing from the network.
+        rows, the layers, the candidates, and the command and the Python call that find
+        these clusters again. On the map, check boxes show and hide each cluster, rows
+        with missing values, and outliers. The page is a single file without scripts and
+        loads nothing from the network.
 
         Parameters
         ----------
@@ -845,6 +846,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         """
         from mmcnb.explanation.hidden import numbered_labels
         from mmcnb.plotting.report import write_report
+        from mmcnb.plotting.report_map import PageRows
 
         samples = read_input(self, X, reset=False, element=element)
         if labels is not None:
@@ -853,7 +855,9 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
                 labels = numbered_labels(labels)
         explanation = self._explanation(X, labels, element, meta, hide_rows)
         repeat = how_to_repeat(self, X, samples, hides=hide_rows)
-        write_report(path, self, explanation, samples, repeat, labels, hide_rows)
+        index = None if hide_rows else row_index_of(X, samples)
+        rows = PageRows(samples, index, labels)
+        write_report(path, self, explanation, rows, repeat)
 
     def plan(self, X: object, *, element: str | None = None) -> FitPlan:
         """Estimate what a fit would read, cache and write, without running it.

@@ -132,8 +132,8 @@ class ClusterMapDisplay:
             clusters = estimator.predict(drawn.samples)
         else:
             clusters = labels_of_rows(labels, None, drawn.source)[drawn.numbers]
-        features = _kernel_features(estimator.model_, drawn.samples)
-        points, ratio = _principal_plane(features)
+        features = kernel_features(estimator.model_, drawn.samples)
+        points, ratio = principal_plane(features)
         return cls(points, clusters, ratio, drawn.source.n_samples).plot(
             ax=ax, **scatter
         )
@@ -169,7 +169,7 @@ class ClusterMapDisplay:
         return self
 
 
-def _kernel_features(model: Model, samples: Samples) -> Any:
+def kernel_features(model: Model, samples: Samples) -> Any:
     """Return rows, dense or CSR, whose inner products are the kernel of the model."""
     rows = model.scaled(samples)
     if model.kernel is None:
@@ -199,7 +199,7 @@ def _weighted(model: Any, values: np.ndarray, basis: np.ndarray) -> np.ndarray:
     return np.hstack(parts)
 
 
-def _principal_plane(rows: Any) -> tuple[np.ndarray, np.ndarray]:
+def principal_plane(rows: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return coordinates in the plane of largest variance, and the share per axis."""
     scores = principal_directions(rows, 2)
     points = np.pad(scores, ((0, 0), (0, 2 - scores.shape[1])))

@@ -1,12 +1,9 @@
 """HTML report of a fit: what sets its clusters apart, and how far to trust them."""
 
-import base64
-import io
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from html import escape
 from importlib.resources import files
-from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -16,10 +13,9 @@ import pandas as pd
 
 from mmcnb import __version__
 from mmcnb.engine.fit_report import verdict
-from mmcnb.errors import plain, worded
+from mmcnb.errors import plain
 from mmcnb.explanation.hidden import OF_TIME, texts_of_cells
-from mmcnb.plotting._cluster_map import ClusterMapDisplay
-from mmcnb.samples import Samples
+from mmcnb.plotting.report_map import PageRows, draw_map
 from mmcnb.stores.atomic import atomic_write
 
 HIDDEN = (
@@ -38,10 +34,8 @@ def write_report(
     path: str | os.PathLike[str],
     estimator: Any,
     explanation: Any,
-    samples: Samples,
+    rows: PageRows,
     repeat: Any,
-    labels: Any = None,
-    hides: bool = False,
 ) -> None:
     """Write an HTML report of a fit to one file.
 
@@ -55,18 +49,16 @@ def write_report(
         The fitted estimator.
     explanation : Explanation
         Explanation of the clusters of these rows.
-    samples : Samples
-        The rows, for the map.
+    rows : PageRows
+        The rows. Without their names, the page shows no cell either, and `hide_cells`
+        has made the explanation.
     repeat : Repeat
         The command and the call that repeat the fit.
-    labels : ndarray of shape (n_samples,) or None, default=None
-        Clusters to show on the map. If None, the map shows the clusters that the model
-        predicts.
-    hides : bool, default=False
-        Whether the page must not show cells or name rows; see `hide_cells`, which has
-        made the explanation then.
     """
     report = estimator.report_
+    samples = rows.samples
+    hides = rows.row_index is None
+    drawn = draw_map(estimator, rows)
     layers = pd.DataFrame(report.get("layers"), columns=LAYER)
     name = Path(samples.name)
     k = (explanation.clusters["cluster"] != -1).sum()
@@ -86,7 +78,8 @@ def write_report(
         "clusters": "\n".join(_clusters(explanation, hides)),
         "tree": _tree(explanation.tree, hides),
         "effects": _effects(explanation.columns),
-        "map": _map(estimator, samples, labels),
+        "map": drawn.html,
+        "map_style": drawn.style,
         "layers": _table(layers.rename(columns={"n_clusters": "clusters"})),
         "candidates": _table(pd.DataFrame(report.get("candidates"), columns=CANDIDATE)),
         "repeat": "\n".join(_repeat(repeat)),
@@ -244,31 +237,6 @@ def _repeat(repeat: Any) -> Iterator[str]:
     if repeat.command:
         yield f'<h3>In a shell</h3>\n<pre id="shell">{escape(repeat.command)}</pre>'
     yield f'<h3>In Python</h3>\n<pre id="python">{escape(repeat.call)}</pre>'
-
-
-def _map(estimator: Any, samples: Samples, labels: Any) -> str:
-    """Return the map as an image whose text is legible on light and dark pages."""
-    if find_spec("matplotlib") is None:
-        return "<p>A map needs matplotlib.</p>"
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    file = io.BytesIO()
-    grey = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor"), "#7c7c7c")
-    # When memory runs out, matplotlib raises a ValueError about bounding boxes.
-    reworded = worded(
-        "the map cannot be drawn", "give a larger memory_limit", ValueError
-    )
-    with reworded, rc_context(grey):
-        figure = Figure(figsize=(3.2, 3.2))
-        ax = figure.subplots()
-        ClusterMapDisplay.from_estimator(estimator, samples, labels=labels, ax=ax, s=6)
-        figure.savefig(
-            file, format="png", dpi=200, transparent=True, bbox_inches="tight"
-        )
-    alt = "Rows as dots, coloured by cluster, on the two components of largest variance"
-    image = base64.b64encode(file.getvalue()).decode()
-    return f'<img alt="{alt}" src="data:image/png;base64,{image}">'
 
 
 def _cell(value: Any) -> str:
