@@ -156,7 +156,7 @@ def _tree(tree: Any, hides: bool) -> str:
     if hides:
         return "<p>Left out, because its conditions show cells.</p>"
     if tree is None:
-        return "<p>None.</p>"
+        return "<p>No tree: a few conditions on named columns tell too little.</p>"
     return f"<pre>{escape(plain(tree))}</pre>"
 
 

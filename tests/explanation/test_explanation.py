@@ -426,7 +426,8 @@ def test_it_is_plain_json_with_the_names_of_rows(small):
     )
     explanation = fitted(table).explain(table)
     report = json.loads(json.dumps(explanation.to_dict(), allow_nan=False))
-    assert report.keys() == {"clusters", "columns", "rows", "rules", "words"}
+    tables = {"clusters", "columns", "rows", "rules", "words"}
+    assert report.keys() == tables | {"tree"}
     assert report["words"] is None
     assert [one["sentence"] for one in report["clusters"]] == str(
         explanation
