@@ -1,6 +1,6 @@
 """Scale: a hundred million rows on one machine, and the time of a cluster for more.
 
-``python -m benchmarks scale [--quick] [--rows N] [--part NAME ...]`` has three
+``python -m benchmarks scale [--quick] [--rows N] [--part NAME ...]`` has four
 sections:
 
 machine  ``mmcnb fit`` of ten half circles in 50 columns within 1 GiB, with labels: the
@@ -10,7 +10,10 @@ cluster  `UnsupervisedRLS` and `SparseKernelMMC` on a tenth and on a hundredth o
          rows, with threads and with one, two and, on four cores, four Dask workers of
          one thread, which share the memory of the machine: seconds, and MiB that
          workers send a pass. A model of the cost is fitted to one worker and predicts
-         two; then more rows on more workers
+         two
+beyond   up to 10^10 rows on up to 1,000 workers, computed from constants that are
+         measured here: time, memory, and the part that takes longest. A fit by eight
+         local processes, of rows that they generate, confirms the model
 labels   as many rows of three kinds, labelled by a fitted default: seconds, beside a
          vote on each row
 
@@ -46,7 +49,8 @@ from benchmarks.protocol import (
     written_once,
 )
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
-from benchmarks.studies import _label_costs
+from benchmarks.studies import _beyond, _label_costs
+from benchmarks.studies._beyond import cost_model
 from benchmarks.tables import Goal, Result, goals_of
 from mmcnb.datasets import write_synthetic
 
@@ -76,13 +80,6 @@ WORKERS = (
     *[4][: (os.cpu_count() or 1) >= 4],
 )
 MOST_OFF = 0.25  # of the measured time with two workers
-# rows and workers that the model is asked for
-LARGE = (
-    (10**8, 1),
-    (10**8, 10),
-    (10**9, 10),
-    (10**9, 100),
-)
 MIB = 2**20
 
 
@@ -261,32 +258,15 @@ def bytes_sent(client: Any) -> int:
     )
 
 
-def cost_model(rows: np.ndarray, seconds: np.ndarray) -> tuple[float, float]:
-    """Fit seconds that do not grow with the rows, at least 0, and seconds a row.
-
-    The fits are of one worker.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from benchmarks.studies.scale import cost_model
-    >>> cost_model(np.array([1000, 10_000]), np.array([3.0, 12.0]))
-    (2.0, 0.001)
-    """
-    each = max((seconds[-1] - seconds[0]) / (rows[-1] - rows[0]), 0.0)
-    return float(max(seconds[0] - each * rows[0], 0.0)), float(each)
-
-
 def tables_of_cluster(frame: pd.DataFrame) -> Result:
-    """Return seconds beside one thread, and the predictions for more workers.
+    """Return seconds beside one thread, and the prediction for two workers.
 
-    The goal is how far the prediction for two is off.
+    The goal is how far it is off.
     """
     frame = frame[frame["status"] == "ok"]
     keys = ["method", "rows", "workers"]
     measures = [name for name in ("seconds", "sent_mib", "mib_a_pass") if name in frame]
     table = frame.groupby(keys, sort=False)[measures].median().reset_index()
-    said: list[dict[str, Any]] = []
     off: list[dict[str, Any]] = []
     goals: list[Goal] = []
     for method, part in table.groupby("method", sort=False):
@@ -309,19 +289,9 @@ def tables_of_cluster(frame: pd.DataFrame) -> Result:
             "off": abs(predicted / two["seconds"] - 1),
         }
         goals.append(Goal(f"cluster: {method}, model off by", off[-1]["off"], MOST_OFF))
-        said += [
-            {
-                "method": method,
-                "rows": n,
-                "workers": w,
-                "hours": (fixed + each * n / w) / 3600,
-            }
-            for n, w in LARGE
-        ]
     parts = {
         "scale-cluster": table,
         "scale-model": pd.DataFrame(off),
-        "scale-larger": pd.DataFrame(said),
     }
     return Result(parts, goals)
 
@@ -329,5 +299,6 @@ def tables_of_cluster(frame: pd.DataFrame) -> Result:
 SECTIONS = {
     "machine": Section(grid_of_machine, machine, tables_of_machine),
     "cluster": Section(grid_of_cluster, cluster, tables_of_cluster),
+    "beyond": Section(_beyond.grid, _beyond.compute, _beyond.tables),
     "labels": Section(_label_costs.grid, _label_costs.compute, _label_costs.tables),
 }
