@@ -3,6 +3,7 @@
 import html
 import importlib
 import json
+import os
 import re
 from pathlib import Path
 
@@ -103,6 +104,15 @@ def test_nothing_is_cut_off_or_asked_for(width, is_dark, page, tool, tmp_path):
     )
     _, logged = tool.browse(page, "--dump-dom", **options)
     assert "CONSOLE" not in logged
+
+
+def test_axe_finds_no_fault(page, tool, monkeypatch):
+    axe = os.environ.get("MMCNB_AXE")
+    if axe is None:
+        pytest.skip("MMCNB_AXE is not the path of axe.min.js (npm install axe-core)")
+    monkeypatch.syspath_prepend(SCRIPTS)
+    accessibility = importlib.import_module("accessibility")
+    assert accessibility.main(Path(axe), page) == 0
 
 
 def test_pictures_are_taken_by_their_command(page, tool, tmp_path):
