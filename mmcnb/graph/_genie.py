@@ -29,7 +29,14 @@ def _count(values, counts, length, size, by):
 
     The number of distinct sizes is returned.
     """
-    place = np.searchsorted(values[:length], size)
+    place = 0
+    end = length
+    while place < end:
+        middle = (place + end) // 2
+        if values[middle] < size:
+            place = middle + 1
+        else:
+            end = middle
     if place == length or values[place] != size:
         for i in range(length, place, -1):
             values[i] = values[i - 1]
@@ -119,17 +126,25 @@ def genie(ends, weights, distinct_weights, n_of_weight, threshold, n_clusters):
     n_edges = ends.shape[0]
     parents = np.arange(p)
     sizes = weights.copy()
-    total = weights.sum()
+    total = 0.0
+    for node in range(p):
+        total += weights[node]
     values = np.empty(p)
     counts = np.empty(p, np.int64)
+    # For literals, `_count` would be compiled once more.
+    removed = np.int64(-1)
+    added = np.int64(1)
     length = distinct_weights.shape[0]
     for i in range(length):
         values[i] = distinct_weights[i]
         counts[i] = n_of_weight[i]
     # A circular linked list of the remaining edges; place n_edges is its head.
-    after = np.arange(1, n_edges + 2)
+    after = np.empty(n_edges + 1, np.int64)
+    before = np.empty(n_edges + 1, np.int64)
+    for edge in range(n_edges + 1):
+        after[edge] = edge + 1
+        before[edge] = edge - 1
     after[n_edges] = 0
-    before = np.arange(-1, n_edges)
     before[0] = n_edges
     clusters = p
     least = 0.0
@@ -151,13 +166,13 @@ def genie(ends, weights, distinct_weights, n_of_weight, threshold, n_clusters):
         before[after[edge]] = before[edge]
         x = _root(parents, ends[edge, 0])
         y = _root(parents, ends[edge, 1])
-        length = _count(values, counts, length, sizes[x], -1)
-        length = _count(values, counts, length, sizes[y], -1)
+        length = _count(values, counts, length, sizes[x], removed)
+        length = _count(values, counts, length, sizes[y], removed)
         first = min(x, y)
         second = max(x, y)
         parents[second] = first
         sizes[first] += sizes[second]
-        length = _count(values, counts, length, sizes[first], 1)
+        length = _count(values, counts, length, sizes[first], added)
         clusters -= 1
     for node in range(p):
         parents[node] = _root(parents, node)

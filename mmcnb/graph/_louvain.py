@@ -20,7 +20,9 @@ LEAST_GAIN = 1e-12
 @njit()
 def _numbered(labels):
     """Renumber communities by their first nodes, in place; return their number."""
-    numbers = np.full(labels.shape[0], -1, np.int64)
+    numbers = np.empty(labels.shape[0], np.int64)
+    for i in range(labels.shape[0]):
+        numbers[i] = -1
     count = 0
     for i in range(labels.shape[0]):
         if numbers[labels[i]] < 0:
@@ -73,9 +75,13 @@ def _settle(graph, labels, k, resolution, order, least_size):
     """
     p = labels.shape[0]
     volume = _volumes(graph)
-    total = volume.sum()
-    volumes = np.bincount(labels, volume, k)
-    sizes = np.bincount(labels, None, k)
+    total = 0.0
+    volumes = np.zeros(k)
+    sizes = np.zeros(k, np.int64)
+    for i in range(p):
+        total += volume[i]
+        volumes[labels[i]] += volume[i]
+        sizes[labels[i]] += 1
     links = np.zeros(k)
     scale = resolution / total if total > 0 else 0.0
     queue = order.astype(np.int64)
@@ -112,8 +118,11 @@ def _settle(graph, labels, k, resolution, order, least_size):
 def _by_label(labels, k):
     """Return the nodes in the order of their labels."""
     order = np.empty(labels.shape[0], np.int64)
-    sizes = np.bincount(labels, minlength=k)
-    place = np.cumsum(sizes) - sizes
+    place = np.zeros(k + 1, np.int64)
+    for i in range(labels.shape[0]):
+        place[labels[i] + 1] += 1
+    for c in range(k):
+        place[c + 1] += place[c]
     for i in range(labels.shape[0]):
         order[place[labels[i]]] = i
         place[labels[i]] += 1
@@ -128,7 +137,8 @@ def aggregate_parts(graph, labels, k):
     # Reserve space for each row of the result: the entries of all nodes in it.
     for i in range(labels.shape[0]):
         starts[labels[i] + 1] += graph.indptr[i + 1] - graph.indptr[i]
-    starts = np.cumsum(starts)
+    for c in range(k):
+        starts[c + 1] += starts[c]
     ends = starts.copy()
     columns = np.empty(graph.indices.shape[0], np.int64)
     sums = np.empty(graph.indices.shape[0])
@@ -227,10 +237,11 @@ def louvain(graph, resolution, order):
     [0, 0, 1, 1]
     """
     labels = np.arange(order.shape[0])
+    least_size = np.int64(0)  # for a literal, `_settle` would be compiled once more
     while True:
         p = graph.loops.shape[0]
         level = np.arange(p)
-        _settle(graph, level, p, resolution, order, 0)
+        _settle(graph, level, p, resolution, order, least_size)
         count = _numbered(level)
         for i in range(labels.shape[0]):
             labels[i] = level[labels[i]]
@@ -277,5 +288,6 @@ def move_nodes(graph, labels, k, resolution, order):
     [0, 0, 1]
     """
     moved = labels.copy()
-    _settle(graph, moved, k, resolution, order, 1)
+    least_size = np.int64(1)
+    _settle(graph, moved, k, resolution, order, least_size)
     return moved
