@@ -10,6 +10,11 @@ from scipy.sparse import csr_array
 
 from mmcnb.errors import InputError, shown
 from mmcnb.estimators.base import StreamedClusterer
+from mmcnb.estimators.cell_graphs import (
+    check_neighbours,
+    distances_beside,
+    has_connectivities,
+)
 from mmcnb.estimators.given_rows import open_with_filled_gaps
 from mmcnb.estimators.outputs import layer_options
 from mmcnb.estimators.parameters import RUNTIME_NAMES
@@ -40,12 +45,13 @@ def annotate(
     element : str, default="X"
         Element that contains the rows, for example "X", "layers/counts", "obsm/X_pca"
         or "raw/X". "obsp/distances" and "obsp/connectivities" are used as neighbour
-        graphs with ``metric="precomputed"``. For "obsp/connectivities" pass
-        ``n_clusters``, because connectivities only order the neighbours and do not
-        show how many clusters there are.
+        graphs with ``metric="precomputed"``, and so are the graphs of other names that
+        scanpy writes with ``key_added``. For connectivities pass ``n_clusters``,
+        because they only order the neighbours and do not show how many clusters there
+        are.
     key_added : str, default="mmcnb"
         Name under which the results are stored. The results of an earlier call with
-        this name are removed.
+        this name are removed, also if the object was written to disk in between.
     estimator : estimator or None, default=None
         The clusterer of mmcnb to fit. None uses `MaximumMarginClustering`.
     probabilities : bool, default=False
@@ -79,8 +85,9 @@ def annotate(
     ------
     InputError
         If ``adata`` is not an AnnData object or does not have the element, if its rows
-        or a parameter are invalid, if ``n_clusters`` is missing for connectivities, or
-        if probabilities are requested from an estimator that does not compute them.
+        or a parameter are invalid, if ``n_clusters`` is missing for connectivities, if
+        a row of a graph has fewer than 7 neighbours, or if probabilities are requested
+        from an estimator that does not compute them.
 
     Examples
     --------
@@ -104,9 +111,7 @@ def annotate(
     if element.startswith("obsp/"):
         parameters = {"metric": "precomputed"} | parameters
     model = _with_parameters(estimator, parameters, probabilities)
-    rows = open_with_filled_gaps(adata, element)
-    if element == "obsp/connectivities":
-        rows = _distances(adata.obsp["connectivities"], model.n_clusters)
+    rows = _open_rows(adata, element, model)
     model.fit(rows)
     # All results are computed before the first one is stored, so that an error leaves
     # the object unchanged.
@@ -127,7 +132,9 @@ def annotate(
         }
     )
     target = adata.copy() if copy else adata
-    _remove_earlier(target, key_added)
+    removed = _remove_earlier(target, key_added)
+    for name in removed - columns.keys():
+        target.uns.pop(f"{name}_colors", None)  # of the plots of scanpy
     for name, values in columns.items():
         target.obs[name] = values
     target.obsm.update(arrays)
@@ -161,6 +168,16 @@ def _with_parameters(
         raise InputError(str(error)) from error
 
 
+def _open_rows(adata: Any, element: str, model: Any) -> Samples:
+    """Open an element; the neighbours in a graph are checked before a fit."""
+    rows = open_with_filled_gaps(adata, element)
+    if model.metric == "precomputed":
+        check_neighbours(adata, element, rows)
+    if has_connectivities(adata, element):
+        return _distances(adata, element, model.n_clusters)
+    return rows
+
+
 def _columns(key: str, model: Any, rows: Samples) -> dict[str, Any]:
     """Return the columns of ``obs`` by name: clusters, margins and other layers."""
     layers = layer_options(model, "all") if model.report_.get("layers") else {}
@@ -174,18 +191,27 @@ def _columns(key: str, model: Any, rows: Samples) -> dict[str, Any]:
     return columns
 
 
-def _remove_earlier(adata: Any, key: str) -> None:
-    """Remove the results of an earlier call with the same key."""
+def _remove_earlier(adata: Any, key: str) -> set[str]:
+    """Remove the results of an earlier call with the same key.
+
+    Returns the names of the removed columns of ``obs``.
+    """
     earlier = adata.uns.get(key)
     if not isinstance(earlier, Mapping) or "params" not in earlier:
-        return
+        return set()
+    adata.uns[key] = earlier  # a view, which ignores deletions, becomes an object
     frame = getattr(adata.obs, "ds", adata.obs)  # the Dataset of a lazy object
     written = re.compile(rf"{re.escape(key)}(_margin|_layer_\d+)?")
-    for name in list(adata.obs.columns):
-        if isinstance(name, str) and written.fullmatch(name):
-            del frame[name]
+    names = {
+        name
+        for name in adata.obs.columns
+        if isinstance(name, str) and written.fullmatch(name)
+    }
+    for name in names:
+        del frame[name]
     adata.obsm.pop(f"{key}_probabilities", None)
     del adata.uns[key]
+    return names
 
 
 def _categorical(labels: Any) -> Any:
@@ -196,14 +222,14 @@ def _categorical(labels: Any) -> Any:
     return pd.Categorical.from_codes(labels, names)
 
 
-def _distances(connectivities: object, n_clusters: object) -> Samples:
+def _distances(adata: Any, element: str, n_clusters: object) -> Samples:
     """Convert connectivities to distances: the stronger, the closer."""
     if not isinstance(n_clusters, Integral):
         raise InputError(
             "the number of clusters cannot be chosen from connectivities; "
-            "give n_clusters, or element='obsp/distances'."
+            f"give n_clusters, or element={distances_beside(adata, element)!r}."
         )
-    distances = csr_array(connectivities, copy=True)
+    distances = csr_array(adata.obsp[element.partition("/")[2]], copy=True)
     strengths = distances.data
     decreasing = 1 - np.log(np.clip(strengths, 1e-12, 1))
     # Negative values are kept, so that the fit refuses them as distances.

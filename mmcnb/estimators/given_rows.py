@@ -17,6 +17,7 @@ from mmcnb._fit_warnings import (
     warn_of_notes,
 )
 from mmcnb.errors import GapsError, InputError
+from mmcnb.estimators.cell_graphs import check_neighbours
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.open import names_in_frame
@@ -92,8 +93,11 @@ def read_input(
         )
     if encoding is not None and _is_table_of(samples, encoding):
         return samples
-    if not reset and estimator.metric == "precomputed":
-        _check_distances(samples, estimator.n_features_in_)
+    if estimator.metric == "precomputed":
+        if reset:
+            check_neighbours(X, element, samples)
+        else:
+            _check_distances(samples, estimator.n_features_in_)
     if names is None:
         n_features = samples.n_features
         names = samples.feature_names

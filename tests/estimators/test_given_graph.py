@@ -262,3 +262,101 @@ def test_connectivities_that_cannot_be_are_refused_and_nothing_is_written(rings,
     ):
         mmcnb.annotate(cells, 3, element="obsp/connectivities")
     assert cells.obs.columns.tolist() == []
+
+
+def recorded(cells, key, **params):
+    """Record graphs in ``uns`` as scanpy does."""
+    prefix = "" if key == "neighbors" else f"{key}_"
+    cells.uns[key] = {
+        "connectivities_key": f"{prefix}connectivities",
+        "distances_key": f"{prefix}distances",
+        "params": {"n_neighbors": 5, "method": "umap", "metric": "euclidean"} | params,
+    }
+
+
+def too_few(rows):
+    """A graph with too few neighbours, as scanpy stores it."""
+    return csr_array(kneighbors_graph(rows, 5, mode="distance"))
+
+
+def refusal_of(cells, element, **parameters):
+    """The message of a call that is refused, which leaves the object as it is."""
+    before = (cells.obs.columns.tolist(), list(cells.uns), list(cells.obsp))
+    with pytest.raises(InputError, match="has 5 neighbours, but 7 are") as refusal:
+        mmcnb.annotate(cells, element=element, **parameters)
+    assert (cells.obs.columns.tolist(), list(cells.uns), list(cells.obsp)) == before
+    return str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "params", "call"),
+    [
+        ("neighbors", {}, "n_neighbors=25"),
+        ("neighbors", {"use_rep": "X_pca"}, "n_neighbors=25, use_rep='X_pca'"),
+        (
+            "near",
+            {"n_pcs": np.int64(2), "metric": "cosine"},
+            "n_neighbors=25, n_pcs=2, metric='cosine', key_added='near'",
+        ),
+    ],
+)
+@pytest.mark.parametrize("is_fit", [False, True])
+def test_a_graph_with_too_few_neighbours_is_refused_with_the_call_for_a_better_one(
+    rings, key, params, call, is_fit
+):
+    prefix = "" if key == "neighbors" else f"{key}_"
+    cells = cells_of(rings[0], **{f"{prefix}distances": too_few(rings[0])})
+    recorded(cells, key, **params)
+    element = f"obsp/{prefix}distances"
+    if is_fit:
+        with pytest.raises(InputError) as refusal:
+            on_graph().fit(cells, element=element)
+        message = str(refusal.value)
+    else:
+        message = refusal_of(cells, element)
+    assert message.endswith(f"call sc.pp.neighbors(adata, {call}).")
+
+
+def test_a_graph_of_another_origin_is_refused_with_a_line_that_works(rings):
+    cells = cells_of(rings[0], near=too_few(rings[0]))
+    message = refusal_of(cells, "obsp/near")
+    line = message.partition("; call ")[2].removesuffix(".")
+    exec(line, {"adata": cells, "sklearn": sklearn})
+    mmcnb.annotate(cells, element="obsp/near", random_state=0)
+    assert adjusted_rand_score(rings[1], cells.obs["mmcnb"]) == 1.0
+
+
+@pytest.mark.parametrize("key", ["neighbors", "near"])
+@pytest.mark.parametrize("kind", ["distances", "connectivities"])
+def test_the_call_of_scanpy_in_the_message_works(rings, key, kind):
+    sc = pytest.importorskip("scanpy", reason="scanpy is installed by its users")
+    cells = cells_of(rings[0])
+    cells.obsm["X_pca"] = rings[0].astype(np.float32)
+    prefix = "" if key == "neighbors" else f"{key}_"
+    with warnings.catch_warnings():  # of scanpy and what it imports
+        warnings.simplefilter("ignore")
+        sc.pp.neighbors(
+            cells, 6, use_rep="X_pca", key_added=None if key == "neighbors" else key
+        )
+        method = {"element": f"obsp/{prefix}distances", "n_clusters": 3}
+        line = refusal_of(cells, **method).partition("; call ")[2].removesuffix(".")
+        exec(line, {"adata": cells, "sc": sc})
+        mmcnb.annotate(
+            cells, 3, element=f"obsp/{prefix}{kind}", random_state=0, key_added=key[:4]
+        )
+    assert adjusted_rand_score(rings[1], cells.obs[key[:4]]) == 1.0
+
+
+@pytest.mark.parametrize("name", ["near_connectivities", "spatial"])
+def test_connectivities_of_another_name_are_not_taken_for_distances(rings, graph, name):
+    strengths = graph.copy()
+    strengths.data = np.exp(-graph.data / graph.data.max())
+    cells = cells_of(rings[0], **{name: strengths})
+    cells.uns["of the user"] = {
+        "connectivities_key": name,
+        "distances_key": "lengths",
+    }
+    with pytest.raises(InputError, match="give n_clusters, or element='obsp/lengths'"):
+        mmcnb.annotate(cells, element=f"obsp/{name}")
+    mmcnb.annotate(cells, 3, element=f"obsp/{name}", random_state=0)
+    assert adjusted_rand_score(rings[1], cells.obs["mmcnb"]) == 1.0

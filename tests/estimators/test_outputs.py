@@ -358,6 +358,38 @@ def test_a_second_annotation_replaces_all_of_the_first():
     assert cells.uns["mmcnb"]["params"]["method"] == "CPMMC"
 
 
+@pytest.mark.parametrize("ending", ["h5ad", "zarr"])
+def test_an_annotation_that_was_on_disk_is_replaced(ending, tmp_path):
+    pytest.importorskip("h5py", reason="h5py is an extra")
+    X = np.r_[make_blobs(100), make_blobs(100) + 60].astype(np.float32)
+    path = tmp_path / f"cells.{ending}"
+    with warnings.catch_warnings():  # of anndata, about its next version
+        warnings.simplefilter("ignore")
+        cells = anndata.AnnData(X)
+        mmcnb.annotate(cells, probabilities=True, random_state=0)
+        layers = [name for name in cells.obs if "layer" in name]
+        assert layers != []
+        # as the plots of scanpy leave them
+        for name in ("mmcnb", *layers):
+            n_colors = cells.obs[name].cat.categories.size
+            cells.uns[f"{name}_colors"] = ["#000000"] * n_colors
+        cells.write_zarr(path) if ending == "zarr" else cells.write_h5ad(path)
+        read = anndata.read_zarr if ending == "zarr" else anndata.read_h5ad
+        again = read(path)
+    view = again[::-1]
+    fresh = anndata.AnnData(X)
+    for one in (again, view, fresh):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            mmcnb.annotate(one, estimator=mmcnb.CPMMC(n_init=1, random_state=0))
+    for one in (again, view):
+        assert one.obs.columns.tolist() == fresh.obs.columns.tolist()
+        assert list(one.obsm) == []
+        assert sorted(one.uns) == ["mmcnb", "mmcnb_colors"]
+        assert one.uns["mmcnb"]["params"] == fresh.uns["mmcnb"]["params"]
+    assert again.obs["mmcnb"].tolist() == fresh.obs["mmcnb"].tolist()
+
+
 def test_columns_that_annotate_has_not_written_stay(cells):
     cells.obs["mmcnb_layer_99"] = "of the user"
     cells.uns["mmcnb"] = np.arange(3)
