@@ -88,8 +88,16 @@ def cluster_row_sums(F, labels, n_clusters, weights):
 @njit()
 def _start(R, labels, n_clusters):
     """Return R e_h and the number of rows of each cluster, and the diagonal of R."""
-    T, sizes = cluster_row_sums(R, labels, n_clusters, np.ones(R.shape[0]))
-    return T, sizes.astype(np.int64), np.diag(R).copy()
+    m = R.shape[0]
+    weights = np.empty(m)
+    diagonal = np.empty(m)
+    counts = np.zeros(n_clusters, np.int64)
+    for i in range(m):
+        weights[i] = 1.0
+        diagonal[i] = R[i, i]
+        counts[labels[i]] += 1
+    T, _ = cluster_row_sums(R, labels, n_clusters, weights)
+    return T, counts, diagonal
 
 
 @njit()
@@ -220,9 +228,11 @@ def _leaving_losses(labels, T_own, counts, sums, diagonal, may_leave, by_mean, l
 
     ``T_own`` has the entries of T for each row and its own cluster.
     """
-    now = np.full(counts.shape[0], np.inf)
-    rests = np.ones(counts.shape[0])
+    now = np.empty(counts.shape[0])
+    rests = np.empty(counts.shape[0])
     for h in range(counts.shape[0]):
+        now[h] = np.inf
+        rests[h] = 1.0
         if not may_leave[h]:
             continue
         now[h] = sums[h]
@@ -239,7 +249,8 @@ def _leaving_losses(labels, T_own, counts, sums, diagonal, may_leave, by_mean, l
 @njit()
 def _best_targets(T, labels, counts, sums, diagonal, may_enter, by_mean, best, targets):
     """Write, for each row, the other cluster with the largest gain, and this gain."""
-    best[:] = -np.inf
+    for j in range(best.shape[0]):
+        best[j] = -np.inf
     for d in range(T.shape[0]):
         if not may_enter[d]:
             continue
