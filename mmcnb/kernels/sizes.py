@@ -16,7 +16,8 @@ from mmcnb.errors import InputError
 from mmcnb.kernels._checks import INTEGERS, Array, FromZero, Whole, takes
 
 # Plain loops, because each NumPy function would need more time to compile than this
-# whole file.
+# whole file. Steps that are called once, outside the inner loops, are inlined before
+# LLVM sees them: otherwise it optimises their code once more for each caller.
 
 # Tolerance as a fraction of the largest score, far above the rounding errors of sums
 # along a path.
@@ -184,8 +185,12 @@ def _assign(scores, b):
 def _costs(scores, labels, sizes, low, high):
     """Return the smallest cost of moving a row between two clusters, and that row."""
     n, k = scores.shape
-    costs = np.full((k + 1, k + 1), np.inf)
-    rows = np.full((k + 1, k + 1), -1)
+    costs = np.empty((k + 1, k + 1))
+    rows = np.empty((k + 1, k + 1), np.int64)
+    for a in range(k + 1):
+        for g in range(k + 1):
+            costs[a, g] = np.inf
+            rows[a, g] = -1
     for i in range(n):
         a = labels[i]
         for g in range(k):
@@ -207,9 +212,11 @@ def _costs(scores, labels, sizes, low, high):
 def _shortest(costs, excess, rounding):
     """Return the distance of each node from nodes with an excess, and predecessors."""
     nodes = costs.shape[0]
-    distance = np.full(nodes, np.inf)
-    before = np.full(nodes, -1)
+    distance = np.empty(nodes)
+    before = np.empty(nodes, np.int64)
     for a in range(nodes):
+        distance[a] = np.inf
+        before[a] = -1
         if excess[a] > 0:
             distance[a] = 0.0
     for _ in range(nodes):
@@ -241,7 +248,7 @@ def _add_extremes(b, distance, sign):
     return roots
 
 
-@njit()
+@njit(inline="always")
 def _interior(costs):
     """Return multipliers far from ties: the mean of the extreme ones per node."""
     distance = costs.copy()
@@ -261,13 +268,17 @@ def _interior(costs):
                 )
     b = np.zeros(k)
     roots = _add_extremes(b, distance, 1.0)
-    roots += _add_extremes(b, distance.T.copy(), -1.0)
+    backwards = np.empty((k + 1, k + 1))
+    for a in range(k + 1):
+        for d in range(k + 1):
+            backwards[a, d] = distance[d, a]
+    roots += _add_extremes(b, backwards, -1.0)
     for h in range(k):
         b[h] /= max(roots, 1)
     return b
 
 
-@njit()
+@njit(inline="always")
 def _first_sizes(counts, low, high, b):
     """Return the initial sizes; clusters with non-zero multipliers are at a bound."""
     sizes = np.empty(counts.shape[0], np.int64)
@@ -281,7 +292,7 @@ def _first_sizes(counts, low, high, b):
     return sizes
 
 
-@njit()
+@njit(inline="always")
 def _nearest_deficit(excess, distance):
     """Return the nearest node with a deficit of rows."""
     nearest = -1
@@ -291,7 +302,7 @@ def _nearest_deficit(excess, distance):
     return nearest
 
 
-@njit()
+@njit(inline="always")
 def _flow(scores, least, most, b):
     """Move single rows along shortest paths until every size is within its bounds."""
     n, k = scores.shape
@@ -307,8 +318,9 @@ def _flow(scores, least, most, b):
         high[h] = min(most[h], n + 1)  # a larger bound makes no difference
     sizes = _first_sizes(counts, low, high, b)
     largest = 0.0
-    for score in scores.flat:
-        largest = max(largest, abs(score))
+    for i in range(n):
+        for h in range(k):
+            largest = max(largest, abs(scores[i, h]))
     excess = np.empty(k + 1, np.int64)
     # Each path reduces the number of rows that are too many or too few by one.
     for _ in range(2 * k * (n + 1)):
