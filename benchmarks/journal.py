@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -63,6 +63,17 @@ COLUMNS = [
 ]
 RECORDED = (*KEYS, "settings", "code", "status", "reason", "found", "versions")
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "pandas", "zarr", "piqp")
+PEERS = (  # whichever are installed
+    "evoc",
+    "fast-hdbscan",
+    "fast-plscan",
+    "genieclust",
+    "igraph",
+    "kmodes",
+    "lumbermark",
+    "stepmix",
+    "umap-learn",
+)
 _STUDIES = "benchmarks.studies"
 MAKES_TABLES = (  # of no run
     "benchmarks.tables",
@@ -412,6 +423,9 @@ def sources_of(module: str) -> set[Path]:
 def versions() -> dict[str, Any]:
     """Versions of libraries, and the machine, on which a figure depends."""
     libraries = {name: version(name) for name in LIBRARIES}
+    for name in PEERS:
+        with suppress(PackageNotFoundError):
+            libraries[name] = version(name)
     machine = {
         "python": platform.python_version(),
         "cores": os.cpu_count(),
