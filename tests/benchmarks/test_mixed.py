@@ -91,3 +91,18 @@ def test_the_table_has_means_by_kind_and_gaps():
     assert found["real", 0.2] == 0.1
     assert found["made", 0.0] == pytest.approx(0.8)
     assert found["all", 0.0] == pytest.approx(0.6)
+
+
+def test_each_table_has_a_row_and_the_best_method_comes_first():
+    rows = [
+        ("heart", 0.0, GOWER, 0.4),
+        ("heart", 0.0, mixed.KAMILA, 0.5),
+        ("customers-1", 0.0, GOWER, 0.7),
+        ("customers-1", 0.0, mixed.KAMILA, 0.9),
+    ]
+    frame = pd.DataFrame(rows, columns=["dataset", "gaps", "method", "ari"])
+    result = _columns_peers.tables(frame.assign(status="ok"))
+    table = result.tables["columns-mixed-sets"]
+    assert list(table) == ["dataset", "gaps", mixed.KAMILA, GOWER]
+    assert table["dataset"].tolist() == ["customers-1", "heart", "mean"]
+    assert np.allclose(table.loc[2, [mixed.KAMILA, GOWER]].tolist(), [0.7, 0.55])
