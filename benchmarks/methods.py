@@ -35,6 +35,8 @@ DENSITY = "HDBSCAN"
 NYSTROEM = "Nyström k-means"
 SPECTRAL = "spectral, extended"
 GOWER = "Gower, PAM"
+AGGLOMERATIVE = "agglomerative, Ward"
+BIRCH = "Birch"
 LANDMARKS = 300
 SPECTRAL_ROWS = 2000
 GRAPH_NEIGHBOURS = 10
@@ -145,6 +147,16 @@ def _sklearn(name: str) -> Callable[[int, Given], Any]:
     return make
 
 
+def _drawing_nothing(name: str) -> Callable[[int, Given], Any]:
+    def make(k: int, given: Given) -> Any:
+        import sklearn.cluster
+
+        model = getattr(sklearn.cluster, name)(n_clusters=k, **_without_seed(given))
+        return Quiet(model)
+
+    return make
+
+
 def _cut(k: int, given: Given) -> Any:
     """Normalised cut: of the graph of ten nearest neighbours, or of a given width, as the paper has both."""
     from sklearn.cluster import SpectralClustering
@@ -220,6 +232,8 @@ METHODS: dict[str, Callable[[int, Given], Any]] = {
     NYSTROEM: _nystroem,
     SPECTRAL: lambda k, given: ExtendedSpectral(k, **given),
     DENSITY: _density,
+    AGGLOMERATIVE: _drawing_nothing("AgglomerativeClustering"),
+    BIRCH: _drawing_nothing("Birch"),
     # draws nothing, and takes a frame
     GOWER: lambda k, given: baselines.GowerMedoids(k),
     BEFORE: lambda k, given: EarlierDefault(k, folder=os.environ[VARIABLE], **given),

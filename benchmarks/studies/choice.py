@@ -1,6 +1,6 @@
 """The default's choice among its candidates, on problems of five kinds and beside its peers.
 
-``python -m benchmarks choice [--quick] [--jobs N] [--part NAME ...]`` has four
+``python -m benchmarks choice [--quick] [--jobs N] [--part NAME ...]`` has five
 sections:
 
 problems  shapes; tables and pairs of digits and letters, with two classes; sets with
@@ -15,6 +15,8 @@ papers    the sets of the papers as published, with five seeds, and MNIST with 2
 repeats   eight sets of all kinds by each method with ten seeds, in processes of their
           own: AMI, the share labelled, seconds, memory, and whether another seed and
           one thread give the same clusters
+clubench  the ten data sets in the repository of CLUBench, with five of its methods and
+          other peers; only if CLUBENCH names the folder of a clone
 costs     seconds of the graph and of the candidates of 20,000 nodes; of a million
           sparse texts, with their memory; the memory of ``mmcnb fit`` within 512 MiB;
           and the time beside ``KMeans(n_init=10)`` on all cores. Run it alone, on an
@@ -31,6 +33,7 @@ in the first section, called "before".
 """
 
 import json
+import os
 from collections.abc import Iterator
 from itertools import product
 from typing import Any
@@ -52,7 +55,7 @@ from benchmarks.methods import (
 )
 from benchmarks.protocol import MNIST_PAIRS, Data, scored
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
-from benchmarks.studies import _choice_costs, _choice_repeats
+from benchmarks.studies import _choice_clubench, _choice_costs, _choice_repeats
 from benchmarks.studies._choice_problems import (
     GEOMETRY,
     MOST_ROWS,
@@ -66,6 +69,7 @@ from benchmarks.studies.peers import installed, with_noise
 from mmcnb.datasets import SHAPES
 
 PEERS = (KMEANS, *libraries.METHODS, CUT, DENSITY)
+CLUBENCH = "clubench"
 MOST_MARGIN_CLUSTERS = 12
 FEW_COLUMNS = (*SHAPES, "haberman")  # EVoC needs four
 # seeds
@@ -167,5 +171,14 @@ SECTIONS = {
     "repeats": Section(
         _choice_repeats.grid, _choice_repeats.compute, _choice_repeats.tables
     ),
+    CLUBENCH: Section(
+        _choice_clubench.grid, _choice_clubench.compute, _choice_clubench.tables
+    ),
     "costs": Section(_choice_costs.grid, _choice_costs.compute, _choice_costs.tables),
 }
+
+
+def usual_sections(options: Options) -> list[str]:
+    """Return all sections, but that of CLUBench only if its files are here."""
+    is_here = _choice_clubench.VARIABLE in os.environ
+    return [name for name in SECTIONS if name != CLUBENCH or is_here]
