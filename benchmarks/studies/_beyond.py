@@ -46,6 +46,8 @@ CHUNK_ROWS = 8192  # of a store of rows of this width
 CLUSTERS = 10
 CONFIRMED_COLUMNS = 8
 EXAMINED = 10**6  # rows, at most, that the second pass of the default looks at
+FAR_ROWS = 4000  # that this pass returns from a group, at most
+FAR_ROW_BYTES = 16  # its number and its distance
 STORAGE = 50e9  # bytes a second to all workers together: an assumption
 LARGE = tuple(product((10**9, 10**10), (10, 100, 1000)))
 REPEATS = 5
@@ -539,12 +541,14 @@ def expected(
     >>> constants = Constants(0, 0.001, 0, 0, 0, 0, 0, 0)
     >>> needs = expected(costs, constants, 10**9, 100)
     >>> needs["tasks"], needs["worker_seconds"], needs["sent_bytes"]
-    (15260, 6050.0, 100000000.0)
+    (15260, 6050.0, 116000000.0)
     """
     groups = math.ceil(rows / GROUP_ROWS)
     size = groups_of_task(groups, workers)
     sending = costs.passes * groups * constants.group_seconds(size)
     examined = min(rows, EXAMINED)
+    # The small fits look at all rows, and so return as many far rows as they may.
+    of_group = max(costs.sent[1] * GROUP_ROWS - FAR_ROW_BYTES * FAR_ROWS, 0.0)
     return {
         "client_seconds": costs.search + sending,
         # Each worker opens the samples and loads the passes.
@@ -555,7 +559,8 @@ def expected(
         ),
         "tasks": costs.passes * math.ceil(groups / size),
         "sent_bytes": costs.sent[0]
-        + costs.sent[1] * rows
+        + of_group * groups
+        + FAR_ROW_BYTES * min(FAR_ROWS * groups, examined)
         + (costs.broadcast[0] + costs.broadcast[1] * examined) * (workers - 1),
         "client_mib": costs.client_mib,
         "worker_mib": costs.worker_mib,
