@@ -15,6 +15,9 @@ the limits of this file to stop and to drop planes.
 These three topics share a file because compiled routines that call each other must:
 numba's cache only notices changes in the file of a routine, not in the files of
 routines that it calls. `kernels.planes` does not call any of them.
+
+Steps that are called once are inlined before LLVM sees them. Otherwise it optimises
+their code once more for each caller.
 """
 
 from typing import NamedTuple
@@ -224,9 +227,27 @@ def _count_rows(f, y, weights, rho):
         changed += share if (f[i] >= 0.0) != (y[i] > 0) else 0.0
         hinge += max(0.0, share * (rho - abs(f[i])))
         weight += share
-    return active, np.array(
-        [inside, inside_y, violation, above, changed, hinge, weight]
-    )
+    sums = np.empty(7)
+    sums[0] = inside
+    sums[1] = inside_y
+    sums[2] = violation
+    sums[3] = above
+    sums[4] = changed
+    sums[5] = hinge
+    sums[6] = weight
+    return active, sums
+
+
+@njit()
+def _rows_inside(active):
+    """Return the rows in the plane; numba needs a second to compile np.flatnonzero."""
+    rows = np.empty(active.shape[0], np.int64)
+    count = 0
+    for i in range(active.shape[0]):
+        if active[i]:
+            rows[count] = i
+            count += 1
+    return rows[:count]
 
 
 @njit(fastmath=VECTORISED)
@@ -376,7 +397,10 @@ def most_violated_constraint(F, y, weights, coef, offset, rho):
     (array([1, 0], dtype=int8), array([1.]))
     """
     active, sums = _count_rows(decision_values(F, coef, offset), y, weights, rho)
-    return active, _weighted_sum(F, np.flatnonzero(active), weights * y), sums
+    scales = np.empty(F.shape[0])
+    for i in range(F.shape[0]):
+        scales[i] = weights[i] * y[i]
+    return active, _weighted_sum(F, _rows_inside(active), scales), sums
 
 
 @njit()
@@ -415,7 +439,7 @@ def most_violated_constraint_csr(data, indices, indptr, y, weights, coef, offset
     f = decision_values_csr(data, indices, indptr, coef, offset)
     active, sums = _count_rows(f, y, weights, rho)
     row_sum = np.zeros(coef.shape[0], np.float64)
-    for i in np.flatnonzero(active):
+    for i in _rows_inside(active):
         scale = weights[i] * y[i]
         for position in range(indptr[i], indptr[i + 1]):
             column = indices[position]
@@ -447,7 +471,7 @@ class _Iterate(NamedTuple):
     lam: np.ndarray
 
 
-@njit()
+@njit(inline="always")
 def _iterate(value, n, q):
     m = n + q
     values = np.full(2 * m, value)
@@ -481,7 +505,7 @@ def _solve(L, b):
         _add_scaled(b[:i], L[i, :i], -b[i])
 
 
-@njit()
+@njit(inline="always")
 def _factor_systems(P, A, now, L, V, S):
     """Write the Cholesky factors L and S of the two systems of a Newton step.
 
@@ -502,7 +526,7 @@ def _factor_systems(P, A, now, L, V, S):
     _factor(S)
 
 
-@njit()
+@njit(inline="always")
 def _newton(L, S, V, A, now, dual, primal, products, step):
     """Write a Newton step, from the factors that `_factor_systems` has written.
 
@@ -530,7 +554,7 @@ def _newton(L, S, V, A, now, dual, primal, products, step):
         dmu[j] = x_dmu / x[j]
 
 
-@njit()
+@njit(inline="always")
 def _longest(now, step):
     """Return the longest multiple of a step that keeps all values at least 0."""
     longest = np.inf
@@ -552,7 +576,7 @@ def _gap(now, step, length):
     return gap
 
 
-@njit()
+@njit(inline="always")
 def _residuals(P, c, A, h, now, dual, primal):
     """Write the residuals; return the largest relative error, including the gap."""
     q, n = A.shape
@@ -579,7 +603,7 @@ def _residuals(P, c, A, h, now, dual, primal):
     )
 
 
-@njit()
+@njit(inline="always")
 def _interior_point(P, c, A, h):
     """Solve the program; return the most accurate iterate and its relative error."""
     q, n = A.shape
@@ -694,10 +718,11 @@ def plane_qp(gram, s, t, C, balance, adaptive):
     h[0] = C
     if adaptive:
         h[1] = -1.0
-        A[1, n:] = balance
-    else:
-        c[n:] = balance / scale
     if bounded:
+        if adaptive:
+            A[1, n] = balance
+        else:
+            c[n] = balance / scale
         A[q - 2, n] = -1.0
         A[q - 1, n] = -1.0
     for i in range(n):
@@ -747,7 +772,7 @@ def _represent(plane, inverse):
         coefs[j] = _dot(inverse[j], _centred(plane))
 
 
-@njit()
+@njit(inline="always")
 def _relabel(rows, state, count):
     """Update the planes for rows whose labels have changed."""
     p = rows.mean.shape[0]
@@ -843,7 +868,7 @@ def count_idle(idle, multipliers, C):
     return stay
 
 
-@njit()
+@njit(inline="always")
 def _drop(state, gram, idle, stay):
     """Drop planes, in place; return the number of those that stay."""
     count = 0
@@ -861,7 +886,7 @@ def _drop(state, gram, idle, stay):
     return count
 
 
-@njit()
+@njit(inline="always")
 def _combine(planes, multipliers, gram, mean, hyperplane):
     """Write the hyperplane with mean decision value 0; return |w|²."""
     p = mean.shape[0]
@@ -885,7 +910,7 @@ def _add_products(planes, gram, k, partners):
         gram[k, other] = product
 
 
-@njit()
+@njit(inline="always")
 def _append(planes, gram, count, hyperplane, sweep, row_sum, rows):
     """Append the plane that the last sweep found, with its inner products."""
     p = row_sum.shape[0]
@@ -900,7 +925,7 @@ def _append(planes, gram, count, hyperplane, sweep, row_sum, rows):
     _add_products(planes, gram, count, range(count + 1))
 
 
-@njit()
+@njit(inline="always")
 def _with_room(start, room):
     """Copy the planes to the front of larger arrays."""
     count, columns = start.planes.shape
@@ -913,7 +938,7 @@ def _with_room(start, room):
     return SamplePlanes(planes, members, start.signs.copy())
 
 
-@njit()
+@njit(inline="always")
 def _gram(planes, count):
     """Return the inner products of the first planes, with room for more planes."""
     room = planes.shape[0]
@@ -923,7 +948,7 @@ def _gram(planes, count):
     return gram
 
 
-@njit()
+@njit(inline="always")
 def _status(sweep, lowers, limits):
     """Return the status of the loop after a sweep; RUNNING if it continues."""
     if sweep.norm2 < limits.norm2:
@@ -935,7 +960,7 @@ def _status(sweep, lowers, limits):
     return RUNNING
 
 
-@njit()
+@njit(inline="always")
 def _add_planes(rows, state, count, limits):
     """Run the cutting-plane loop from the planes of a state with room for more."""
     planes = state.planes
