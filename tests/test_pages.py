@@ -115,8 +115,12 @@ def reader(tmp_path, monkeypatch):
     }
 
 
+# The code of these pages runs in tests of its own.
+OF_OTHER_TESTS = ("own_kernels", "integrations")
+
+
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if blocks(page) and page != "own_kernels"]
+    "page", [page for page in PAGES if blocks(page) and page not in OF_OTHER_TESTS]
 )
 def test_the_code_of_a_page_runs(page, reader):
     for code in blocks(page):
@@ -131,6 +135,17 @@ def test_the_code_of_a_page_runs(page, reader):
                 code,
             )
         exec(code, reader)
+
+
+@pytest.mark.filterwarnings("ignore")  # of the libraries, about each other
+def test_the_code_with_other_libraries_runs(reader, subtests):
+    for code in blocks("integrations"):
+        imported = re.findall(r"^(?:import|from) (\w+)", code, re.MULTILINE)
+        with subtests.test(imported[0]):
+            for library in imported:
+                if find_spec(library) is None:
+                    pytest.skip(f"{library} is installed by its users")
+            exec(code, reader)
 
 
 def test_the_pages_find_what_they_say(tmp_path, monkeypatch):
