@@ -6,7 +6,8 @@ group and of eight; opening a store, by its chunks; writing labels and reading t
 back; and the default, with labels and a checkpoint, on two numbers of half circles in
 128 columns, by one worker. A model adds them up for more rows and workers. It assumes
 one core for each worker, one for client and scheduler together, and the rate of
-`STORAGE`.
+`STORAGE`. The seconds of client and scheduler are a lower bound: they are those of
+empty groups.
 
 The confirmation fits rows that the workers generate. Two small fits by one worker give
 the constants, and the model predicts a larger fit by several processes.
@@ -502,8 +503,8 @@ def costs_of(measured: Mapping[str, Any], constants: Constants) -> FitCosts:
     fixed, each = parts("worker_seconds")
     return FitCosts(
         passes=int(measured["passes, 1"]),
-        # The client of a small fit idles more than it sends, so the cost of sending is
-        # not the difference of the two sizes.
+        # A client that waits also uses CPU, so the difference of the two sizes is not
+        # taken as the cost of sending. The cost of empty groups is a lower bound.
         search=max(measured["client_seconds, 1"] - sending, 0.0),
         workers=(fixed, each - examined),
         examined=examined,
