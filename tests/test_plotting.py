@@ -70,6 +70,23 @@ def test_rows_are_drawn_in_the_columns_asked_for_and_coloured_by_label():
     assert display.scatter_.get_sizes() == [9]
 
 
+def test_whole_numbers_that_rows_share_are_drawn_side_by_side():
+    rng = np.random.default_rng(0)
+    answers = rng.integers(1, 6, (300, 2)).astype(float)
+    X = np.c_[answers, rng.normal(size=300), np.arange(300.0)]
+    y = X[:, 0] > 3
+    display = ClusterDisplay.from_predictions(X, y, features=(0, 1))
+    np.testing.assert_array_equal(display.points, answers)
+    drawn = np.asarray(display.scatter_.get_offsets())
+    assert len(np.unique(drawn, axis=0)) == 300
+    np.testing.assert_array_equal(drawn.round(), answers)
+    again = ClusterDisplay.from_predictions(X, y, features=(0, 1))
+    np.testing.assert_array_equal(again.scatter_.get_offsets(), drawn)
+    for features in ((2, 3), (3, 2)):  # neither is shared
+        other = ClusterDisplay.from_predictions(X, y, features=features)
+        np.testing.assert_array_equal(other.scatter_.get_offsets(), X[:, features])
+
+
 STORAGES = {
     "list": lambda X, path: X.tolist(),
     "csr": lambda X, path: scipy.sparse.csr_array(X),

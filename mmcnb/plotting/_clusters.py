@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mmcnb._docstrings import fill_docstrings
-from mmcnb.plotting._rows import draw_rows, two_columns
+from mmcnb.plotting._rows import draw_rows, spread_out, two_columns
 from mmcnb.plotting._style import label_text, new_axes, scatter_clusters
 from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import as_matrix
@@ -25,7 +25,8 @@ class ClusterDisplay:
     clusters over the variance within clusters. The F ratio of a column is computed from
     its values or from their squared distances from the mean, whichever is larger, in at
     most 10,000 rows. Columns with only two values are used last, because their points
-    overlap.
+    overlap. If many rows share the whole numbers of a column, such as answers from 1 to
+    5, each point is drawn a little beside its place, so that points do not hide others.
 
     Create a display with `from_estimator` or `from_predictions`.
 
@@ -179,8 +180,9 @@ class ClusterDisplay:
             The display itself.
         """
         ax = ax or new_axes()
+        spread = [spread_out(values, k) for k, values in enumerate(self.points.T)]
         self.scatter_, self.legend_ = scatter_clusters(
-            ax, self.points, self.labels, **scatter
+            ax, np.column_stack(spread), self.labels, **scatter
         )
         ax.set(xlabel=label_text(self.names[0]), ylabel=label_text(self.names[1]))
         self.ax_ = ax

@@ -14,6 +14,8 @@ from mmcnb.samples import BLOCK_ROWS, Samples, open_samples
 from mmcnb.samples.matrix import as_matrix, to_dense
 from mmcnb.tables.options import options_of_fit
 
+MOST_MOVED = 0.3  # of the difference between two whole numbers
+
 
 class DrawnRows(NamedTuple):
     """Rows drawn at random.
@@ -111,3 +113,25 @@ def separating_columns(
         ratios = [f_classif(form, labels[rows])[0] for form in forms]
     ratio = np.nan_to_num(ratios, nan=-1.0).max(axis=0)
     return sorted(np.lexsort((-ratio, is_flag))[:2].tolist())
+
+
+def spread_out(values: np.ndarray, seed: int) -> np.ndarray:
+    """Move whole numbers apart that many rows share; return other values as they are.
+
+    They move at random by up to `MOST_MOVED` of the least difference between two of
+    them, so they do not get among others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.plotting._rows import spread_out
+    >>> spread_out(np.array([1.0, 1.0, 2.0, 2.0]), seed=0).round(2).tolist()
+    [1.03, 1.13, 2.06, 2.03]
+    """
+    distinct = np.unique(values)
+    is_shared = 1 < distinct.size <= values.size / 2
+    if not is_shared or (distinct % 1).any():
+        return values
+    step = float(np.diff(distinct).min())
+    moves = np.random.RandomState(seed).uniform(-MOST_MOVED, MOST_MOVED, values.size)
+    return values + step * moves
