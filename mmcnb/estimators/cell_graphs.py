@@ -14,7 +14,12 @@ CONNECTIVITIES = "connectivities"
 CHECKED_ROWS = 10_000  # rows whose neighbours are counted at a time
 
 # Arguments of `scanpy.pp.neighbors` that choose the neighbours, with their defaults.
-_ARGUMENTS = {"use_rep": None, "n_pcs": None, "metric": "euclidean", "metric_kwds": {}}
+_ARGUMENTS: dict[str, object] = {
+    "use_rep": None,
+    "n_pcs": None,
+    "metric": "euclidean",
+    "metric_kwds": {},
+}
 
 
 def has_connectivities(adata: Any, element: str) -> bool:
