@@ -93,7 +93,8 @@ def read_input(
         )
     if encoding is not None and _is_table_of(samples, encoding):
         return samples
-    if estimator.metric == "precomputed":
+    # An invalid metric, such as an array, is refused later.
+    if isinstance(estimator.metric, str) and estimator.metric == "precomputed":
         if reset:
             check_neighbours(X, element, samples)
         else:
