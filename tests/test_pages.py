@@ -297,13 +297,16 @@ def test_the_first_steps_print_what_their_page_says(tmp_path, monkeypatch, capsy
 
 
 def test_the_sentences_about_wines_are_those_of_their_page():
-    (quoted,) = blocks("reading_a_fit", "text")
+    quoted = blocks("reading_a_fit", "text")
+    [of_sentences] = [block for block in quoted if block.startswith("Cluster 0")]
+    [of_tree] = [block for block in quoted if block != of_sentences]
     wines = load_wine(as_frame=True).data
-    told = str(
-        mmcnb.MaximumMarginClustering(3, random_state=0).fit(wines).explain(wines)
-    )
-    for line, sentence in zip(quoted.splitlines(), told.splitlines(), strict=True):
+    model = mmcnb.MaximumMarginClustering(3, random_state=0).fit(wines)
+    explanation = model.explain(wines)
+    told = str(explanation).splitlines()
+    for line, sentence in zip(of_sentences.splitlines(), told, strict=True):
         assert sentence.startswith(line.removesuffix("..."))
+    assert str(explanation.tree).splitlines() == of_tree.splitlines()
 
 
 # -- answers ---------------------------------------------------------------------------
