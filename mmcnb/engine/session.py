@@ -200,6 +200,8 @@ class FitSession:
         Order of the columns of the sample; None if it equals the order in the rows.
     treatment : Treatment
         Treatment of the columns, and its reason, once the sample is drawn.
+    drawn_seed : int or None, default=None
+        Seed of ``random_state`` if it was drawn, because the user has set none.
     donors : Donors or None, default=None
         Rows of the sample from which gaps of other arrays are filled. The donors of a
         table are in the encoding of its samples instead.
@@ -213,6 +215,7 @@ class FitSession:
     random_state: np.random.RandomState
     known: KnownRows | None = None
     weight_unit: float = 1.0
+    drawn_seed: int | None = None
     kept_labels: Any = None  # its class is defined in a layer above this one
     sample: np.ndarray | csr_array = None
     sample_weights: np.ndarray | None = None

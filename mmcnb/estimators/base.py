@@ -129,7 +129,8 @@ class Estimator(Attributes, BaseEstimator):
         Number of threads; -1 uses all cores. None uses the setting of `mmcnb.config`
         or, without one, all cores. The result does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seed of all random choices of the fit. Pass an int for reproducible results.
+        Seed of all random choices of the fit. Pass an int for reproducible results. If
+        None, ``report_["seed"]`` has the seed that was drawn.
     verbose : int, default=0
         If 1, show one progress bar for the whole fit on a terminal or in a notebook,
         and print a line every 30 s elsewhere. The logger "mmcnb" reports the rows,
@@ -951,6 +952,10 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         if sample_weight is not None:
             weights, unit = read_weights(sample_weight, samples.n_samples)
         random_state = check_random_state(self.random_state)
+        drawn_seed = None
+        if self.random_state is None:
+            drawn_seed = int(random_state.randint(2**31 - 1))
+            random_state = check_random_state(drawn_seed)
         plan = self._plan(RowShape.of(samples, self.n_jobs))
         plan.compile_ahead()
         callbacks: AbstractContextManager[fits.Record] = nullcontext(fits.ignore)
@@ -975,6 +980,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
                 random_state=random_state,
                 known=known,
                 weight_unit=unit,
+                drawn_seed=drawn_seed,
                 kept_labels=kept,
             )
             if checkpoint is not None:
@@ -1002,15 +1008,15 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         kept = session.kept_labels
         if kept is not None and kept.sink is None:
             kept = None  # a checkpoint does not store labels
-        random_state = session.random_state
-        if self.random_state is None:
-            random_state = check_random_state(checkpoint.seed)
-        return replace(
+        session = replace(
             session,
             engine=CheckpointEngine(session.engine, checkpoint),
-            random_state=random_state,
             kept_labels=kept,
         )
+        if self.random_state is not None:
+            return session
+        seed = checkpoint.seed
+        return replace(session, random_state=check_random_state(seed), drawn_seed=seed)
 
     def _with_sample(self, session: fits.FitSession) -> fits.FitSession:
         """Draw the sample of a fit, add the rows with known labels, and scale it."""

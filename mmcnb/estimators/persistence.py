@@ -58,6 +58,7 @@ KINDS: dict[str, Any] = {
     "number": (dict, NOTHING),
     "trust": (dict, NOTHING),
     "input": INPUT,
+    "seed": (int,),
     "kernel_names": [(str,)],
     "warnings": [(str,)],
     "sizes": [NUMBER],

@@ -47,8 +47,46 @@ class Repeat(NamedTuple):
     notes: list[str]
 
 
+class _Fit(NamedTuple):
+    """A fit as it is written: all that decides about its labels, and its rows.
+
+    Attributes
+    ----------
+    name : str
+        Class of the estimator.
+    parameters : dict
+        Parameters that differ from their defaults.
+    options : dict
+        Options of tables that differ from those of a fit.
+    arguments : list of str
+        Arguments of `fit` with one value a row, which stand as variables.
+    source : str or None
+        Path of the rows; None for rows in memory.
+    element : str or None
+        Element of the source; None for the usual one.
+    """
+
+    name: str
+    parameters: dict[str, Any]
+    options: dict[str, Any]
+    arguments: list[str]
+    source: str | None
+    element: Any
+
+    @property
+    def without_option(self) -> list[str]:
+        """Names of what the command line has no option for."""
+        names = [
+            key for key, value in self.parameters.items() if text_of(value) is None
+        ]
+        names += self.arguments
+        if "dtype" in self.options:
+            names.append("dtype")
+        return names
+
+
 def input_of(session: FitSession) -> dict[str, Any]:
-    """Return an entry of the report: what the fit had besides parameters and rows.
+    """Return entries of the report: what the fit had besides parameters and rows.
 
     Parameters
     ----------
@@ -59,19 +97,23 @@ def input_of(session: FitSession) -> dict[str, Any]:
     dict
         "input" is a dict: "options" are the options of tables that differ from those of
         a fit, and "arguments" the names of further arguments, such as "sample_weight".
-        The entry is left out if there are neither.
+        It is left out if there are neither. "seed" is the seed that was drawn; it is
+        left out if the user has set ``random_state``.
     """
-    options = session.samples.table_options
-    given = {} if options is None else given_options(options)
+    table_options = session.samples.table_options
+    options = {} if table_options is None else given_options(table_options)
     values = (session.weights, session.known)
-    names = [
+    arguments = [
         name
         for name, value in zip(OTHER_ARGUMENTS, values, strict=True)
         if value is not None
     ]
-    if not given and not names:
-        return {}
-    return {"input": {"options": given, "arguments": names}}
+    entries: dict[str, Any] = {}
+    if options or arguments:
+        entries["input"] = {"options": options, "arguments": arguments}
+    if session.drawn_seed is not None:
+        entries["seed"] = session.drawn_seed
+    return entries
 
 
 def how_to_repeat(
@@ -108,24 +150,29 @@ def how_to_repeat(
     labels = model.labels_
     model.write_report(X, "report.html")
     """
-    parameters = _changed_parameters(estimator)
-    given = estimator.report_.get("input") or {}
-    recorded = given.get("arguments") or ()
+    report = estimator.report_
+    recorded = report.get("input") or {}
     # A model file may contain any other text.
-    arguments = [name for name in OTHER_ARGUMENTS if name in recorded]
-    if "classes" in estimator.report_:  # of a classifier
+    arguments = [
+        name for name in OTHER_ARGUMENTS if name in (recorded.get("arguments") or ())
+    ]
+    if "classes" in report:  # of a classifier
         arguments.insert(0, "y")
-    options = _checked_options(given.get("options") or {})
+    options = _checked_options(recorded.get("options") or {})
     source = None if hides else _path_of(X, samples)
     element: Any = samples.element if samples.element != ROWS else None
     if hides:
         options |= dict.fromkeys(options.keys() & {*OF_CELLS}, NO_LITERAL)
         element = NO_LITERAL if element is not None else None
-    return Repeat(
-        _command(estimator, parameters, options, arguments, source, element),
-        _call(estimator, parameters, options, arguments, source, element),
-        list(_notes(estimator, parameters, options, arguments, source, samples)),
+    fit = _Fit(
+        name=type(estimator).__name__,
+        parameters=_changed_parameters(estimator),
+        options=options,
+        arguments=arguments,
+        source=source,
+        element=element,
     )
+    return Repeat(_command(fit), _call(fit), list(_notes(fit, report, samples)))
 
 
 def _changed_parameters(estimator: Any) -> dict[str, Any]:
@@ -139,6 +186,8 @@ def _changed_parameters(estimator: Any) -> dict[str, Any]:
         is_counted = name not in RUNTIME_NAMES or name == "memory_limit"
         if is_counted and repr(value) != repr(defaults[name].default):
             changed[name] = value
+    if "random_state" not in changed and "seed" in estimator.report_:
+        changed["random_state"] = estimator.report_["seed"]
     return changed
 
 
@@ -177,34 +226,26 @@ def _arguments(values: Mapping[str, Any]) -> list[str]:
     return [f"{name}={_literal(value) or name}" for name, value in values.items()]
 
 
-def _call(
-    estimator: Any,
-    parameters: dict[str, Any],
-    options: dict[str, Any],
-    arguments: list[str],
-    source: str | None,
-    element: str | None,
-) -> str:
+def _call(fit: _Fit) -> str:
     """Return the lines of Python that repeat a fit."""
-    rows = ROWS if source is None else repr(source)
-    of_element = {} if element is None else {"element": element}
+    rows = ROWS if fit.source is None else repr(fit.source)
+    of_element = {} if fit.element is None else {"element": fit.element}
     lines = ["import mmcnb", ""]
     of_fit: dict[str, Any] = {}
-    if set(options) <= {*OF_FIT}:
-        of_fit = options
+    if set(fit.options) <= {*OF_FIT}:
+        of_fit = fit.options
     else:
-        reading = _in_python(options) | of_element
+        reading = _in_python(fit.options) | of_element
         words = ", ".join([rows, *_arguments(reading)])
         lines.append(f"{ROWS} = mmcnb.read_table({words})")
         rows = ROWS
         of_element = {}
-    words = ", ".join(_arguments(parameters))
-    name = type(estimator).__name__
-    given = [f"{argument}={argument}" for argument in arguments]
-    call = ", ".join([rows, *given, *_arguments(of_element | of_fit)])
-    lines.append(f"model = mmcnb.{name}({words}).fit({call})")
+    words = ", ".join(_arguments(fit.parameters))
+    variables = [f"{argument}={argument}" for argument in fit.arguments]
+    call = ", ".join([rows, *variables, *_arguments(of_element | of_fit)])
+    lines.append(f"model = mmcnb.{fit.name}({words}).fit({call})")
     labels = "model.labels_"
-    if "y" in arguments:
+    if "y" in fit.arguments:
         labels = f"model.predict({', '.join([rows, *_arguments(of_element)])})"
     lines.append(f"labels = {labels}")
     page = ", ".join([rows, '"report.html"', *_arguments(of_element)])
@@ -226,42 +267,29 @@ def _in_python(options: dict[str, Any]) -> dict[str, Any]:
 # -- the command line ------------------------------------------------------------------
 
 
-def _command(
-    estimator: Any,
-    parameters: dict[str, Any],
-    options: dict[str, Any],
-    arguments: list[str],
-    source: str | None,
-    element: str | None,
-) -> str:
+def _command(fit: _Fit) -> str:
     """Return the commands of a shell that repeat a fit, or "" if there are none."""
-    name = type(estimator).__name__
     methods = {cls: method for method, cls in METHODS.items()}
-    texts = {key: text_of(value) for key, value in parameters.items()}
-    has_form = name in methods and not arguments and None not in texts.values()
-    if source is None or not has_form or "dtype" in options:
+    if fit.source is None or fit.name not in methods or fit.without_option:
         return ""
-    rows = f"./{source}" if source.startswith("-") else source
-    fit = ["mmcnb", "fit", rows]
-    if element is not None:
-        fit += _option("element", element)
-    if methods[name] != DEFAULT:
-        fit += _option("method", methods[name])
-    for key, text in texts.items():
+    rows = f"./{fit.source}" if fit.source.startswith("-") else fit.source
+    of_element = [] if fit.element is None else _option("element", fit.element)
+    words = ["mmcnb", "fit", rows, *of_element]
+    if methods[fit.name] != DEFAULT:
+        words += _option("method", methods[fit.name])
+    for key, value in fit.parameters.items():
         if key in OPTIONS or key in RUNTIME_NAMES:
-            fit += _option(key, str(text))
+            words += _option(key, str(text_of(value)))
         else:
-            fit += _option("set", f"{key}={text}")
-    for key, value in options.items():
+            words += _option("set", f"{key}={text_of(value)}")
+    for key, value in fit.options.items():
         for word in _words(key, value):
             # A fit has no classes: this column is left out.
-            fit += _option("drop" if key == "label_column" else key, word)
-    fit += ["--model", "clusters.model", "--labels", "labels.csv"]
-    report = ["mmcnb", "report", "clusters.model", rows]
-    if element is not None:
-        report += _option("element", element)
+            words += _option("drop" if key == "label_column" else key, word)
+    words += ["--model", "clusters.model", "--labels", "labels.csv"]
+    report = ["mmcnb", "report", "clusters.model", rows, *of_element]
     report += ["--out", "report.html"]
-    command = f"{shlex.join(fit)}\n{shlex.join(report)}"
+    command = f"{shlex.join(words)}\n{shlex.join(report)}"
     # A terminal does not take other characters from a page as they are.
     return command if command.replace("\n", "", 1).isprintable() else ""
 
@@ -305,18 +333,44 @@ def _quoted(mark: str) -> str:
 # -- what they leave out ---------------------------------------------------------------
 
 
-def _notes(
-    estimator: Any,
-    parameters: dict[str, Any],
-    options: dict[str, Any],
-    arguments: list[str],
-    source: str | None,
-    samples: Samples,
-) -> Iterator[str]:
+def _notes(fit: _Fit, report: Mapping[str, Any], samples: Samples) -> Iterator[str]:
     """Yield sentences about what cannot be repeated, and how."""
-    if source is None:
+    if fit.source is None:
         yield f"In the call, {ROWS} stands for the rows of the fit."
-    seed = parameters.get("random_state")
+    yield from _notes_on_seed(fit, report)
+    values = fit.parameters | fit.options
+    variables = [key for key, value in values.items() if _literal(value) is None]
+    variables += fit.arguments
+    if variables:
+        yield (
+            "The call uses variables for values that cannot be written as text: "
+            f"{', '.join(variables)}."
+        )
+    if fit.source is not None:
+        if fit.name not in METHODS.values():
+            yield f"The command line does not have the method {fit.name}."
+        elif fit.without_option:
+            names = ", ".join(fit.without_option)
+            yield f"The command line has no option for {names}."
+    if report.get("changes"):
+        yield (
+            "The clusters are numbered as in an earlier model, or new rows were added "
+            "by an update. The call fits the rows without that model."
+        )
+        return
+    sizes = report.get("sizes")
+    if sizes and not fit.arguments and fit.options.get("missing") != "drop":
+        n_rows = sum(sizes) + (report.get("noise") or 0)
+        if n_rows != samples.n_samples:
+            yield (
+                f"The fit had {n_rows:,} rows, but this page describes "
+                f"{samples.n_samples:,} rows: give the rows of the fit."
+            )
+
+
+def _notes_on_seed(fit: _Fit, report: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a sentence about random numbers unless the user has set the seed."""
+    seed = fit.parameters.get("random_state")
     if seed is None:
         yield (
             "The fit had no random_state, and the numbers drawn instead are not "
@@ -328,46 +382,5 @@ def _notes(
             "random_state was a generator whose state is not recorded: the labels may "
             "differ in another run. Give a number instead."
         )
-    values = parameters | options
-    variables = [key for key, value in values.items() if _literal(value) is None]
-    variables += arguments
-    if variables:
-        yield (
-            "The call uses variables for values that cannot be written as text: "
-            f"{', '.join(variables)}."
-        )
-    if source is not None:
-        yield from _without_command(estimator, parameters, options, arguments)
-    report = estimator.report_
-    if report.get("changes"):
-        yield (
-            "The clusters are numbered as in an earlier model, or new rows were added "
-            "by an update. The call fits the rows without that model."
-        )
-        return
-    sizes = report.get("sizes")
-    if sizes and not arguments and options.get("missing") != "drop":
-        n_rows = sum(sizes) + (report.get("noise") or 0)
-        if n_rows != samples.n_samples:
-            yield (
-                f"The fit had {n_rows:,} rows, but this page describes "
-                f"{samples.n_samples:,} rows: give the rows of the fit."
-            )
-
-
-def _without_command(
-    estimator: Any,
-    parameters: dict[str, Any],
-    options: dict[str, Any],
-    arguments: list[str],
-) -> Iterator[str]:
-    """Yield the reason why the command line cannot repeat a fit of a file."""
-    name = type(estimator).__name__
-    names = [key for key, value in parameters.items() if text_of(value) is None]
-    names += arguments
-    if "dtype" in options:
-        names.append("dtype")
-    if name not in METHODS.values():
-        yield f"The command line does not have the method {name}."
-    elif names:
-        yield f"The command line has no option for {', '.join(names)}."
+    elif "seed" in report:
+        yield "The fit had no random_state; the number here was drawn for it."
