@@ -446,11 +446,9 @@ class RankedValues:
         matching = np.abs(self.all - self.all[end])
         f_measures = 2 * inside / (matching + n_inside)
         is_close = f_measures >= f_measures[place] - LOST_BY_ROUNDING
-        # The range of places around the bound in which F is close without interruption.
-        before = int(np.argmin(np.append(is_close[place::-1], False)))
-        after = int(np.argmin(np.append(is_close[place:], False)))
-        first = max(place - before + 1, 1)
-        last = min(place + after - 1, n - 1)
+        first, last = close_range(is_close, place)
+        first = max(first, 1)
+        last = min(last, n - 1)
         if first > last:
             return condition
         least, most = self.values[[first - 1, last]].tolist()
@@ -486,6 +484,21 @@ def largest_interval(sums: np.ndarray) -> tuple[int, int]:
     least = np.minimum.accumulate(sums[:-1])
     last = 1 + int(np.argmax(np.round(sums[1:] - least, 9)))
     return int(np.argmin(sums[:last])), last
+
+
+def close_range(is_close: np.ndarray, place: int) -> tuple[int, int]:
+    """Return the first and the last place of the run of True around a place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.explanation.rules import close_range
+    >>> close_range(np.array([True, False, True, True, True]), 3)
+    (2, 4)
+    """
+    before = int(np.argmin(np.append(is_close[place::-1], False)))
+    after = int(np.argmin(np.append(is_close[place:], False)))
+    return place - before + 1, place + after - 1
 
 
 def joined(rule: Rule) -> Rule:

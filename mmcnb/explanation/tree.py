@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from mmcnb.explanation.conditions import BINARY, Column, Condition, Term, columns_of
 from mmcnb.explanation.groups import Groups, Sample
-from mmcnb.explanation.rules import SearchRows
+from mmcnb.explanation.rules import SearchRows, close_range
 from mmcnb.explanation.sentences import cluster_title, percent, short_name
 from mmcnb.explanation.summary import MOST_COLUMNS, Means
 from mmcnb.samples import Samples
@@ -283,10 +283,10 @@ def find_tree(
     distinct = []
     for place, values in enumerate(rows.values.T):
         answers = ~np.isnan(values)
-        found, of_rows = np.unique(values[answers], return_inverse=True)
+        different, of_rows = np.unique(values[answers], return_inverse=True)
         ranks[answers, place] = of_rows
-        distinct.append(found)
-    used = np.flatnonzero([found.size > 0 for found in distinct])
+        distinct.append(different)
+    used = np.flatnonzero([different.size > 0 for different in distinct])
     if not used.size:
         return None
     classifier = DecisionTreeClassifier(
@@ -435,10 +435,8 @@ class _Cuts(NamedTuple):
         if not 0 <= place < self.impurity.size:
             return bound
         is_close = self.impurity <= self.impurity[place] + self.tolerance
-        # The range of places around the bound that are close without interruption.
-        before = int(np.argmin(np.append(is_close[place::-1], False)))
-        after = int(np.argmin(np.append(is_close[place:], False)))
-        least, most = self.values[[place - before + 1, place + after]].tolist()
+        first, last = close_range(is_close, place)
+        least, most = self.values[[first, last + 1]].tolist()
         near = bound  # the levels of an order are not rounded
         if not column.levels:
             near = float(self.values[place : place + 2].mean())

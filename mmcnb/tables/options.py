@@ -164,39 +164,39 @@ def given_options(options: TableOptions) -> dict[str, Any]:
     >>> given_options(TableOptions(keep="id", missing="neighbors", codec="cp1252"))
     {'keep': ['id'], 'encoding': 'cp1252'}
     """
-    given: dict[str, Any] = {}
+    changed: dict[str, Any] = {}
     for field in fields_of(TableOptions):
         value = getattr(options, field.name)
         if field.name in OF_MODELS or value == field.default:
             continue
         name = "encoding" if field.name == "codec" else field.name
-        given[name] = _as_given(value)
+        changed[name] = _as_plain(value)
     if options.columns == ("auto",):
-        del given["columns"]
+        del changed["columns"]
     if options.missing == "neighbors":
-        del given["missing"]
+        del changed["missing"]
     if options.orders is not None:
-        given["orders"] = {name: [*texts] for name, texts in options.orders}
+        changed["orders"] = {name: [*texts] for name, texts in options.orders}
     if options.na_values is not None:
-        given["na_values"] = _given_marks(options.na_values)
-    return given
+        changed["na_values"] = _plain_marks(options.na_values)
+    return changed
 
 
-def _as_given(value: Any) -> Any:
+def _as_plain(value: Any) -> Any:
     """Return a value with lists and Python numbers instead of tuples and NumPy's."""
     if isinstance(value, tuple):
-        return [_as_given(part) for part in value]
+        return [_as_plain(part) for part in value]
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _given_marks(marks: tuple[Any, ...]) -> Any:
+def _plain_marks(marks: tuple[Any, ...]) -> Any:
     """Return markers as a list or, if they are for single columns, as a dict."""
     if all(isinstance(mark, str) for mark in marks):
         return [*marks]
     of_columns: dict[str, list[str]] = {}
     for mark in marks:
         if isinstance(mark, str):
-            return [_as_given(mark) for mark in marks]
+            return [_as_plain(mark) for mark in marks]
         name, text = mark
         of_columns.setdefault(name, []).append(text)
     return of_columns

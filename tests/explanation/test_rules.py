@@ -1,25 +1,15 @@
 """Rules that explain clusters: planted conjunctions are found, in words that apply to the table as it is."""
 
 import json
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-import mmcnb
 from benchmarks.studies._explain_rules import KINDS, planted_rules
 from mmcnb.samples import BLOCK_ROWS
-
-
-def explained(X, y, source=None):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = mmcnb.KernelKMeans(2, kernel="linear", n_init=1, random_state=0)
-        rows = X[:2000] if X.shape[0] > 2000 else X
-        keep = {"columns": "all"} if isinstance(X, pd.DataFrame) else {}
-        return model.fit(rows, **keep).explain(X if source is None else source, y)
+from tests.explanation.conftest import explained
 
 
 def met(table, conditions):

@@ -2,7 +2,6 @@
 
 import json
 import re
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -10,16 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import mmcnb
-
-
-def explained(X, y, source=None):
-    """The explanation of given labels, by a model of some of the rows."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = mmcnb.KernelKMeans(2, kernel="linear", n_init=1, random_state=0)
-        rows = X[:2000] if X.shape[0] > 2000 else X
-        keep = {"columns": "all"} if isinstance(X, pd.DataFrame) else {}
-        return model.fit(rows, **keep).explain(X if source is None else source, y)
+from tests.explanation.conftest import explained
 
 
 def met(table, conditions):
