@@ -15,7 +15,7 @@ from mmcnb.estimators.cell_graphs import (
     distances_beside,
     has_connectivities,
 )
-from mmcnb.estimators.given_rows import open_with_filled_gaps
+from mmcnb.estimators.given_rows import open_with_filled_gaps, takes_distances
 from mmcnb.estimators.outputs import layer_options
 from mmcnb.estimators.parameters import RUNTIME_NAMES
 from mmcnb.samples import Samples, open_samples
@@ -171,7 +171,7 @@ def _with_parameters(
 def _open_rows(adata: Any, element: str, model: Any) -> Samples:
     """Open an element; the neighbours in a graph are checked before a fit."""
     rows = open_with_filled_gaps(adata, element)
-    if model.metric == "precomputed":
+    if takes_distances(model):
         check_neighbours(adata, element, rows)
     if has_connectivities(adata, element):
         return _distances(adata, element, model.n_clusters)

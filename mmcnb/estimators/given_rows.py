@@ -93,8 +93,7 @@ def read_input(
         )
     if encoding is not None and _is_table_of(samples, encoding):
         return samples
-    # An invalid metric, such as an array, is refused later.
-    if isinstance(estimator.metric, str) and estimator.metric == "precomputed":
+    if takes_distances(estimator):
         if reset:
             check_neighbours(X, element, samples)
         else:
@@ -179,6 +178,14 @@ def filling_gaps(method: Callable[P, Result]) -> Callable[P, Result]:
         return method(*call.args, **call.kwargs)
 
     return answer
+
+
+def takes_distances(estimator: Any) -> bool:
+    """Return whether the rows of an estimator are distances between rows.
+
+    Parameters are checked after rows are opened, so the metric may be of any type.
+    """
+    return isinstance(estimator.metric, str) and estimator.metric == "precomputed"
 
 
 def collecting_warnings(method: Callable[P, Result]) -> Callable[P, Result]:
