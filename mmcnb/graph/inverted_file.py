@@ -97,29 +97,34 @@ class InvertedFileIndex:
         """
         if self.is_exact:
             return self._scan(rows, count)
-        numbers, distances = self.in_cells(rows, count, self.n_probes)
+        probes, _ = self._by_centre.nearest(rows, self.n_probes)
+        numbers, distances = self._scan(rows, count, probes)
         short = np.flatnonzero(numbers[:, -1] < 0)  # their cells contain fewer nodes
         numbers[short], distances[short] = self._scan(rows[short], count)
         return numbers, distances
 
-    def nearest_cells(self, rows: np.ndarray) -> np.ndarray:
-        """Return the nearest cell of each row, as int64; ties go to the first cell."""
-        cells = np.empty(rows.shape[0], np.int64)
-        rows = rows.astype(self.nodes.dtype, copy=False)
-        halves = self._by_centre._halves
-        kernels.nearest_centres_into(rows, self.centres, halves, cells)
-        return cells
+    def three_nearest(
+        self, rows: np.ndarray, probes: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return the three nearest nodes in the cells that each row probes, as int64.
 
-    def in_cells(
-        self, rows: np.ndarray, count: int, n_cells: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Search like `nearest`, among the nodes in the ``n_cells`` nearest cells.
-
-        If these contain fewer than ``count`` nodes, missing nodes have the number -1
-        and the distance inf.
+        If ``probes`` is None, all cells are searched. Missing nodes have the number -1.
         """
-        probes, _ = self._by_centre.nearest(rows, n_cells)
-        return self._scan(rows, count, probes)
+        m = rows.shape[0]
+        starts = self.starts
+        if probes is None:
+            starts = np.array([0, self.nodes.shape[0]])
+            probes = np.zeros((m, 1), np.int64)
+        numbers = np.empty((m, 3), np.int64)
+        rows = rows.astype(self.nodes.dtype, copy=False)
+        kernels.three_nearest_into(
+            rows, self.nodes, self._halves, starts, probes, numbers
+        )
+        return numbers
+
+    def two_nearest_cells(self, rows: np.ndarray) -> np.ndarray:
+        """Return the two nearest cells of each row, nearest first, as int64."""
+        return self._by_centre.three_nearest(rows)[:, :2]
 
     def _scan(
         self, rows: np.ndarray, count: int, probes: np.ndarray | None = None

@@ -114,9 +114,10 @@ class Vote:
             or index.is_exact
         ):
             return np.full(points.shape[0], -1)
-        clusters = self._cluster_of_cell[index.nearest_cells(points)]
+        cells = index.two_nearest_cells(points)
+        clusters = self._cluster_of_cell[cells[:, 0]]
         mixed = np.flatnonzero(clusters < 0)
-        numbers, _ = index.in_cells(points[mixed], count=3, n_cells=2)
+        numbers = index.three_nearest(points[mixed], cells[mixed])
         near = self._deep_clusters[numbers]
         is_one = (near == near[:, :1]).all(axis=1)
         clusters[mixed] = np.where(is_one, near[:, 0], -1)
@@ -140,7 +141,7 @@ class Vote:
         # The cells belong to the means before the last step of k-means, so a node may
         # be nearer to the mean of another cell. It then counts in both cells.
         own_cells = np.repeat(np.arange(n_cells), sizes)
-        for cells in (own_cells, index.nearest_cells(index.nodes)):
+        for cells in (own_cells, index.two_nearest_cells(index.nodes)[:, 0]):
             np.minimum.at(least, cells, clusters)
             np.maximum.at(most, cells, clusters)
         return np.where(least == most, least, -1)

@@ -162,6 +162,15 @@ def _candidates(X, nodes, halves, starts, probes, count):
 
 
 @njit(fastmath=VECTORISED)
+def _score(x, node, half):
+    """Return the score of one node, with at most the error of a matrix product."""
+    product = np.float32(0)
+    for c in range(x.size):
+        product += np.float32(x[c]) * np.float32(node[c])
+    return np.float32(half) - product
+
+
+@njit(fastmath=VECTORISED)
 def _length(x):
     """Return the norm of a row."""
     square = 0.0
@@ -194,16 +203,6 @@ def _rounding(length, longest, columns):
     if not length * length < MOST_SQUARE:
         return np.inf
     return (columns + 5) * (UNIT * length * longest + LEAST_FLOAT32 * (1 + length))
-
-
-@njit()
-def _are_nearest(x, distance, candidate, worst, longest):
-    """Return whether no node except the candidates can be nearer than a distance."""
-    length = _length(x)
-    error = _rounding(length, longest, x.size)
-    return error < np.inf and (
-        candidate < 0 or (distance * distance - length * length) / 2 < worst - error
-    )
 
 
 @njit()
@@ -249,6 +248,25 @@ def _insert(number, distance, numbers, distances):
 
 
 @njit()
+def _search_by_distance(X, i, nodes, halves, starts, probes, most, numbers, distances):
+    """Find the nearest nodes of one row by distances in float64.
+
+    Only nodes whose float32 score is at most ``most`` can be among them.
+    """
+    numbers[:] = -1
+    distances[:] = np.inf
+    for cell in probes:
+        if cell < 0:
+            continue
+        for number in range(starts[cell], starts[cell + 1]):
+            if _score(X[i], nodes[number], halves[number]) > most:
+                continue
+            distance = _distance(X, i, nodes, number)
+            if not np.isnan(distance):
+                _insert(number, distance, numbers, distances)
+
+
+@njit()
 @takes(
     **POINTS,
     halves=HALVES,
@@ -261,7 +279,8 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
     """Find the nearest nodes of each row in the cells that the row probes.
 
     Candidates are found by matrix products in float32. If rounding errors could have
-    excluded a nearer node, all distances of the row are computed in float64.
+    excluded a nearer node, the distances to all nodes that may be nearer are computed
+    in float64.
 
     Parameters
     ----------
@@ -306,101 +325,152 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
                 _insert(
                     number, _distance(X, i, nodes, number), row_numbers, row_distances
                 )
-        if _are_nearest(
-            X[i], row_distances[-1], candidates[i, -1], scores[i, -1], longest
-        ):
+        length = _length(X[i])
+        error = _rounding(length, longest, X.shape[1])
+        # The float32 score of a node at the distance of the last one is at most this.
+        last = row_distances[-1]
+        most = (last * last - length * length) / 2 + error
+        if error < np.inf and (candidates[i, -1] < 0 or most < scores[i, -1]):
             continue
-        row_numbers[:] = -1
-        row_distances[:] = np.inf
-        for cell in probes[i]:
-            if cell < 0:
-                continue
-            for number in range(starts[cell], starts[cell + 1]):
-                distance = _distance(X, i, nodes, number)
-                if not distance > row_distances[-1]:
-                    _insert(number, distance, row_numbers, row_distances)
+        _search_by_distance(
+            X, i, nodes, halves, starts, probes[i], most, row_numbers, row_distances
+        )
 
 
 @njit()
-def _keep_two_least(products, half, number, best, second, place):
-    """Update the two smallest scores of some rows, and the place of the smallest."""
-    for i in range(products.size):
-        score = half - products[i]
-        is_less = score < best[i]
-        other = best[i] if is_less else score
-        second[i] = other if other < second[i] else second[i]
-        place[i] = number if is_less else place[i]
-        best[i] = score if is_less else best[i]
+def _keep_three_least(products, half, number, scores, places):
+    """Update the four smallest scores of each row of a tile, and three nodes.
 
-
-@njit()
-def _nearest_by_distance(X, i, centres, guess):
-    """Return the nearest centre of a row; ties go to the first.
-
-    If no distance is finite, the result is ``guess``.
+    Both arrays are flat, with ``TILE_ROWS`` values for each rank. Selections in place
+    of branches let vector instructions process many rows at once.
     """
-    nearest = guess
-    least = np.inf
-    for number in range(centres.shape[0]):
-        distance = _distance(X, i, centres, number)
-        if distance < least:
-            nearest = number
-            least = distance
-    return nearest
+    for i in range(products.size):
+        first = scores[i]
+        second = scores[i + TILE_ROWS]
+        third = scores[i + 2 * TILE_ROWS]
+        fourth = scores[i + 3 * TILE_ROWS]
+        node1 = places[i]
+        node2 = places[i + TILE_ROWS]
+        node3 = places[i + 2 * TILE_ROWS]
+        score = half - products[i]
+        is_first = score < first
+        is_second = score < second
+        is_third = score < third
+        least = score if score < fourth else fourth
+        scores[i + 3 * TILE_ROWS] = third if is_third else least
+        least = score if is_third else third
+        scores[i + 2 * TILE_ROWS] = second if is_second else least
+        least = score if is_second else second
+        scores[i + TILE_ROWS] = first if is_first else least
+        scores[i] = score if is_first else first
+        place = number if is_third else node3
+        places[i + 2 * TILE_ROWS] = node2 if is_second else place
+        place = number if is_second else node2
+        places[i + TILE_ROWS] = node1 if is_first else place
+        places[i] = number if is_first else node1
 
 
 @njit()
-def nearest_centres_into(X, centres, halves, numbers):
-    """Find the nearest centre of each row of a block; ties go to the first centre.
+def _scan_cell_for_three(X, members, nodes, halves, first_node, scores, places):
+    """Compare some rows, at most ``TILE_ROWS``, with the nodes of a cell."""
+    of_tile = np.empty(4 * TILE_ROWS, np.float32)
+    nodes_of_tile = np.empty(3 * TILE_ROWS, np.int32)
+    for a in range(members.size):
+        for rank in range(4):
+            of_tile[a + rank * TILE_ROWS] = scores[members[a], rank]
+        for rank in range(3):
+            nodes_of_tile[a + rank * TILE_ROWS] = places[members[a], rank]
+    part = X[members].astype(np.float32)
+    for start in range(0, nodes.shape[0], TILE_NODES):
+        tile = nodes[start : start + TILE_NODES].astype(np.float32)
+        # Each row of the products belongs to one node, unlike in `_scan_cell`.
+        products = np.dot(tile, part.T)
+        for b in range(products.shape[0]):
+            number = np.int32(first_node + start + b)
+            half = halves[start + b]
+            _keep_three_least(products[b], half, number, of_tile, nodes_of_tile)
+    for a in range(members.size):
+        for rank in range(4):
+            scores[members[a], rank] = of_tile[a + rank * TILE_ROWS]
+        for rank in range(3):
+            places[members[a], rank] = nodes_of_tile[a + rank * TILE_ROWS]
 
-    It is found by matrix products in float32. If rounding errors could have changed the
-    result, all distances of the row are computed in float64.
+
+@njit()
+def three_nearest_into(X, nodes, halves, starts, probes, numbers):
+    """Find the three nearest nodes of each row in the cells that the row probes.
+
+    The result is that of `nearest_nodes_into`, without the distances, and is faster.
 
     Parameters
     ----------
     X : ndarray of shape (rows, d), float32 or float64
         The rows.
-    centres : ndarray of shape (p, d), of the dtype of X
-        The centres, at least one.
+    nodes : ndarray of shape (p, d), of the dtype of X
+        The nodes, ordered by cell; fewer than 2**31.
     halves : ndarray of shape (p,), float64
-        Half of the squared norm of each centre.
-    numbers : ndarray of shape (rows,), int64, overwritten
-        Number of the nearest centre of each row.
+        Half of the squared norm of each node.
+    starts : ndarray of shape (cells + 1,), int64
+        First node of each cell, followed by p.
+    probes : ndarray of shape (rows, m), int64
+        Cells that each row probes; -1 means no cell.
+    numbers : ndarray of shape (rows, 3), int64, overwritten
+        Numbers of the three nearest nodes, nearest first; ties are ordered by number.
+        -1 if the cells contain fewer nodes, or if distances are NaN.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.kernels.unchecked import nearest_centres_into
-    >>> centres, numbers = np.array([[0.0], [1.0], [5.0]]), np.empty(2, np.int64)
-    >>> halves = (centres**2).sum(axis=1) / 2
-    >>> nearest_centres_into(np.array([[2.9], [3.1]]), centres, halves, numbers)
+    >>> from mmcnb.kernels.unchecked import three_nearest_into
+    >>> nodes, numbers = np.array([[0.0], [1.0], [5.0]]), np.empty((1, 3), np.int64)
+    >>> halves = (nodes**2).sum(axis=1) / 2
+    >>> everywhere = np.array([0, 3]), np.zeros((1, 1), np.int64)
+    >>> three_nearest_into(np.array([[3.1]]), nodes, halves, *everywhere, numbers)
     >>> numbers
-    array([1, 2])
+    array([[2, 1, 0]])
     """
+    n_cells = starts.size - 1
     longest = _longest(halves)
-    scores = halves.astype(np.float32)
-    rounded = centres.astype(np.float32)
-    for start in range(0, X.shape[0], TILE_ROWS):
-        part = X[start : start + TILE_ROWS]
-        # Each row of the products belongs to one centre, so that vector instructions
-        # process many rows of X at once.
-        products = np.dot(rounded, part.astype(np.float32).T)
-        n, d = part.shape
-        best = np.empty(n, np.float32)
-        best[:] = np.inf
-        second = best.copy()
-        place = np.zeros(n, np.int32)
-        for number in range(scores.size):
-            _keep_two_least(
-                products[number], scores[number], np.int32(number), best, second, place
+    rounded = halves.astype(np.float32)
+    scores = np.empty((X.shape[0], 4), np.float32)
+    scores[:] = np.inf
+    places = np.empty((X.shape[0], 3), np.int32)
+    places[:] = -1
+    for m in range(probes.shape[1]):
+        order, row_starts = _rows_by_cell(probes[:, m : m + 1], n_cells)
+        for cell in range(n_cells):
+            rows = order[row_starts[cell] : row_starts[cell + 1]]
+            in_cell = slice(starts[cell], starts[cell + 1])
+            for start in range(0, rows.size, TILE_ROWS):
+                _scan_cell_for_three(
+                    X,
+                    rows[start : start + TILE_ROWS],
+                    nodes[in_cell],
+                    rounded[in_cell],
+                    starts[cell],
+                    scores,
+                    places,
+                )
+    distances = np.empty(3)
+    for i in range(X.shape[0]):
+        nearest = numbers[i]
+        first, second, third, fourth = scores[i]
+        error = 2 * _rounding(_length(X[i]), longest, X.shape[1])
+        if fourth - third > error:
+            # These are the three nearest nodes, perhaps in another order.
+            for rank in range(3):
+                nearest[rank] = places[i, rank]
+            if second - first > error and third - second > error:
+                continue
+            nearest[:] = -1
+            for rank in range(3):
+                number = np.int64(places[i, rank])
+                _insert(number, _distance(X, i, nodes, number), nearest, distances)
+        else:
+            most = third + error
+            _search_by_distance(
+                X, i, nodes, halves, starts, probes[i], most, nearest, distances
             )
-        for i in range(n):
-            nearest = np.int64(place[i])
-            error = _rounding(_length(part[i]), longest, d)
-            lead = np.float64(second[i]) - best[i]
-            if not lead > 2 * error:
-                nearest = _nearest_by_distance(part, i, centres, nearest)
-            numbers[start + i] = nearest
 
 
 @njit()

@@ -45,13 +45,13 @@ ROUTINES = PUBLIC | {
     "decision_values_csr": "cutting_plane",
     "fill_gaps": "gaps",
     "most_violated_constraint_csr": "cutting_plane",
-    "nearest_centres_into": "neighbours",
     "plane_sums_csr": "planes",
     "polynomial_kernel_block_csr_into": "pairwise",
     "rbf_kernel_block_csr_into": "pairwise",
     "sample_subproblem": "cutting_plane",
     "sample_subproblem_parts": "cutting_plane",
     "stalls": "cutting_plane",
+    "three_nearest_into": "neighbours",
 }
 # Named tuples that routines take or return.
 RECORDS = dict.fromkeys(

@@ -185,7 +185,7 @@ def good_arguments(name, seed=0, dtype="float64", sparse=False):
         "nystroem_map": {"tolerance": 1e-6},
         "ramp_loss_sums": {"f": 2 * rng_of_own.standard_normal(rows), "most": 1.3},
         "fill_gaps": rows_with_gaps(rng, rows, d, 3 * p),
-        "nearest_centres_into": {"numbers": np.zeros(rows, np.int64)},
+        "three_nearest_into": {"numbers": np.zeros((rows, 3), np.int64)},
         "node_shares_into": {
             "weights": rng.random((rows, r)) + 0.1,
             "labels": rng.integers(k, size=p),
@@ -209,8 +209,8 @@ def written(name):
     return {
         "count_idle": ["idle"],
         "fill_gaps": ["rows"],
-        "nearest_centres_into": ["numbers"],
         "nearest_nodes_into": ["numbers", "distances"],
+        "three_nearest_into": ["numbers"],
     }.get(name, ["out"] if name.endswith("_into") else [])
 
 
@@ -233,11 +233,11 @@ TWINS = {
     "evolve_labels": lambda M, matrix, *a: reference.evolve_labels(
         M if matrix else M @ M.T, *a
     ),
-    "nearest_centres_into": lambda X, centres, halves, numbers: (
-        reference_graph.nearest_centres(X, centres)
-    ),
     "nearest_nodes_into": lambda X, nodes, halves, starts, probes, numbers, distances: (
         reference_graph.nearest_nodes(X, nodes, starts, probes, numbers.shape[1])
+    ),
+    "three_nearest_into": lambda X, nodes, halves, starts, probes, numbers: (
+        reference_graph.nearest_nodes(X, nodes, starts, probes, 3)[0]
     ),
     "node_shares_into": lambda *a: reference_graph.node_shares(*a[:3], a[3].shape[1]),
     "nystroem_map": lambda gram, tolerance: np.linalg.pinv(
