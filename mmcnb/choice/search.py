@@ -218,7 +218,7 @@ def _falling_J(candidate: Candidate) -> float:
 
 
 def _draws_disagree(index: float) -> str:
-    return f"two searches for the widest margin agree by {index:.2f}"
+    return f"two searches for the widest margin disagree (agreement {index:.2f})"
 
 
 class _Ranking(NamedTuple):

@@ -209,7 +209,7 @@ def trust(
     mean = mean_agreement(best, others)
     figures = "there is no other candidate"
     if others:
-        figures = f"other candidates agree by {mean:.2f}"
+        figures = f"the agreement with other candidates is {mean:.2f}"
     figures += f", and J is {best.score.J:.2f}"
     if single is not None:
         reason = single.sentence

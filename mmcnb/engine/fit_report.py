@@ -23,8 +23,8 @@ class Trust(dict[str, Any]):
     Examples
     --------
     >>> from mmcnb.engine.fit_report import Trust
-    >>> Trust(level="high", reason="other candidates agree by 0.89.", agreement=0.894)
-    high: other candidates agree by 0.89.
+    >>> Trust(level="high", reason="the agreement with other candidates is 0.89.")
+    high: the agreement with other candidates is 0.89.
     """
 
     def __repr__(self) -> str:

@@ -123,7 +123,7 @@ def test_trust_is_not_high_if_two_searches_disagree():
     index = adjusted_rand_score(right, wrong)
     choice = choice_of(graph, Machines(wrong, right))
     assert choice.trust.level != "high"
-    sentence = f"two searches for the widest margin agree by {index:.2f}"
+    sentence = f"two searches for the widest margin disagree (agreement {index:.2f})"
     assert sentence in choice.trust.reason
 
 

@@ -35,7 +35,8 @@ def test_trust_is_high_where_all_candidates_agree(J):
     )
     assert found.level == "high"
     assert found.agreement == pytest.approx(1)
-    assert found.reason == f"other candidates agree by 1.00, and J is {J:.2f}."
+    agreement = "the agreement with other candidates is 1.00"
+    assert found.reason == f"{agreement}, and J is {J:.2f}."
 
 
 @pytest.mark.parametrize("labels", [STRIPES, half_right(0.5), None])
@@ -101,7 +102,7 @@ INSIDE = Doubts(["splitting each cluster again suggests 2 more"])
 def test_a_doubt_keeps_the_trust_from_being_high(doubt, labels, J, level):
     found = trust(candidate(J, HALVES), [candidate(J - 9, labels)], doubts=doubt)
     assert found.level == level
-    assert "other candidates agree by " in found.reason
+    assert "the agreement with other candidates is " in found.reason
     assert found.reason.startswith(doubt.sentences[0]) == (J > 0)
     assert found.reason.count(". ") == 0
 
