@@ -1,7 +1,7 @@
 """Decide whether and how columns are scaled.
 
 The rule of ``scale="auto"`` was chosen on 185 raw data sets. The documentation page on
-tables summarises it in ten lines.
+tables summarises it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
