@@ -2,7 +2,7 @@
 Does a Dask cluster give the same labels?
 =========================================
 
-Yes, bit by bit, with any number of workers. The workers of this cluster are
+Yes, bit for bit, with any number of workers. The workers of this cluster are
 threads of this process. On real machines, pass the address of the scheduler to
 ``Client``, and put the store under a path that all workers see.
 """
