@@ -121,9 +121,10 @@ class IntervalOr:
             self.number.check(name, value)
         elif not isinstance(value, str) or value not in self.names:
             known = ", ".join(repr(choice) for choice in self.names)
+            if len(self.names) > 1:
+                known = f"one of {known}"
             raise InputError(
-                f"{name}={shown(value)} is unknown; "
-                f"give a positive number or one of {known}."
+                f"{name}={shown(value)} is unknown; give a positive number or {known}."
             )
 
 

@@ -403,6 +403,6 @@ def test_a_page_that_fails_leaves_the_one_that_was_there(plain, tmp_path):
     with pytest.raises(InputError, match="one label for each row"):
         model.write_report(X, path, [0, 1])
     assert path.read_text() == "mine"
-    with pytest.raises(InputError, match="make it first"):
+    with pytest.raises(InputError, match="create it first"):
         model.write_report(X, tmp_path / "no" / "page.html")
     assert [one.name for one in tmp_path.iterdir()] == ["page.html"]

@@ -344,7 +344,7 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
     if not path.parent.is_dir():
         raise InputError(
             f"checkpoint {folder}: the folder {path.parent} does not exist; "
-            "make it first."
+            "create it first."
         )
     if not os.path.lexists(path):
         return

@@ -213,7 +213,7 @@ def scaled_landmarks(
     if rows.shape[1] != sample.shape[1]:
         raise InputError(
             f"landmarks have {rows.shape[1]} columns, but the rows have "
-            f"{sample.shape[1]}; give landmarks with the columns of the rows."
+            f"{sample.shape[1]}; give landmarks that have the columns of the rows."
         )
     if issparse(sample) and scaling is not None:
         # Sparse columns are not centred.

@@ -108,7 +108,7 @@ def _sizes(path: Path, number: int, line: bytes, n_sizes: int) -> list[int]:
         what = "rows, columns and entries" if n_sizes == 3 else "rows and columns"
         text = shown(line.decode("utf-8", "replace").strip())
         raise InputError(
-            f"{path}, line {number}: {text} is not the numbers of {what}: {REMEDY}."
+            f"{path}, line {number}: {text} must give the numbers of {what}: {REMEDY}."
         )
     return [int(word) for word in words]
 

@@ -279,7 +279,7 @@ def _cells(path: Path) -> list[list[str]]:
     except UnicodeDecodeError as error:
         number = content.count(b"\n", 0, error.start) + 1
         raise InputError(
-            f"{path}, line {number}: this is not UTF-8 text: write the file again."
+            f"{path}, line {number}: the text is not valid UTF-8: write the file again."
         ) from error
     while lines and not lines[-1].strip():
         lines.pop()

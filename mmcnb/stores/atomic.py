@@ -137,7 +137,7 @@ class AtomicOutput:
         if not self.target.parent.is_dir():
             raise InputError(
                 f"{self.name}: the folder {self.target.parent} does not exist: "
-                "make it first."
+                "create it first."
             )
         if not os.path.lexists(self.target):
             return

@@ -205,7 +205,7 @@ def test_no_model_and_no_folder_are_named(tmp_path):
         mmcnb.load(tmp_path / "nowhere")
     with pytest.raises(
         InputError,
-        match=r"^[^\n]*model: the folder [^\n]* does not exist: make it first\.$",
+        match=r"^[^\n]*model: the folder [^\n]* does not exist: create it first\.$",
     ):
         saved(tmp_path / "nowhere" / "model")
 

@@ -492,8 +492,8 @@ SITUATIONS = {
     ),
     "an output in no folder": Situation(
         "convert rows.csv none/rows.zarr",
-        "none does not exist: make it first",
-        by_hand("make it first", "none/rows.zarr", "rows.zarr"),
+        "none does not exist: create it first",
+        by_hand("create it first", "none/rows.zarr", "rows.zarr"),
     ),
     "labels of another format": Situation(
         "predict blobs.model blobs.zarr --labels l.txt",
@@ -846,8 +846,8 @@ SITUATIONS = {
     ),
     "a checkpoint in no folder": Situation(
         "fit blobs.zarr --model m --method cpmmc --checkpoint none/begun",
-        "none does not exist; make it first",
-        by_hand("make it first", "none/begun", "again"),
+        "none does not exist; create it first",
+        by_hand("create it first", "none/begun", "again"),
     ),
     "layers without a table": Situation(
         "fit blobs.zarr --model m --layers", "--layers needs a table of labels"

@@ -114,7 +114,7 @@ def test_a_renamed_file_is_recognised(tmp_path):
     [
         ("1 1 2\n", r"line 1: this is not the first line of a Matrix Market file"),
         (HEAD, r"ends before its size line"),
-        (HEAD + "3 3\n", r"line 2: '3 3' is not the numbers of rows, columns and entr"),
+        (HEAD + "3 3\n", r"line 2: '3 3' must give the numbers of rows, columns and"),
         (HEAD + "3 3 1\n1 4 2\n", r"line 3: '1 4 2' has a column outside 1 to 3"),
         (HEAD + "3 3 1\n0 1 2\n", r"line 3: '0 1 2' has a row outside 1 to 3"),
         (HEAD + "3 3 1\n1 1 x\n", r"line 3: '1 1 x' has a value that is not a number"),
