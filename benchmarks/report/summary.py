@@ -61,9 +61,10 @@ class View(NamedTuple):
     growth_from: Mapping[str, int] = {}
 
 
-# Methods that spend their time on a sample of fixed size up to so many rows.
+# Methods that spend most of their time on a sample of fixed size, up to these numbers
+# of rows.
 OF_SAMPLES = dict.fromkeys(("SKMMC", "SKMMC, widths between", "CPMMC"), 30_000)
-# In the order of the page.
+# In the order of the sections of the report page.
 VIEWS = {
     "small": View(("SKMMC", "SKMMCv2"), ("SKMMC",)),
     "mnist": View(("SKMMC",), ("SKMMC",)),

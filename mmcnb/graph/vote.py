@@ -130,7 +130,7 @@ class Vote:
 
     @cached_property
     def _cluster_of_cell(self) -> np.ndarray:
-        """Cluster of each cell if all its nodes are deep in this cluster, or -1."""
+        """Cluster of each cell whose nodes are all deep in one cluster; else -1."""
         index = self.search
         assert isinstance(index, InvertedFileIndex)
         sizes = np.diff(index.starts)

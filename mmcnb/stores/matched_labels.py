@@ -93,9 +93,10 @@ def _keys_of(columns: list[str], index: RowIndex) -> list[str]:
 
 
 def _in_order(table: LabelTable, column: str | None, index: RowIndex) -> np.ndarray:
-    """Return values that are in the order of the rows, or of all rows of their file.
+    """Return the values of a table without names or numbers that identify its rows.
 
-    A fit may have left out rows of the file; their values are skipped.
+    The table has one value for each row, or one for each row of the file that the rows
+    come from. In the second case, the values of rows that were left out are skipped.
     """
     if index.numbers is None or index.files:
         return read_values(table.path, column)

@@ -71,10 +71,11 @@ class Categories:
 
 
 class Medians:
-    """Equally spaced rows, for medians and donors, and counts of missing values.
+    """Collect equally spaced rows for medians and donors, and count missing values.
 
-    There are at least 250 rows, unless the table is shorter. The selection does not
-    depend on how the rows are split into blocks.
+    If there are too many rows, every second one is dropped, so that at least 125 remain
+    unless the table is shorter. The selection does not depend on how the rows are split
+    into blocks.
 
     Parameters
     ----------
