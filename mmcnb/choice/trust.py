@@ -9,7 +9,7 @@ import numpy as np
 from mmcnb.choice.candidates import Candidate
 from mmcnb.choice.inner_splits import split
 from mmcnb.choice.number import GATE, ChosenNumber
-from mmcnb.choice.structure import Structure, agreement
+from mmcnb.choice.structure import ScoredPartition, Structure, agreement
 from mmcnb.columns.single import SingleColumns
 
 # Fitted on other data sets than those of `python -m benchmarks choice`, which prints
@@ -19,6 +19,9 @@ LIKELY_NUMBER = 0.9
 LOW_SUM = 3.5  # of J + 1.5 agreement; trust is low below it
 AGREEMENT_WEIGHT = 1.5
 LINE_DIMENSION = 1.1  # gaps between rows along a line look like clusters
+# Fewer clusters than requested are clearer if both their score and their J are larger
+# by more than this. Super-groups of clear clusters have a large J, but no larger score.
+CLEARER = 1.0
 # A cluster is tiny if its number of rows is below both limits.
 TINY_SHARE = 0.01  # of all rows
 TINY_SHARE_OF_MEAN = 0.2  # of the mean number of rows of a cluster
@@ -33,7 +36,7 @@ class Doubts:
     ----------
     sentences : sequence of str, default=()
         The most serious one first: weak evidence, clusters that can be split further,
-        an uncertain number of clusters.
+        fewer clusters that are clearer, an uncertain number of clusters.
     no_structure : bool, default=False
         Whether the clusters are no clearer than those of rows without structure.
     """
@@ -63,7 +66,8 @@ def doubts_about(
     if labels.max() == 0:
         reason = number.reason.removesuffix(".")
         return Doubts([reason or "one cluster contains all rows, as requested"])
-    z = structure.scored(labels).z
+    chosen = structure.scored(labels)
+    z = chosen.z
     divided = split(structure.groups, labels, structure.graph.counts)
     n_more = int(divided.max() - labels.max())
     sentences = []
@@ -72,15 +76,51 @@ def doubts_about(
             "the clusters are no clearer than those of rows without structure "
             f"(evidence {z:.1f}; more than {GATE} is needed)"
         )
-    elif z < 2 * GATE or structure.d < LINE_DIMENSION:
-        sentences.append(f"the evidence for clusters is weak ({z:.1f})")
+    elif z < 2 * GATE:
+        sentences.append(
+            f"the evidence for clusters is weak ({z:.1f}; more than {2 * GATE:g} is "
+            "clear)"
+        )
+    elif structure.d < LINE_DIMENSION:
+        sentences.append(
+            "the rows lie nearly along a line, where gaps between single rows look "
+            "like clusters"
+        )
     if n_more > 0:
         sentences.append(f"splitting each cluster again suggests {n_more} more")
+    if not number.reason:  # the number was requested
+        fewer = _clearer_with_fewer(structure, chosen)
+        if fewer is not None:
+            sentences.append(
+                f"{fewer.n_clusters} clusters are clearer than the requested "
+                f"{chosen.n_clusters} (J {fewer.J:.2f} instead of {chosen.J:.2f})"
+            )
     if number.agreement < LIKELY_NUMBER:
         sentences.append(
             f"the expected agreement with the true partition is {number.agreement:.2f}"
         )
     return Doubts(sentences, no_structure=z <= GATE)
+
+
+def _clearer_with_fewer(
+    structure: Structure, chosen: ScoredPartition
+) -> ScoredPartition | None:
+    """Return a partition with fewer clusters that is much clearer, or None.
+
+    There is none if the nodes have as many groups as clusters were chosen: the clusters
+    may be parts of super-groups then.
+    """
+    if structure.groups.max() + 1 >= chosen.n_clusters:
+        return None
+    clearer = [
+        partition
+        for partition in structure.partitions
+        if partition.n_clusters < chosen.n_clusters
+        and partition.z > GATE
+        and partition.score > chosen.score + CLEARER
+        and partition.J > chosen.J + CLEARER
+    ]
+    return max(clearer, key=lambda partition: partition.score, default=None)
 
 
 def tiny_clusters(labels: np.ndarray, rows_of_node: np.ndarray) -> str:

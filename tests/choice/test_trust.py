@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
+import mmcnb
 from mmcnb.choice.number import GATE, ChosenNumber
 from mmcnb.choice.structure import find_structure
 from mmcnb.choice.trust import (
@@ -162,14 +164,28 @@ def test_halves_without_a_gap_raise_a_doubt_of_their_structure():
 
 
 @pytest.mark.parametrize(
-    ("d", "is_weak"), [(0.99, True), (1.09, True), (1.11, False), (3.0, False)]
+    ("d", "is_line"), [(0.99, True), (1.09, True), (1.11, False), (3.0, False)]
 )
-def test_clusters_along_a_line_are_told_as_weak(d, is_weak):
+def test_strong_evidence_is_never_called_weak_even_along_a_line(d, is_line):
     graph, truth = ring(4, 400)
     seen = find_structure(graph)
     assert seen.scored(truth).z > 2 * GATE
     found = doubts_about(replace(seen, d=d), truth, ChosenNumber(4, truth, "asked."))
-    assert (
-        any("evidence for clusters is weak" in one for one in found.sentences)
-        == is_weak
-    )
+    assert any("nearly along a line" in one for one in found.sentences) == is_line
+    assert not any("weak" in one for one in found.sentences)
+
+
+def test_a_requested_number_is_doubted_only_if_fewer_clusters_are_much_clearer():
+    X, _ = make_blobs([150, 150, 150], 3, cluster_std=0.5, random_state=0)
+    for n_clusters, level in ((3, "high"), (5, "medium")):
+        model = mmcnb.MaximumMarginClustering(n_clusters, random_state=0).fit(X)
+        found = model.report_["trust"]
+        clause = f"3 clusters are clearer than the requested {n_clusters} (J "
+        assert found["level"] == level
+        assert (clause in found["reason"]) == (n_clusters > 3)
+    # Super-groups whose parts are clear do not make the parts doubtful.
+    parts = np.arange(9)
+    centres = np.column_stack([500 * (parts // 3), 10 * (parts % 3)])
+    X, _ = make_blobs([40] * 9, centers=centres, random_state=0)
+    model = mmcnb.MaximumMarginClustering(9, random_state=0).fit(X)
+    assert "clearer" not in model.report_["trust"]["reason"]
