@@ -55,6 +55,7 @@ def notes_of_columns(
             advice += sentences_of(table, columns)
         advice += _orders(table, columns, options)
         advice += _commas(columns)
+        advice += _spellings(columns)
     else:
         data += _wrong_cells(columns)
     filled = [
@@ -263,19 +264,61 @@ def _doubts(columns: Sequence[TableColumn]) -> Iterator[str]:
 
 
 def _marks_as_texts(columns: Sequence[TableColumn]) -> Iterator[str]:
-    """Yield sentences about categories that could mark missing values."""
-    for column in columns:
+    """Yield sentences about categories that could mark missing values.
+
+    These are the usual markers, and the texts that count as missing in the columns of
+    numbers of the same table.
+    """
+    features = [column for column in columns if column.is_feature]
+    in_numbers: set[str] = set()
+    for column in features:
+        if column.n_wrong and column.kind != "text":
+            in_numbers.update(column.wrong)
+    names: dict[tuple[str, ...], list[str]] = {}
+    for column in features:
         decision = column.decision
-        if decision is None or not column.is_feature or column.kind != "text":
+        if decision is None or column.kind != "text":
             continue
-        if decision.marks:
-            marks = " and ".join(map(repr, decision.marks))
-            option = mark_as_argument(decision.marks[0])
-            yield (
-                f"{marks} is a category of {column.name!r}; "
-                f"na_values={[*decision.marks]} of mmcnb.read_table (--na-values "
-                f"{option}) treats it as missing"
-            )
+        categories = _categories(column)
+        like_numbers = [text for text in categories if text.strip() in in_numbers]
+        marks = tuple(dict.fromkeys((*decision.marks, *like_numbers)))
+        if marks:
+            names.setdefault(marks, []).append(repr(column.name))
+    for marks, of_marks in names.items():
+        verb = "is a category" if len(marks) == 1 else "are categories"
+        options = " ".join(f"--na-values {mark_as_argument(mark)}" for mark in marks)
+        yield (
+            f"{' and '.join(map(repr, marks))} {verb} of {listed(of_marks)}; "
+            f"na_values={[*marks]} of mmcnb.read_table ({options}) treats "
+            f"{'it' if len(marks) == 1 else 'them'} as missing"
+        )
+
+
+def _spellings(columns: Sequence[TableColumn]) -> Iterator[str]:
+    """Yield a sentence about categories that differ only in case or outer spaces."""
+    found = []
+    for column in columns:
+        by_key: dict[str, list[str]] = {}
+        if column.is_feature and column.kind == "text":
+            for text in _categories(column):
+                by_key.setdefault(text.strip().casefold(), []).append(text)
+        alike = [texts for texts in by_key.values() if len(texts) > 1]
+        if alike:
+            examples = ", ".join(map(shown, alike[0]))
+            found.append(f"{column.name!r} ({examples})")
+    if found:
+        yield (
+            "categories that differ only in case or outer spaces are not merged: "
+            f"{listed(found)}; .str.strip().str.lower() of a column of pandas merges "
+            "them"
+        )
+
+
+def _categories(column: TableColumn) -> list[str]:
+    """Return the categories of a text column, if they are known."""
+    if column.categories is None:
+        return []
+    return [text for text in column.categories.to_pylist() if text]
 
 
 def _known_marks(columns: Sequence[TableColumn]) -> Iterator[str]:

@@ -125,6 +125,36 @@ def test_a_few_other_cells_are_gaps_and_are_shown(tmp_path, form):
 
 
 @in_both
+def test_texts_that_are_gaps_among_numbers_are_named_as_categories(tmp_path, form):
+    cells = [str(k * k % 37) for k in range(97)] + ["k.A."]
+    texts = {"t": ["k.A.", "a", "b", "b"] * 24 + ["a"] * 2}
+    texts["u"] = texts["t"][::-1]
+    notes = opened(tmp_path, form, cells, **texts).notes
+    (note,) = [note for note in notes if "categor" in note]
+    assert "'k.A.' is a category of 't', 'u'; na_values=['k.A.']" in note
+    if form == "CSV":
+        samples = mmcnb.read_table(tmp_path / "rows.csv", na_values=["k.A."])
+        assert not [note for note in samples.notes if "category of" in note]
+        assert not [name for name in samples.feature_names if "k.A." in name]
+
+
+@in_both
+def test_one_note_names_all_columns_whose_spellings_differ(tmp_path, form):
+    owns = pd.Series(["Yes", "no", "YES", "no ", "yes"] * 9)
+    same = ["f", "m", "F", "M", "x"] * 9
+    frame = {"owns": owns, "sex": same, "town": ["Ulm", "Ulme", "Köln"] * 15}
+    notes = opened(tmp_path, form, owns.index.astype(str), **frame).notes
+    (note,) = [note for note in notes if "are not merged" in note]
+    assert "'owns' ('YES', 'Yes', 'yes')" in note
+    assert "'sex' ('F', 'f')" in note
+    assert "town" not in note
+    frame["owns"] = owns.str.strip().str.lower()
+    frame["sex"] = "x"
+    notes = opened(tmp_path, form, owns.index.astype(str), **frame).notes
+    assert not [note for note in notes if "are not merged" in note]
+
+
+@in_both
 @pytest.mark.parametrize(
     ("rare", "number", "is_doubtful"),
     [("1,234", 1234, True), ("1,234,567", 1234567, False), ("1 234", 1234, False)],
