@@ -116,7 +116,7 @@ def reader(tmp_path, monkeypatch):
 
 
 # The code of these pages runs in tests of its own.
-OF_OTHER_TESTS = ("own_kernels", "integrations")
+OF_OTHER_TESTS = ("own_kernels", "integrations", "tables")
 
 
 @pytest.mark.parametrize(
@@ -274,11 +274,17 @@ def test_the_first_screen_prints_what_it_says(page, tmp_path, monkeypatch, capsy
         assert "Cluster 2 (26 %): " in report
 
 
-def test_the_page_of_tables_shows_its_orders(tmp_path, monkeypatch, capsys):
+def test_the_page_of_tables_runs_from_top_to_bottom(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write_tables()
-    fit, *_ = commands("tables")
-    assert main(fit) == 0, capsys.readouterr().err
+    names = {}
+    steps = re.findall(r"^```(python|console)\n(.*?)^```", PAGES["tables"], re.M | re.S)
+    for language, lines in steps:
+        if language == "python":
+            exec(lines, names)
+            continue
+        for line in lines.splitlines():
+            assert main(shlex.split(line)[2:]) == 0, capsys.readouterr().err
     head, head_with_clusters = blocks("tables", "text")
     assert Path("orders.csv").read_text("cp1252").startswith(head)
     assert head_with_clusters in Path("with-clusters.csv").read_text("cp1252")

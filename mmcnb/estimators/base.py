@@ -270,9 +270,10 @@ class Estimator(Attributes, BaseEstimator):
         X : {rows}
             Rows with the columns of the fit.
         out : path or None, default=None
-            Path of a new file, which is written block by block. If the path ends with
-            ``.csv`` or ``.parquet``, the file is a table with the columns of `to_frame`
-            and the number or name of each row. Otherwise it is a Zarr array.
+            Path of a new file, which is written block by block; unlike `save`, this
+            method does not replace an existing file. If the path ends with ``.csv`` or
+            ``.parquet``, the file is a table with the columns of `to_frame` and the
+            number or name of each row. Otherwise it is a Zarr array.
         {element}
 
         Returns
@@ -391,8 +392,9 @@ class Estimator(Attributes, BaseEstimator):
         X : data frame, path or rows of `read_table`
             A table with the columns of the fit.
         out : path or None, default=None
-            Path of a new file; None returns a data frame instead. Rows are read and
-            written in batches. The ending selects the format:
+            Path of a new file; None returns a data frame instead. Unlike `save`, this
+            method does not replace an existing file. Rows are read and written in
+            batches. The ending selects the format:
 
             - ``.csv``: if X is a CSV file, its bytes are copied and the new cells are
               added at the end of each row. Other tables are converted to CSV.

@@ -110,7 +110,7 @@ def rows_output(
 
             yield None, write_table
     else:
-        with LabelsWriter(out, rows.n_samples) as writer:
+        with LabelsWriter(out, rows.n_samples, overwrite=None) as writer:
             kept = KeptLabels(writer.sink())
 
             def write(
@@ -177,7 +177,7 @@ def decide_rows(
         return estimator._run(sweep, features, name)
     with (
         estimator._engine_of(features) as engine,
-        create_dense_store(out, n_columns, dtype) as store,
+        create_dense_store(out, n_columns, dtype, overwrite=None) as store,
     ):
         for blocks in engine.stream(sweep, features, name):
             store.append(np.concatenate(blocks).reshape(-1, n_columns))

@@ -206,7 +206,7 @@ class StoreWriter(AtomicOutput):
         path: PathLike,
         n_features: int,
         dtype: npt.DTypeLike,
-        overwrite: bool = False,
+        overwrite: bool | None = False,
     ) -> None:
         super().__init__(path, overwrite)
         self.n_features = int(n_features)
@@ -357,7 +357,7 @@ class DenseStoreWriter(StoreWriter):
         path: PathLike,
         n_features: int,
         dtype: npt.DTypeLike,
-        overwrite: bool = False,
+        overwrite: bool | None = False,
         chunk_rows: int | None = None,
     ) -> None:
         super().__init__(path, n_features, dtype, overwrite)
@@ -481,7 +481,7 @@ def create_dense_store(
     n_features: int,
     dtype: npt.DTypeLike = "float32",
     chunk_rows: int | None = None,
-    overwrite: bool = False,
+    overwrite: bool | None = False,
 ) -> DenseStoreWriter:
     """Write rows, block by block, to a dense Zarr store with checksums.
 
@@ -499,8 +499,9 @@ def create_dense_store(
     chunk_rows : int, default=None
         Number of rows of a chunk. None makes chunks of 2 to 4 MiB that divide
         ``GROUP_ROWS``.
-    overwrite : bool, default=False
-        Whether to replace an existing store.
+    overwrite : bool or None, default=False
+        Whether to replace an existing store. None if the caller has no parameter
+        ``overwrite`` that a message could name.
 
     Returns
     -------

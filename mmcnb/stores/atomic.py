@@ -99,9 +99,10 @@ class AtomicOutput:
     ----------
     target : path-like
         Destination of the output.
-    overwrite : bool, default=False
+    overwrite : bool or None, default=None
         Whether to replace an existing output; a folder is replaced only if it is empty
-        or a Zarr store.
+        or a Zarr store. None if the caller has no parameter ``overwrite`` that a
+        message could name.
 
     Attributes
     ----------
@@ -119,7 +120,7 @@ class AtomicOutput:
         or, at the end of the ``with`` block, the output could not be written.
     """
 
-    def __init__(self, target: PathLike, overwrite: bool = False) -> None:
+    def __init__(self, target: PathLike, overwrite: bool | None = None) -> None:
         self.target = output_path(target)
         self._overwrite = overwrite
         folder = self.target.with_name(PART + self.target.name)
@@ -155,10 +156,11 @@ class AtomicOutput:
 
     def _exists(self) -> InputError:
         start = f"{self.name} exists already: choose another path, or"
+        remedy = "remove it first"
+        if self._overwrite is not None:
+            remedy = "replace it with overwrite=True"
         return OptionError(
-            f"{start} remove it first; mmcnb.stores.convert replaces it with "
-            "overwrite=True.",
-            command=f"{start} replace it with --overwrite.",
+            f"{start} {remedy}.", command=f"{start} replace it with --overwrite."
         )
 
     def __enter__(self) -> Self:

@@ -125,8 +125,9 @@ class LabelsWriter(AtomicOutput):
         Path of the array.
     n_samples : int
         Number of labels.
-    overwrite : bool, default=False
-        Whether to replace an existing store.
+    overwrite : bool or None, default=False
+        Whether to replace an existing store. None if the caller has no parameter
+        ``overwrite`` that a message could name.
 
     Attributes
     ----------
@@ -151,7 +152,9 @@ class LabelsWriter(AtomicOutput):
 
     chunk_rows = GROUP_ROWS
 
-    def __init__(self, path: PathLike, n_samples: int, overwrite: bool = False) -> None:
+    def __init__(
+        self, path: PathLike, n_samples: int, overwrite: bool | None = False
+    ) -> None:
         super().__init__(path, overwrite)
         self._expected = n_samples
         self._is_finished = False

@@ -443,7 +443,8 @@ def test_a_table_appears_whole_or_not_at_all(target, tmp_path):
         model.label_table(stopped, out)
     assert names_in(tmp_path) == ["d.csv"]
     model.label_table(rows, out)
-    with pytest.raises(InputError, match="exists already"):
+    # This method has no parameter that replaces a table.
+    with pytest.raises(InputError, match=r"another path, or remove it first\.$"):
         model.label_table(rows, out)
 
 
