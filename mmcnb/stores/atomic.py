@@ -208,7 +208,7 @@ class AtomicOutput:
     def _place(self) -> None:
         """Move the output to the target; an old output moves to `path`."""
         self._check()
-        is_exchange = self._overwrite and os.path.lexists(self.target)
+        is_exchange = bool(self._overwrite) and os.path.lexists(self.target)
         with writing(self.name):
             try:
                 self._move(self.path, self.target, is_exchange)

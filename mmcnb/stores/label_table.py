@@ -153,10 +153,15 @@ def as_arrow(values: Any) -> "pa.Array":
 class LabelTable:
     """A CSV or Parquet table of labels or classes, of which columns are read.
 
+    A CSV file as `predict` writes it is read by pyarrow alone. Another CSV file, with
+    semicolons, titles above the header or another encoding, is read as a fit reads it.
+
     Parameters
     ----------
     path : path
         The table.
+    column : str or None, default=None
+        The column of values, if it is known.
 
     Attributes
     ----------
@@ -169,18 +174,25 @@ class LabelTable:
         If the table cannot be read.
     """
 
-    def __init__(self, path: PathLike) -> None:
-        from pyarrow import csv, parquet
+    def __init__(self, path: PathLike, column: str | None = None) -> None:
+        from pyarrow import parquet
 
         self.path = path
         self._is_parquet = ending_of(path) == ".parquet"
+        self._is_plain = True
         check_file(path)
-        with self._worded():
-            if self._is_parquet:
+        if self._is_parquet:
+            with self._worded():
                 self.columns = parquet.read_schema(str(path)).names
-            else:
-                with csv.open_csv(str(path)) as reader:
-                    self.columns = reader.schema.names
+            return
+        names = _names_of_plain_csv(path)
+        if names is None or (column is not None and column not in names):
+            from mmcnb.tables.files import FileTable
+            from mmcnb.tables.options import TableOptions
+
+            self._is_plain = False
+            names = FileTable(Path(path), TableOptions()).names
+        self.columns = names
 
     def _worded(self) -> AbstractContextManager[None]:
         import pyarrow as pa
@@ -225,6 +237,8 @@ class LabelTable:
             for name, data_type in (types or {}).items()
             if not pa.types.is_integer(data_type)
         }
+        if not self._is_plain:
+            return _read_as_fits_do(Path(self.path), columns)
         with self._worded():
             if self._is_parquet:
                 return parquet.read_table(str(self.path), columns=columns)
@@ -253,6 +267,52 @@ class LabelTable:
         return np.asarray(values.to_numpy())
 
 
+def _names_of_plain_csv(path: PathLike) -> list[str] | None:
+    """Return the columns of a CSV file with commas, in UTF-8, whose header is first.
+
+    None stands for a file that does not look so.
+    """
+    import pyarrow as pa
+    from pyarrow import csv
+
+    try:
+        with csv.open_csv(str(path)) as reader:
+            names = reader.schema.names
+            types = reader.schema.types
+    except (pa.ArrowException, UnicodeDecodeError):
+        return None
+    has_other_delimiter = len(names) == 1 and any(mark in names[0] for mark in ";\t|")
+    if has_other_delimiter or any(map(pa.types.is_binary, types)):
+        return None
+    return names
+
+
+def _read_as_fits_do(path: Path, columns: list[str]) -> "pa.Table":
+    """Read columns of a CSV file by the table reader: integers, or text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from mmcnb.tables.arrow import TEXT
+    from mmcnb.tables.files import FileTable
+    from mmcnb.tables.options import TableOptions
+    from mmcnb.tables.reader import TypeChangedError
+
+    table = FileTable(path, TableOptions())
+    positions = [table.names.index(name) for name in columns]
+    wanted = {table.keys[position]: TEXT for position in positions}
+    try:
+        parts = [part.columns for part in table.parts(wanted)]
+    except TypeChangedError:  # a later line was not UTF-8; the table knows that now
+        parts = [part.columns for part in table.parts(wanted)]
+    read = {}
+    for name, key in zip(columns, wanted, strict=True):
+        texts = pa.chunked_array([part[key] for part in parts if part], TEXT)
+        texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, TEXT), texts)
+        is_whole = pc.all(pc.match_substring_regex(texts, r"^-?\d{1,18}$")).as_py()
+        read[name] = texts.cast(pa.int64()) if is_whole else texts
+    return pa.table(read)
+
+
 def read_values(path: PathLike, column: str | None = None) -> np.ndarray:
     """Read one value per row from a column of a CSV or Parquet table, or a Zarr array.
 
@@ -277,7 +337,7 @@ def read_values(path: PathLike, column: str | None = None) -> np.ndarray:
     """
     if ending_of(path) not in TABLES:
         return read_column(path, "labels")
-    table = LabelTable(path)
+    table = LabelTable(path, column)
     name = table.value_column(column)
     numbers = []
     if ROW in table.columns and name != ROW:

@@ -63,7 +63,7 @@ def _values_at(
     """Read the values of a table or an array at a path, one for each row."""
     if ending_of(path) not in TABLES:
         return read_values(path, column)
-    table = LabelTable(path)
+    table = LabelTable(path, column)
     keys = _keys_of(table.columns, index)
     if not keys:
         return _in_order(table, column, index)

@@ -1,6 +1,7 @@
 """`mmcnb score`: clusters beside known classes, and how well they separate the rows."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -80,10 +81,19 @@ def test_classes_may_come_from_a_table_or_an_array(three, report_of):
     )
     table.to_csv("both.csv", index=False)
     pd.DataFrame({"class": y.astype(float)}).to_csv("numbers.csv", index=False)
+    # As a spreadsheet program exports it: a table that a fit reads can have the classes.
+    exported = table.assign(kind=table["kind"].replace("a", "Händler"))
+    text = exported.to_csv(index=False, sep=";", decimal=",")
+    Path("exported.csv").write_text(f"Customers 2026\n\n{text}", encoding="cp1252")
     expected = report_of("score blobs.zarr l.csv")
     for words, classes in (
         ("both.csv --label-column kind", ["a", "b", "c"]),
         ("l.parquet --classes both.csv --label-column kind", ["a", "b", "c"]),
+        (
+            "l.csv --classes exported.csv --label-column kind",
+            ["Händler", "b", "c"],
+        ),
+        ("exported.csv --label-column kind", ["Händler", "b", "c"]),
         ("l.csv --classes blobs.zarr/y", [0, 1, 2]),
         ("l.csv --classes numbers.csv", [0, 1, 2]),
     ):
