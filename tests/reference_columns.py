@@ -31,6 +31,24 @@ def median(values, weights):
     raise AssertionError("all of the weight is less than half of it")
 
 
+def usual(values, weights):
+    """The pairs of a value and its weight without those far outside the central 95 %."""
+    pairs = sorted(zip(values, weights, strict=True))
+    ends = []
+    for share in (0.025, 0.975):
+        reached = 0.0
+        for value, weight in pairs:
+            reached += weight
+            if reached >= share * sum(weights) * (1 - 1e-12):
+                ends.append(value)
+                break
+    low, high = ends
+    if low == high:
+        return zip(*pairs, strict=True)
+    kept = [pair for pair in pairs if 2 * low - high <= pair[0] <= 2 * high - low]
+    return zip(*kept, strict=True)
+
+
 class Column:
     """A column of the table: its name, its values, and its places among the columns of numbers."""
 
@@ -152,13 +170,15 @@ def treated(column, weights, is_rated=False):
         return "step", min(values), (max(values) - min(values)) / STEP, 0.0
     if column.is_few:
         return "step", mean(values, weights), deviation(values, weights) / STEP, 0.0
-    if min(values) >= 0 and skewness(values, weights) >= 1:
+    near, of_near = usual(values, weights)
+    if min(values) >= 0 and skewness(near, of_near) >= 1:
         positive = [(x, w) for x, w in zip(values, weights, strict=True) if x > 0]
         unit = median(*zip(*positive, strict=True))
-        logs = [math.log(1 + x / unit) for x in values]
-        if abs(skewness(logs, weights)) < skewness(values, weights):
-            return "logarithm", mean(logs, weights), deviation(logs, weights), unit
-    return "deviation", mean(values, weights), deviation(values, weights), 0.0
+        logs = [math.log(1 + x / unit) for x in near]
+        if abs(skewness(logs, of_near)) < skewness(near, of_near):
+            logs, of_logs = usual([math.log(1 + x / unit) for x in values], weights)
+            return "logarithm", mean(logs, of_logs), deviation(logs, of_logs), unit
+    return "deviation", mean(near, of_near), deviation(near, of_near), 0.0
 
 
 # -- columns that make the clusters ----------------------------------------------------

@@ -23,6 +23,10 @@ MOST_COUNTED = 10  # distinct values are counted up to one more than this
 # With more columns than this, columns of few values are taken for small counts, as in
 # word counts, and not for another kind of column.
 MOST_MIXED = 100
+# Values are unusual if they are farther than UNUSUAL_WIDTHS widths outside the range of
+# all values but UNUSUAL_SHARE at each end.
+UNUSUAL_SHARE = 0.025
+UNUSUAL_WIDTHS = 1.0
 ColumnName = str | int
 
 
@@ -159,6 +163,32 @@ def weighted_moments(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     shares = weights / weights.sum()
     mean = shares @ (values / unit)
     return unit * np.array([mean, np.sqrt(shares @ (values / unit - mean) ** 2)])
+
+
+def are_usual(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return which values of a column are not far outside the range of most others.
+
+    Unusual values do not decide how a column is scaled. A few wrong values, or a row of
+    totals, would otherwise make a column seem skewed, and its standard deviation so
+    large that texts outweigh it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.columns.kinds import are_usual
+    >>> ages = np.r_[np.arange(18.0, 78.0), 2850.0]
+    >>> are_usual(ages, np.ones(61))[[0, 59, 60]]
+    array([ True,  True, False])
+    """
+    order = np.argsort(values, kind="stable")
+    sums = np.cumsum(weights[order])
+    # A rounding error must not decide, so that weights and repeated rows are equal.
+    shares = np.array([UNUSUAL_SHARE, 1 - UNUSUAL_SHARE]) * (1 - 1e-12)
+    low, high = values[order][np.searchsorted(sums, shares * sums[-1])]
+    with np.errstate(over="ignore"):
+        most = UNUSUAL_WIDTHS * (high - low)
+        is_usual = (values >= low - most) & (values <= high + most)
+    return is_usual | (most == 0)
 
 
 def label_of(name: ColumnName) -> str:

@@ -12,12 +12,19 @@ import numpy as np
 
 from mmcnb.columns.kinds import SampleColumns
 
-SHORTEST = 0.35
+SHORT = 0.35
 LONGER = (0.5, 0.7, 1.0)
+# For texts that are independent of each other, in tables whose rows are close to each
+# other in two or more numbers. At longer steps each combination of categories would be
+# a cluster of its own.
+SHORTER = (0.25, 0.175, 0.125, 0.09, 0.06)
 # Mean squared Cramér's V of two texts, corrected for the value of independent texts.
 # Clusters in half of 6 to 20 texts give 0.02 to 0.03, independent texts less than
 # 0.001.
 LEAST_ASSOCIATION = 0.01
+# The step is reduced if this share of the neighbours has the same combination of
+# categories, but not if the nearest rows in the numbers have it as well.
+NEARLY_ALL_ALIKE = 0.8
 # Bounds for the neighbours of a row at a given step: the share that has the same
 # combination of categories, and how much farther than the nearest rows they may be in
 # the numbers, relative to the mean squared distance of all rows. Both were chosen by
@@ -32,8 +39,9 @@ MOST_ROWS = 4000
 def step_of_texts(columns: SampleColumns, numbers: np.ndarray) -> float:
     """Return the longest step at which neighbours differ in texts, not in numbers.
 
-    If the texts are not associated with each other, it is the shortest step. Neighbours
-    are searched among distinct rows, so that a weight has the effect of repeated rows.
+    If the texts are not associated with each other, it is a short step: 0.35, or less
+    if nearly all neighbours would have the same texts. Neighbours are searched among
+    distinct rows, so that a weight has the effect of repeated rows.
 
     Parameters
     ----------
@@ -66,19 +74,33 @@ def step_of_texts(columns: SampleColumns, numbers: np.ndarray) -> float:
     n_nearest = max(1, round(N_NEIGHBOURS * spaced.size / rows.size))
     texts = np.flatnonzero(columns.is_text).tolist()
     codes = [columns.codes(k)[spaced] for k in texts]
-    if spaced.size <= 2 * n_nearest or _association(codes) < LEAST_ASSOCIATION:
-        return SHORTEST
+    if spaced.size <= 2 * n_nearest:
+        return SHORT
     pairs = _pairs(numbers[spaced], codes)
-    nearest = _nearest(pairs.far, n_nearest)
-    bound = pairs.far[nearest].mean() + MOST_FARTHER * pairs.mean_far
-    step = SHORTEST
+    step = SHORT
+    if _association(codes) < LEAST_ASSOCIATION:
+        agree = pairs.neighbours(0.0, n_nearest).alike > NEARLY_ALL_ALIKE
+        if agree or numbers.shape[1] == 1:
+            return step
+        for shorter in SHORTER:
+            if pairs.neighbours(step, n_nearest).alike <= NEARLY_ALL_ALIKE:
+                break
+            step = shorter
+        return step
+    most_far = pairs.neighbours(0.0, n_nearest).far + MOST_FARTHER * pairs.mean_far
     for longer in LONGER:
-        nearest = _nearest(pairs.far + longer**2 * pairs.n_unlike, n_nearest)
-        alike = (pairs.n_unlike[nearest] == 0).mean()
-        if alike > MOST_ALIKE or pairs.far[nearest].mean() > bound:
+        nearest = pairs.neighbours(longer, n_nearest)
+        if nearest.alike > MOST_ALIKE or nearest.far > most_far:
             break
         step = longer
     return step
+
+
+class _Neighbours(NamedTuple):
+    """The share of neighbours with the same texts, and their mean squared distance."""
+
+    alike: float
+    far: float
 
 
 class _Pairs(NamedTuple):
@@ -97,6 +119,17 @@ class _Pairs(NamedTuple):
     far: np.ndarray
     n_unlike: np.ndarray
     mean_far: float
+
+    def neighbours(self, step: float, n_nearest: int) -> _Neighbours:
+        """Describe the nearest rows, including ties with the last, at a step of texts.
+
+        Their mean squared distance is that in the numbers.
+        """
+        distances = self.far + step**2 * self.n_unlike
+        last = np.partition(distances, n_nearest - 1, axis=1)[:, n_nearest - 1]
+        is_nearest = distances <= last[:, None]
+        alike = (self.n_unlike[is_nearest] == 0).mean()
+        return _Neighbours(float(alike), float(self.far[is_nearest].mean()))
 
 
 def _pairs(numbers: np.ndarray, codes: list[np.ndarray]) -> _Pairs:
@@ -140,12 +173,6 @@ def _association(codes: list[np.ndarray]) -> float:
         phi -= freedom.prod() / (n_rows - 1)
         squares.append(phi / freedom.min())
     return float(np.mean(np.sort(squares)))
-
-
-def _nearest(distances: np.ndarray, n_nearest: int) -> np.ndarray:
-    """Return a mask of the nearest rows, including ties with the last of them."""
-    last = np.partition(distances, n_nearest - 1, axis=1)[:, n_nearest - 1]
-    return distances <= last[:, None]
 
 
 def _spaced(rows: np.ndarray, most: int) -> np.ndarray:

@@ -13,8 +13,10 @@ from scipy.sparse import csr_array, issparse
 from mmcnb.columns.kinds import (
     FEW,
     MOST_MIXED,
+    MOST_SEARCHED,
     ColumnName,
     SampleColumns,
+    are_usual,
     label_of,
     listed,
     missing_marks,
@@ -22,7 +24,7 @@ from mmcnb.columns.kinds import (
     weighted_moments,
 )
 from mmcnb.columns.rating_scales import Span, rating_scales
-from mmcnb.columns.text_step import SHORTEST, step_of_texts
+from mmcnb.columns.text_step import SHORT, step_of_texts
 from mmcnb.errors import InputError
 from mmcnb.samples.derived import Scaling, scaled_matrix
 from mmcnb.samples.encoding import Encoding
@@ -30,7 +32,7 @@ from mmcnb.samples.encoding import Encoding
 # Standard deviation of a column of few values, where numbers have standard deviation 1.
 # It was chosen by the study `python -m benchmarks columns`, and is also the shortest
 # step of texts.
-STEP = SHORTEST
+STEP = SHORT
 # A list has the weight of its elements, but at most that of four numbers. On generated
 # tables of 1 to 8 numbers and a list of 32 or 256 elements, weight one loses the
 # clusters of the list, and weight nine those of the numbers.
@@ -147,10 +149,10 @@ class Treatment(NamedTuple):
 
     @property
     def sentinels(self) -> list[str]:
-        """Messages about possible markers of missing values, if columns are raw."""
+        """Messages about possible markers and unusual rows, if columns are raw."""
         if self.columns is None or not self._is_raw:
             return []
-        return sentinels(self.columns)
+        return [*sentinels(self.columns), *_unusual_rows(self.columns)]
 
     @property
     def doubts(self) -> list[str]:
@@ -429,10 +431,19 @@ def _number_scale(columns: SampleColumns, k: int, wish: str | float) -> ColumnSc
         return ColumnScale("step", mean, deviation / step)
     if wish == "log" or (wish == "auto" and _wants_logarithm(values, weights)):
         unit = _rounded(_unit(values, weights))
-        mean, deviation = weighted_moments(np.log1p(values / unit), weights)
+        mean, deviation = _moments(np.log1p(values / unit), weights, wish)
         return ColumnScale("logarithm", mean, deviation, unit)
-    mean, deviation = weighted_moments(values, weights)
+    mean, deviation = _moments(values, weights, wish)
     return ColumnScale("deviation", mean, deviation)
+
+
+def _moments(values: np.ndarray, weights: np.ndarray, wish: Wish) -> np.ndarray:
+    """Return the mean and standard deviation; for "auto", those of usual values."""
+    if wish == "auto":
+        is_usual = are_usual(values, weights)
+        values = values[is_usual]
+        weights = weights[is_usual]
+    return weighted_moments(values, weights)
 
 
 def _deviation_of_list(columns: SampleColumns, k: int) -> float:
@@ -585,11 +596,49 @@ def _wants_logarithm(values: np.ndarray, weights: np.ndarray) -> bool:
     """Whether values are nonnegative and skewed, and less so after a logarithm."""
     if values.min() < 0:
         return False
-    skewness = _skewness(values, weights)
+    is_usual = are_usual(values, weights)
+    skewness = _skewness(values[is_usual], weights[is_usual])
     if skewness < 1:
         return False
-    logarithms = np.log1p(values / _unit(values, weights))
-    return abs(_skewness(logarithms, weights)) < skewness
+    logarithms = np.log1p(values[is_usual] / _unit(values, weights))
+    return abs(_skewness(logarithms, weights[is_usual])) < skewness
+
+
+def _unusual_rows(columns: SampleColumns) -> list[str]:
+    """Return a message about rows with unusual values in most columns, if any.
+
+    A long tail is not unusual: the logarithms of its values are not far from each
+    other.
+    """
+    if len(columns.names) > MOST_SEARCHED:
+        return []
+    n_unusual = np.zeros(len(columns.rows), np.int64)
+    numbers = dict(columns.numbers(columns.n_values > FEW))
+    for values in numbers.values():
+        is_usual = are_usual(values, columns.weights)
+        if values.min() >= 0:
+            logarithms = np.log1p(values / _unit(values, columns.weights))
+            is_usual |= are_usual(logarithms, columns.weights)
+        n_unusual += ~is_usual
+    rows = np.flatnonzero(n_unusual > len(numbers) / 2)
+    if len(numbers) < 2 or rows.size == 0:
+        return []
+    farthest = max(
+        numbers,
+        key=lambda k: abs(numbers[k][rows[0]]) / (np.abs(numbers[k]).mean() or 1.0),
+    )
+    name = label_of(columns.names[farthest])
+    example = f"{name} is {numbers[farthest][rows[0]]:g}"
+    n_rows = f"{len(columns.rows):,} rows looked at"
+    if rows.size == 1:
+        return [
+            f"1 of {n_rows} is far from all others in most numeric columns ({example});"
+            " if it sums up other rows, or is wrong, leave it out."
+        ]
+    return [
+        f"{rows.size:,} of {n_rows} are far from all others in most numeric columns (in"
+        f" one, {example}); if they sum up other rows, or are wrong, leave them out."
+    ]
 
 
 def _unit(values: np.ndarray, weights: np.ndarray) -> float:

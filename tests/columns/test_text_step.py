@@ -63,6 +63,20 @@ def test_the_step_is_long_if_neighbours_still_differ_in_texts(frame, expected):
     assert step(frame) == expected
 
 
+def test_texts_do_not_cut_narrow_clusters_of_the_numbers():
+    """Each cluster of two numbers would be one cluster for each machine."""
+    rng = np.random.default_rng(0)
+    centers = 20 * np.array([[0, 0], [1, 0], [0, 1]])
+    numbers = centers[KIND] + rng.normal(size=(N, 2))
+    frame = pd.DataFrame(numbers, columns=["temperature", "pressure"])
+    frame["machine"] = rng.choice(["M1", "M2", "M3"], N)
+    assert step(frame) < 0.35
+    model = mmcnb.MaximumMarginClustering(random_state=0).fit(frame)
+    assert adjusted_rand_score(KIND, model.labels_) > 0.95
+    # a text that agrees with the clusters needs no shorter step
+    assert step(frame.assign(machine=np.array(["M1", "M2", "M3"])[KIND])) == 0.35
+
+
 def test_the_step_of_weights_is_that_of_repeated_rows_in_any_order():
     frame = table(3, 12)
     counts = np.random.default_rng(0).integers(1, 4, N)

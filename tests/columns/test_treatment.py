@@ -1,9 +1,12 @@
 """The rule of ``scale="auto"``: one case for each of its sentences, and its twin on tables of all kinds."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
+from sklearn.metrics import adjusted_rand_score
 
+from mmcnb import MaximumMarginClustering
 from mmcnb.columns.kinds import SampleColumns, sentinels
 from mmcnb.columns.treatment import treat
 from mmcnb.errors import InputError
@@ -241,6 +244,35 @@ def test_filled_gaps_hide_no_rating_and_steps_can_be_asked_for():
     assert {row.kind for row in auto(rows).listing} == {"number", "few values"}
     wish = auto(rows, {1: 0.35, 2: 0.35, 3: 0.35})
     assert scaled(wish, rows)[:, 2].std() == pytest.approx(0.35, abs=1e-6)
+
+
+@pytest.mark.parametrize("far", [[1e4], [-900.0, 1e4, 800.0, 2e5, -7e3]])
+def test_a_few_far_values_change_neither_the_kind_nor_the_spread_of_a_column(far):
+    """Such as a row of totals, or a sensor that failed."""
+    rows = np.c_[NORMAL, LONG, FLAG]
+    expected = auto(rows).listing
+    spoiled = np.r_[rows, np.c_[far, np.abs(far), np.ones(len(far))]]
+    found = auto(spoiled).listing
+    assert [row.treatment for row in found] == [row.treatment for row in expected]
+    for one, other in zip(found, expected, strict=True):
+        assert one.divisor == pytest.approx(other.divisor, rel=0.05)
+
+
+def test_a_row_of_totals_does_not_change_the_clusters_of_a_table():
+    """Its numbers would be taken for skewed, and the texts would outweigh them."""
+    random = np.random.default_rng(0)
+    y = random.integers(3, size=600)
+    numbers = np.array([[45, 1.2], [72, 2.9], [60, 7.5]])[y]
+    numbers = numbers + [2.5, 0.3] * random.normal(size=(600, 2))
+    table = pd.DataFrame(numbers, columns=["temperature", "vibration"])
+    table["machine"] = random.choice(["M1", "M2", "M3"], 600)
+    total = table.sum(numeric_only=True).to_frame().T
+    with_total = pd.concat([table, total], ignore_index=True)
+    model = MaximumMarginClustering(random_state=0)
+    with pytest.warns(match="1 of 601 rows looked at is far from all others in most"):
+        labels = model.fit(with_total).labels_[:600]
+    assert model.n_clusters_ == 3
+    assert adjusted_rand_score(y, labels) > 0.98
 
 
 # -- the twin --------------------------------------------------------------------------
@@ -535,6 +567,18 @@ def test_ordinary_columns_have_no_marks(n_rows):
         ]
         found += sentinels(SampleColumns(table, np.ones(n_rows)))
     assert found == []
+
+
+def test_rows_with_unusual_values_in_most_columns_are_counted_with_an_example():
+    rows = np.c_[NORMAL, LONG, NORMAL[::-1] - 40]
+    assert not auto(rows).sentinels  # a long tail is usual
+    rows[7, 2] = 1e5  # in one column only
+    assert not auto(rows).sentinels
+    rows[8] = rows[9] = rows.sum(axis=0)
+    rows[9] *= -2
+    (sentence,) = auto(rows).sentinels
+    assert sentence.startswith(f"2 of {N} rows looked at are far from all others in")
+    assert f"(in one, column 0 is {rows[8, 0]:g})" in sentence
 
 
 def test_categories_and_very_many_columns_have_no_marks():
