@@ -1,12 +1,8 @@
 """Part ``foreign`` of ``routines``: a scan of Zarr stores of other programs.
 
-A bare decode of their chunks runs beside it.
-
-A bare decode of their chunks runs beside it.
-
-A bare decode reads each file of the rows and decodes it by its codec into one array,
-with no other work and no other order of the numbers. Both are of one thread, in seconds
-of the processor, medians of turns.
+A bare decode of their chunks runs beside it. It reads each file of the rows and decodes
+it by its codec into one array, with no other work and no other order of the numbers.
+Both are of one thread, in seconds of the processor, medians of turns.
 """
 
 import shutil

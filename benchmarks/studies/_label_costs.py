@@ -32,9 +32,9 @@ QUICK_ROWS = 10**6
 SMOKE_ROWS = 20_000
 # seconds of 10^8 rows on two cores
 MOST = {
-    "arcs": 60.0,
-    "digits": 200.0,
-    "overlapping": 400.0,
+    "arcs": 120.0,
+    "digits": 300.0,
+    "overlapping": 300.0,
 }
 
 
