@@ -6,6 +6,7 @@ verb is called, so that ``mmcnb --help`` and each verb import only what they nee
 """
 
 import argparse
+import difflib
 import json
 import logging
 import os
@@ -30,19 +31,36 @@ VERBS = {
     "the columns of a table; or a model with the warnings of its fit.",
     "verify": "Read a store back in full and compare it with its checksums.",
     "plan": "Estimate the reads, memory and files of a fit without running it.",
-    "fit": "Cluster the rows of a store; write the model, the labels or both.",
-    "predict": "Label the rows of a store with a saved model.",
-    "update": "Add the rows of a store to a saved model; clusters keep their numbers.",
+    "fit": "Cluster the rows of a table or a store; write the model, the labels, or "
+    "the table with its clusters.",
+    "predict": "Label the rows of a table or a store with a saved model.",
+    "update": "Add the rows of a table or a store to a saved model; clusters keep "
+    "their numbers.",
     "explain": "Explain what distinguishes the clusters: columns, typical rows, and a "
     "sentence for each cluster.",
     "report": "Write an HTML page about the clusters: trust, sentences, columns, a "
     "map, candidates and settings.",
-    "score": "Compare the clusters of a store with known classes, and measure how well "
-    "they separate the rows.",
+    "score": "Compare clusters with known classes, and measure how well they separate "
+    "the rows.",
     "demo": "Compare maximum margin clustering with k-means on handwritten digits, and "
     "on rings larger than the memory limit.",
     "doctor": "Check this installation, compile in advance, or find and remove "
     "leftovers of killed commands.",
+}
+# Words of other libraries for options, without the dashes.
+SYNONYMS = {
+    "k": "--n-clusters",
+    "clusters": "--n-clusters",
+    "seed": "--random-state",
+    "random-seed": "--random-state",
+    "sep": "--delimiter",
+    "separator": "--delimiter",
+    "exclude": "--drop",
+    "features": "--columns",
+    "output": "--out",
+    "predictions": "--labels",
+    "threads": "--jobs",
+    "force": "--overwrite",
 }
 # Verbs whose outputs are in place before the report is printed. They succeed even if
 # the report cannot be printed, such as to a closed pipe.
@@ -151,7 +169,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parse(argv: Sequence[str] | None, arguments: argparse.Namespace) -> None:
-    """Parse the arguments; if one is unknown, list the options of the verb and exit."""
+    """Parse the arguments; if one is unknown, name what may be meant, and exit."""
     _, unknown = build_parser().parse_known_args(argv, arguments)
     for name, value in vars(arguments).items():
         # A shell does not expand ~ in --option=~/path.
@@ -164,10 +182,27 @@ def _parse(argv: Sequence[str] | None, arguments: argparse.Namespace) -> None:
         options = [
             option for option in parser._option_string_actions if option[1] == "-"
         ]
-        parser.error(
-            f"unrecognized arguments: {' '.join(unknown)}; "
-            f"its options are {', '.join(options)}"
-        )
+        meant = _meant_options(unknown, options)
+        hint = f"its options are {', '.join(options)}"
+        if meant:
+            hint = f"perhaps {' and '.join(meant)} is meant"
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}; {hint}")
+
+
+def _meant_options(unknown: Sequence[str], options: Sequence[str]) -> list[str]:
+    """Return the options of a verb that unknown arguments resemble."""
+    meant = []
+    for word in unknown:
+        if not word.startswith("-"):
+            continue
+        name = word.lstrip("-").partition("=")[0].replace("_", "-").lower()
+        option = SYNONYMS.get(name)
+        close = difflib.get_close_matches(f"--{name}", options, 1, cutoff=0.75)
+        if option in options:
+            meant.append(option)
+        elif close:
+            meant += close
+    return list(dict.fromkeys(meant))
 
 
 def _stream_of_report(arguments: argparse.Namespace) -> str:

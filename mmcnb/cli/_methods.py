@@ -87,7 +87,8 @@ def make_estimator(arguments: argparse.Namespace, **runtime: Any) -> Any:
     Raises
     ------
     InputError
-        If the method does not have one of the parameters.
+        If the method does not have one of the parameters, or if a value is invalid for
+        any rows.
     """
     method = arguments.method
     known = parameters_of(method)
@@ -105,7 +106,11 @@ def make_estimator(arguments: argparse.Namespace, **runtime: Any) -> Any:
         raise InputError(
             f"{method} has no parameter {name}; leave it out, or choose {remedy}."
         )
-    return estimator_class(method)(**parameters, **runtime_of(arguments), **runtime)
+    known_class = estimator_class(method)
+    estimator = known_class(**parameters, **runtime_of(arguments), **runtime)
+    # A fit would do this too, but only after it has opened the rows, with warnings.
+    estimator._check_parameters()
+    return estimator
 
 
 def estimator_class(method: str) -> Any:

@@ -24,7 +24,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
     "table": {
         "metavar": "TABLE",
-        "help": "path of the table to write, with all columns of STORE and the "
+        "help": "path of the table to write, with all columns of DATA and the "
         "clusters: OUT.csv, OUT.parquet, or OUT/ for a folder with one Parquet file "
         "per cluster; - prints CSV",
     },
@@ -122,7 +122,7 @@ OF_TABLES: dict[str, dict[str, Any]] = {
     },
     "decimal": {
         "choices": [".", ","],
-        "help": "decimal separator of numbers in text (default: .)",
+        "help": "decimal separator of numbers in text (default: detected)",
     },
     "delimiter": {
         "metavar": "MARK",
@@ -176,9 +176,11 @@ def add_options(parser: Parser, *names: str, **more: Any) -> None:
 
 
 def add_store(parser: Parser, **options: Any) -> None:
-    """Add the argument STORE and its ``--element``."""
-    options = {"help": "rows: a Zarr store, or a table"} | options
-    parser.add_argument("store", metavar="STORE", **options)
+    """Add the argument DATA and its ``--element``."""
+    options = {
+        "help": "rows: a table (CSV, Excel, Parquet, ...) or a Zarr store"
+    } | options
+    parser.add_argument("store", metavar="DATA", **options)
     add_options(parser, "element")
 
 

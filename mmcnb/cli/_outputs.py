@@ -140,7 +140,13 @@ def check_paths(outputs: Sequence[str], sources: Sequence[str]) -> None:
         for other in (*sources, *outputs[:number]):
             path = Path(os.path.realpath(other))
             if written == path or written in path.parents or path in written.parents:
+                relation = "is inside"
+                if written == path:
+                    relation = "would replace"
+                elif written in path.parents:
+                    relation = "contains"
+                kind = "input" if other in sources else "output"
                 raise InputError(
-                    f"{output}: this output overlaps {other}; "
+                    f"the output {output} {relation} the {kind} {other}; "
                     "choose another path for it."
                 )

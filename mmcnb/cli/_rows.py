@@ -1,4 +1,4 @@
-"""Open the rows of the argument STORE by the options of the command and of a model."""
+"""Open the rows of the argument DATA by the options of the command and of a model."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,12 @@ OF_FILES = (
     "encoding",
     "index_column",
 )
+
+
+def check_is_there(store: str) -> None:
+    """Raise InputError if rows on this machine do not exist."""
+    if "://" not in store and not Path(store).exists():
+        raise InputError(f"{store} does not exist: check the path.")
 
 
 def options_of_tables(arguments: Arguments) -> dict[str, Any]:

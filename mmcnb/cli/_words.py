@@ -56,7 +56,7 @@ def checkpoint_in_words(folder: str, resumed: int) -> str:
 def warnings_elsewhere(model: str | None) -> str:
     """Return where a command lists the warnings that it does not print."""
     if model is None:
-        return "are in the report with --json"
+        return "are printed with --json, under warnings"
     return f"are shown by `mmcnb info {shlex.quote(model)}`"
 
 

@@ -27,8 +27,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--meta",
         metavar="TABLE",
-        help="table with one row for each row of STORE, whose columns are used to "
-        "explain the clusters (default: the columns of STORE)",
+        help="table with one row for each row of DATA, whose columns are used to "
+        "explain the clusters (default: the columns of DATA)",
     )
     add_table(parser, without="label_column")
     add_options(parser, "memory-limit", "jobs", "dask")

@@ -29,7 +29,7 @@ from mmcnb.cli._outputs import (
     check_paths,
     whole_outputs,
 )
-from mmcnb.cli._rows import open_rows
+from mmcnb.cli._rows import check_is_there, open_rows
 from mmcnb.cli._words import (
     checkpoint_in_words,
     listed,
@@ -121,6 +121,7 @@ def _check_outputs(arguments: Arguments) -> None:
     """Raise InputError if nothing would be written, or if options do not fit."""
     wanted = [arguments.model, arguments.labels, arguments.table]
     if wanted == [None, None, None]:
+        check_is_there(arguments.store)  # otherwise the next attempt fails for this
         raise InputError(
             "nothing would be written; give --labels OUT.csv, or --model FILE, or "
             "for a table, --table OUT.csv."

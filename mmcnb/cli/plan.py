@@ -19,11 +19,9 @@ from mmcnb.errors import InputError
 def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb plan``."""
     add_store(parser, nargs="?")
+    parser.add_argument("--rows", type=int, help="number of rows, if DATA is not given")
     parser.add_argument(
-        "--rows", type=int, help="number of rows, if STORE is not given"
-    )
-    parser.add_argument(
-        "--features", type=int, help="number of features, if STORE is not given"
+        "--features", type=int, help="number of features, if DATA is not given"
     )
     add_method(parser)
     add_table(parser, without="label_column")
@@ -38,7 +36,7 @@ def run(arguments: Arguments) -> Report:
     rows: Any = arguments.store
     n_given = 2 - [arguments.rows, arguments.features].count(None)
     if n_given != (2 if rows is None else 0):
-        raise InputError("plan takes either STORE or both --rows and --features.")
+        raise InputError("plan takes either DATA or both --rows and --features.")
     if rows is None:
         options_of_tables(arguments)  # raises if any option of tables is given
         size = Interval(1, integer=True)

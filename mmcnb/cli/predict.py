@@ -14,7 +14,7 @@ from mmcnb.cli._options import (
     attributes,
 )
 from mmcnb.cli._outputs import whole_outputs
-from mmcnb.cli._rows import open_rows
+from mmcnb.cli._rows import check_is_there, open_rows
 from mmcnb.cli._words import table
 from mmcnb.errors import InputError
 
@@ -35,6 +35,7 @@ def run(arguments: Arguments) -> Report:
     from mmcnb import load
 
     if arguments.labels is None and arguments.table is None:
+        check_is_there(arguments.store)  # otherwise the next attempt fails for this
         raise InputError(
             "nothing would be written; give --labels OUT.csv, or --table OUT.csv."
         )

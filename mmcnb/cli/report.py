@@ -20,7 +20,7 @@ def add_arguments(parser: Parser) -> None:
         "--hide-rows",
         action="store_true",
         help="leave out the texts, dates and times of cells, the names and numbers of "
-        "rows and the path of STORE, so that the page can be passed on",
+        "rows and the path of DATA, so that the page can be passed on",
     )
     add_options(parser, "overwrite")
 

@@ -40,7 +40,7 @@ def add_arguments(parser: Parser) -> None:
         "--classes",
         metavar="FILE",
         help="known classes, one per row: CSV, Parquet or a Zarr array "
-        "(default: the classes in STORE)",
+        "(default: the classes in DATA)",
     )
     parser.add_argument(
         "--label-column",

@@ -58,7 +58,7 @@ def run(arguments: Arguments) -> Report:
             method = next(method for method, name in METHODS.items() if name == kind)
             raise InputError(
                 f"{old} is a {kind}, which cannot be updated; fit all rows with "
-                f"`mmcnb fit STORE --method {method} --model {old} --overwrite`."
+                f"`mmcnb fit DATA --method {method} --model {old} --overwrite`."
             )
         estimator.set_params(
             **runtime_of(arguments), checkpoint=arguments.checkpoint, verbose=1
@@ -73,6 +73,7 @@ def run(arguments: Arguments) -> Report:
         estimator.save(paths.output)
     report = {"store": store, "model": new, "labels": arguments.labels}
     report["table"] = arguments.table
+    report["in_place"] = new == old
     report |= {"checkpoint": arguments.checkpoint, "resumed": resumed}
     for name in ("sizes", "noise", "changes", "warnings"):
         report[name] = estimator.report_.get(name)
@@ -81,7 +82,9 @@ def run(arguments: Arguments) -> Report:
 
 def lines(report: Report) -> Lines:
     """Format the report, with a line about the change of each cluster."""
-    entries = report | dict.fromkeys(("changes", "resumed", "warnings"))
+    entries = report | dict.fromkeys(("changes", "resumed", "warnings", "in_place"))
+    if report["in_place"]:
+        entries["model"] = f"{report['model']} (replaced by the updated model)"
     folder = report["checkpoint"]
     if folder:
         entries["checkpoint"] = checkpoint_in_words(folder, report["resumed"])

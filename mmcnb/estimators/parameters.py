@@ -53,6 +53,11 @@ class NumberOrRange:
 
     def check(self, name: str, value: Any) -> None:
         """Raise InputError if the value is invalid."""
+        if isinstance(value, str) and value != "auto":
+            raise InputError(
+                f"{name}={shown(value)} is not a number; "
+                "give a number such as 5, a range such as (5, 30), or 'auto'."
+            )
         if not isinstance(value, tuple | list):
             return IntervalOr(COUNT, ("auto",), optional=True).check(name, value)
         if len(value) != 2:

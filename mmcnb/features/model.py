@@ -23,6 +23,7 @@ from mmcnb.samples import Samples
 from mmcnb.samples.derived import OrderedSamples, ScaledSamples, Scaling
 from mmcnb.samples.donors import Donors
 from mmcnb.samples.encoding import Encoding
+from mmcnb.samples.formats import MODEL_FILES
 from mmcnb.samples.paths import expanded
 from mmcnb.stores.archive import DamagedArchiveError, read_archive, write_archive
 from mmcnb.stores.atomic import name_of, writing
@@ -321,7 +322,7 @@ def is_model(path: str | os.PathLike[str]) -> bool:
     path = expanded(path)
     try:
         with ZipFile(path) as members:
-            return {"header.npy", "coef.npy"} <= set(members.namelist())
+            return set(members.namelist()) >= MODEL_FILES
     except (OSError, BadZipFile):
         return False
 
@@ -334,7 +335,7 @@ def read_model(
     if not Path(path).exists():
         raise InputError(
             f"there is no model at {path}; write one with model.save({str(path)!r}) "
-            f"or `mmcnb fit STORE --model {path}`."
+            f"or `mmcnb fit DATA --model {path}`."
         )
     try:
         header, arrays = read_archive(path)

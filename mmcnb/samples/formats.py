@@ -12,6 +12,7 @@ from mmcnb.samples.paths import is_store_folder
 from mmcnb.samples.text import compression, looks_like_libsvm, open_text, plain_name
 
 HEAD_BYTES = 4096
+MODEL_FILES = {"header.npy", "coef.npy"}  # a model is a zip archive with these
 BOM = b"\xef\xbb\xbf"
 JSON = re.compile(rb'(\xef\xbb\xbf)?\s*[\[{]\s*(["\[{\]}]|[-\d])')
 
@@ -147,6 +148,11 @@ FOREIGN = {
     "pdf": Foreign("a PDF document", "write its table as CSV"),
     "document": Foreign("a text document", "save its table as .xlsx or CSV"),
     "numbers": Foreign("a Numbers document", "export it as .xlsx or CSV"),
+    "model": Foreign(
+        "a model that mmcnb saved, not rows",
+        "give a table or a store of rows; mmcnb info, predict, update, explain and "
+        "report take a model, as does mmcnb.load",
+    ),
     "archive": Foreign("an archive", "unpack it, and give one of its files"),
 }
 """Formats that are recognised but not read."""
@@ -227,6 +233,8 @@ def _format_of_zip(path: Path) -> str:
         return "document"
     if any(name.startswith("Index/") for name in names):
         return "numbers"
+    if set(names) >= MODEL_FILES:
+        return "model"
     files = [name for name in names if not name.endswith("/")]
     if files and all(name.endswith(".npy") for name in files):
         return "npz"

@@ -204,14 +204,13 @@ class BaseTable:
                 raise InputError(f"{self.name}{self._unknown(reference)} ({option}).")
         return list(dict.fromkeys(positions))
 
-    def position_of(self, name: str, option: str, by_number: bool) -> int:
-        """Return the number of the column with a given name, which may have commas.
+    def position_in_fit(self, name: str, by_number: bool) -> int:
+        """Return the number of a column that a fitted model needs.
 
         Parameters
         ----------
         name : str
-        option : str
-            Where the name comes from, for messages.
+            Name of the column in the fit, which may have commas.
         by_number : bool
             Whether a name such as "3" may be the number of a column.
 
@@ -225,10 +224,29 @@ class BaseTable:
                 f"{self.name} has no column {name!r}, but the fit had one: give rows "
                 "with the columns of the fit."
             )
+        if self.has_names and self.names.count(name) > 1:
+            raise InputError(
+                f"{self.name}: several columns are named {name!r}: keep this name for "
+                "the column that the model needs, and rename the others."
+            )
         position = self._position(name)
         if position is None:
-            raise InputError(f"{self.name}{self._unknown(name)} ({option}).")
+            raise InputError(f"{self.name} {self._lack(name)}.")
         return position
+
+    def _lack(self, name: str) -> str:
+        """Return the rest of a sentence about a missing column of the fit."""
+        if not self.has_names:
+            return (
+                f"has no header, but the model needs a column {name!r}: write the "
+                "names of the columns above the rows"
+            )
+        lack = f"has no column {name!r}, which the model needs"
+        folded = {other.casefold().strip(): other for other in self.names}
+        close = difflib.get_close_matches(name.casefold().strip(), folded, 1)
+        if close:
+            return f"{lack}: rename {folded[close[0]]!r} to {name!r} if this is meant"
+        return f"{lack}: add it, or rename the column that has these values"
 
     def _position(self, reference: object) -> int | None:
         if isinstance(reference, str) and self.has_names and reference in self.names:

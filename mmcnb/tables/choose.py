@@ -381,7 +381,7 @@ def _encoded_column(
     table: BaseTable, feature: EncodedColumn, encoding: Encoding
 ) -> TableColumn:
     by_number = not (table.has_names and encoding.has_names)
-    position = table.position_of(feature.name, "of the fit", by_number)
+    position = table.position_in_fit(feature.name, by_number)
     data_type = table.types[position]
     kind = kind_of(data_type)
     if kind not in ALIKE[feature.kind] and not pa.types.is_null(data_type):

@@ -34,7 +34,7 @@ def folder_with_more(folder):
         # The words of a command
         ("", "the following arguments are required: VERB"),
         ("fry", "invalid choice: 'fry'"),
-        ("fit", "mmcnb fit: the following arguments are required: STORE"),
+        ("fit", "mmcnb fit: the following arguments are required: DATA"),
         (
             "fit blobs.zarr --model m --set C",
             "argument --set: 'C' has no value; write name=value",
@@ -52,11 +52,23 @@ def folder_with_more(folder):
             "fit blobs.zarr",
             "nothing would be written; give --labels OUT.csv, or --model FILE",
         ),
-        ("plan", "either STORE or both --rows and --features"),
-        ("plan --rows 5", "either STORE or both --rows and --features"),
+        # A word that another library uses for an option, or a slip of the pen
+        ("fit blobs.zarr --model m --nclusters 3", "perhaps --n-clusters is meant"),
+        ("fit blobs.zarr --model m --seed=3", "perhaps --random-state is meant"),
+        ("fit blobs.zarr --model m -k 3", "perhaps --n-clusters is meant"),
+        # What is wrong with the input comes before what is missing from the command
+        ("fit none.csv", "none.csv does not exist: check the path"),
+        ("predict blobs.model none.csv", "none.csv does not exist: check the path"),
+        (
+            "fit blobs.model --labels l.csv",
+            "blobs.model is a model that mmcnb saved, not rows: give a table or a store",
+        ),
+        ("fit photos --labels photos/l.csv", "is inside the input photos"),
+        ("plan", "either DATA or both --rows and --features"),
+        ("plan --rows 5", "either DATA or both --rows and --features"),
         (
             "plan blobs.zarr --rows 5 --features 2",
-            "either STORE or both --rows and --features",
+            "either DATA or both --rows and --features",
         ),
         ("plan --rows 0 --features 2", "rows=0 is out of range"),
         # Parameters of a method
@@ -137,11 +149,17 @@ def folder_with_more(folder):
         ("update none.model new.csv", "there is no model at none.model"),
         ("update customers.model none.csv", "none.csv"),
         ("score blobs.zarr none.csv", "none.csv does not exist"),
-        ("score blobs.zarr blobs.model", "blobs.model is a file, not a Zarr store"),
+        (
+            "score blobs.zarr blobs.model",
+            "blobs.model is a model that mmcnb saved, not rows: give a table",
+        ),
         ("doctor none", "none is not a folder"),
         # Rows of another shape than the model, and labels of other rows
         ("predict blobs.model wide.zarr --labels l.csv", "wide.zarr has 4 features"),
-        ("explain customers.model other.csv", "no column is named 'spent'"),
+        (
+            "explain customers.model other.csv",
+            "other.csv has no column 'spent', which the model needs: add it, or rename",
+        ),
         (
             "explain customers.model customers.csv --labels short.csv",
             "short.csv has 5 values and",
@@ -168,7 +186,7 @@ def folder_with_more(folder):
         ),
         (
             "score other.csv short.csv --model customers.model",
-            "no column is named 'spent'",
+            "other.csv has no column 'spent', which the model needs: add it, or rename",
         ),
         # Outputs
         (
@@ -183,22 +201,22 @@ def folder_with_more(folder):
         ),
         (
             "fit blobs.zarr --model blobs.zarr --overwrite",
-            "overlaps blobs.zarr; choose another path",
+            "would replace the input blobs.zarr; choose another path",
         ),
         (
             "fit blobs.zarr --labels blobs.zarr/labels --overwrite",
-            "overlaps blobs.zarr",
+            "is inside the input blobs.zarr",
         ),
-        ("fit blobs.zarr --model . --overwrite", "overlaps blobs.zarr"),
-        ("fit blobs.zarr --model a --labels a/l.csv", "overlaps a"),
+        ("fit blobs.zarr --model . --overwrite", "contains the input blobs.zarr"),
+        ("fit blobs.zarr --model a --labels a/l.csv", "is inside the output a"),
         (
             "fit blobs.zarr --like blobs.model --model blobs.model --overwrite",
-            "overlaps blobs.model",
+            "would replace the input blobs.model",
         ),
         ("update customers.model new.csv --labels blobs-labels.csv", "exists already"),
         (
             "update customers.model new.csv --out new.csv --overwrite",
-            "overlaps new.csv",
+            "would replace the input new.csv",
         ),
         (
             "update customers.model new.csv --out blobs.model",
@@ -206,7 +224,7 @@ def folder_with_more(folder):
         ),
         (
             "report customers.model customers.csv --out customers.model --overwrite",
-            "customers.model: this output overlaps",
+            "the output customers.model would replace the input",
         ),
     ],
 )

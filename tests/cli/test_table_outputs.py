@@ -107,8 +107,14 @@ def test_a_reader_that_goes_away_is_no_error(messy, printed):
             "fit messy.csv --table - --labels -",
             "would both be printed; give one of them",
         ),
-        ("fit messy.csv --table messy.csv", "this output overlaps messy.csv"),
-        ("fit messy.csv --table o.csv --labels o.csv", "this output overlaps o.csv"),
+        (
+            "fit messy.csv --table messy.csv",
+            "the output messy.csv would replace the input messy.csv",
+        ),
+        (
+            "fit messy.csv --table o.csv --labels o.csv",
+            "o.csv would replace the output o.csv",
+        ),
         (
             "fit blobs.zarr --table o.csv",
             "is not a table, so there are no columns",

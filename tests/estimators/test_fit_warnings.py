@@ -151,5 +151,5 @@ def test_without_a_model_the_command_says_where_the_report_is(messy, capsys):
     words = f"fit {messy} --labels l.csv --method kernel-kmeans --n-clusters 3"
     assert main([*words.split(), "--set", "max_iter=1", "--json"]) == 0
     streams = capsys.readouterr()
-    assert "more warnings are in the report with --json" in streams.err
+    assert "more warnings are printed with --json, under warnings" in streams.err
     assert len(json.loads(streams.out)["warnings"]) == len(IN_ORDER)

@@ -551,7 +551,7 @@ def test_rows_of_the_caller_are_left_as_they_are(dtype, settings):
         ({"n_clusters": (2, 3.5)}, r"n_clusters=3.5 is out of range"),
         (
             {"n_clusters": "many"},
-            r"n_clusters='many' is unknown; give a positive number or 'auto'",
+            r"n_clusters='many' is not a number; give a number such as 5, a range",
         ),
         ({"min_cluster_size": 0}, r"min_cluster_size=0 is out of range"),
         (

@@ -143,13 +143,13 @@ def given_value(words, message):
 def commands(words, message):
     """Run the commands in backquotes, then the command on what they write.
 
-    STORE is that of the command.
+    DATA is that of the command.
     """
     steps = []
     for command in re.findall(r"`mmcnb ([^`]*)`", message):
         steps.append(shlex.split(command))
     assert steps, message
-    steps = [[words[2] if word == "STORE" else word for word in step] for step in steps]
+    steps = [[words[2] if word == "DATA" else word for word in step] for step in steps]
     again = list(words)
     for step in steps:
         if step[0] == "convert":

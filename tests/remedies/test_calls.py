@@ -709,8 +709,8 @@ SITUATIONS = {
     "a column that is missing": Situation(
         "frame",
         "of_texts.predict(X)",
-        "no column is named 'plan'",
-        by_hand("of the fit", X="texts"),
+        "has no column 'plan'",
+        by_hand("which the model needs", X="texts"),
     ),
     "an array for a frame": Situation(
         "B",

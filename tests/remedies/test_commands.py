@@ -487,7 +487,7 @@ SITUATIONS = {
     ),
     "labels over rows": Situation(
         "predict blobs.model blobs.zarr --labels ./blobs.zarr --overwrite",
-        "this output overlaps blobs.zarr",
+        "would replace the input blobs.zarr",
         by_hand("choose another path for it", "./blobs.zarr", "l.csv"),
     ),
     "an output in no folder": Situation(
@@ -678,13 +678,13 @@ SITUATIONS = {
     ),
     "a missing column": Situation(
         PREDICT.format("other.csv"),
-        "other.csv: no column is named 'spent'",
-        by_hand("name one of these", "other.csv", "customers.csv"),
+        "other.csv has no column 'spent', which the model needs",
+        by_hand("add it, or rename the column", "other.csv", "customers.csv"),
     ),
     "a column of another name": Situation(
         PREDICT.format("near.csv"),
-        "perhaps 'plans' is meant",
-        by_hand("of the fit", "near.csv", "customers.csv"),
+        "rename 'plans' to 'plan' if this is meant",
+        by_hand("which the model needs", "near.csv", "customers.csv"),
     ),
     "numbers that are texts": Situation(
         PREDICT.format("rows.csv"),
@@ -814,8 +814,8 @@ SITUATIONS = {
     ),
     "neither rows nor a store": Situation(
         "plan --rows 5",
-        "plan takes either STORE or both --rows and --features",
-        by_hand("STORE", "--rows", "blobs.zarr", "5", "--json"),
+        "plan takes either DATA or both --rows and --features",
+        by_hand("DATA", "--rows", "blobs.zarr", "5", "--json"),
     ),
     "no rows": Situation(
         "plan --rows 0 --features 2",

@@ -423,9 +423,13 @@ def test_rows_without_the_columns_that_were_left_out_and_in_another_order_are_la
 
 
 BAD_ROWS = {
+    "a column in other letters": (
+        lambda frame: frame.rename(columns={"size": " SIZE"}),
+        "which the model needs: rename ' SIZE' to 'size' if this is meant",
+    ),
     "no column": (
         lambda frame: frame.drop(columns="size"),
-        "no column is named 'size' among .*perhaps|name",
+        "has no column 'size', which the model needs: add it, or rename",
     ),
     "dates for numbers": (
         lambda frame: frame.assign(size=pd.Timestamp("2024-01-31")),
