@@ -191,12 +191,12 @@ def _parse(argv: Sequence[str] | None, arguments: argparse.Namespace) -> None:
 
 def _meant_options(unknown: Sequence[str], options: Sequence[str]) -> list[str]:
     """Return the options of a verb that unknown arguments resemble."""
-    meant = []
+    meant: list[str] = []
     for word in unknown:
         if not word.startswith("-"):
             continue
         name = word.lstrip("-").partition("=")[0].replace("_", "-").lower()
-        option = SYNONYMS.get(name)
+        option = SYNONYMS.get(name, "")
         close = difflib.get_close_matches(f"--{name}", options, 1, cutoff=0.75)
         if option in options:
             meant.append(option)

@@ -115,16 +115,21 @@ def unique_names(names: Sequence[str]) -> list[str]:
 
 def notes_on_names(table: str, names: Sequence[str]) -> list[str]:
     """Return a sentence about duplicate names that were numbered; [] if all differ."""
-    renamed = []
-    for position, (name, new_name) in enumerate(
-        zip(names, unique_names(names), strict=True)
-    ):
-        if new_name != name:
-            renamed.append(f"column {position} is {new_name!r}")
+    new_names: dict[str, list[str]] = {}
+    for name, new_name in zip(names, unique_names(names), strict=True):
+        new_names.setdefault(name, []).append(repr(new_name))
+    renamed = [group for group in new_names.values() if len(group) > 1]
     if not renamed:
         return []
-    listed = ", ".join(renamed[:10])
-    if len(renamed) > 10:
-        listed += f" and {len(renamed) - 10} more"
-    sentence = f"{table}: equal names of columns were numbered: {listed}."
+    listed = ""
+    n_listed = 0
+    for group in renamed[:10]:
+        listed += f"{'; ' if listed else ''}{', '.join(group[:10])}"
+        n_listed += len(group[:10])
+    n_more = sum(map(len, renamed)) - n_listed
+    if n_more:
+        listed += f" and {n_more} more"
+    sentence = (
+        f"{table}: columns with equal names are numbered from left to right: {listed}."
+    )
     return [Note(sentence, Importance.ADVICE)]

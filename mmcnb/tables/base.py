@@ -243,7 +243,9 @@ class BaseTable:
             )
         lack = f"has no column {name!r}, which the model needs"
         folded = {other.casefold().strip(): other for other in self.names}
-        close = difflib.get_close_matches(name.casefold().strip(), folded, 1)
+        close = difflib.get_close_matches(
+            name.casefold().strip(), folded, 1, cutoff=0.8
+        )
         if close:
             return f"{lack}: rename {folded[close[0]]!r} to {name!r} if this is meant"
         return f"{lack}: add it, or rename the column that has these values"

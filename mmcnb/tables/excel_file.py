@@ -103,8 +103,9 @@ def _sheet(
         return (full or names)[0], []
     others = ", ".join(map(repr, full[1:6]))
     note = (
-        f"{path}: the sheet {full[0]!r} was read, but not {others}; sheet={full[1]!r} "
-        f"(--sheet {full[1]!r}) reads another one."
+        f"{path}: the sheet {full[0]!r} was read, but not {others}; "
+        f"mmcnb.read_table({str(path)!r}, sheet={full[1]!r}) (--sheet {full[1]!r}) "
+        "reads another one."
     )
     return full[0], [note]
 

@@ -52,9 +52,9 @@ FAULTS = {
         "the median of their column by --missing median{hint}",
     ),
     "empty row": (
-        "the row has no value in any column",
-        "leave the row out, or fill it with the medians of the columns by --missing "
-        "median",
+        "the row has no value in the columns that are used",
+        "leave such rows out with --missing drop, or fill them with the medians of the "
+        "columns by --missing median",
     ),
     "infinite": (
         "the cell is infinite",

@@ -741,7 +741,9 @@ class TableReader:
         known_marks = KnownMarks(len(self.features), self._searched_for_marks())
         for part, values in self._pass():
             block = self._narrow(values)
-            categories.add(values, self._is_kept(part, values, block), block)
+            is_kept = self._is_kept(part, values, block)
+            self.n_dropped += int(np.count_nonzero(~is_kept))
+            categories.add(values, is_kept, block)
             medians.add(block, self.n_read)
             known_marks.add(block)
         if not self.n_read:
@@ -866,7 +868,7 @@ class TableReader:
         if are_documents(texts, self.n_read):
             self._leave_out(column, DOCUMENTS, "documents")
             return
-        why = f"{n_texts} texts in {self.n_read:,} rows"
+        why = f"{n_texts} texts in {self.n_read - self.n_dropped:,} rows"
         fault = None
         if n_texts > MOST_DISTINCT:
             why = f"over {MOST_DISTINCT:,} texts"
@@ -975,6 +977,11 @@ class TableReader:
         remedy = remedy.format(**details)
         if self._options.encoding is not None:
             remedy = "correct it, or leave its row out"
+            if kind == "cell" and column.form is not None and column.form.unit:
+                remedy = (
+                    f"the fit read this column in {column.form.unit}: convert the cell "
+                    "to this unit, or leave its row out"
+                )
         sentence = f"{self.table.name}, {place}: {fault.format(**details)}"
         self.faults.add((kind, column.position), sentence, remedy, count)
 

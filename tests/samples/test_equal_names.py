@@ -17,7 +17,7 @@ from mmcnb.stores import convert
 TABLE = pa.table([[1.5, 2, 4], ["x", "y", "x"], [4.5, 5, 8]], names=["a", "b", "a"])
 NAMES = ["a", "b_x", "b_y", "a.1"]
 ROWS = [[1.5, 1, 0, 4.5], [2, 0, 1, 5], [4, 1, 0, 8]]
-NOTE = "equal names of columns were numbered: column 2 is 'a.1'."
+NOTE = "columns with equal names are numbered from left to right: 'a', 'a.1'."
 
 
 def write_arrow(table, path):
@@ -64,7 +64,7 @@ def test_equal_names_in_frames(frame):
 
 def test_a_fit_warns_of_equal_names(blobs_of_equal_names):
     model = mmcnb.MaximumMarginClustering(random_state=0)
-    with pytest.warns(mmcnb.ClusterWarning, match="column 1 is 'a.1'"):
+    with pytest.warns(mmcnb.ClusterWarning, match="from left to right: 'a', 'a.1'"):
         model.fit(blobs_of_equal_names)
     assert list(model.feature_names_in_) == ["a", "a.1"]
     assert any("'a.1'" in sentence for sentence in model.report_["warnings"])

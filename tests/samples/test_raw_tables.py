@@ -442,6 +442,36 @@ BAD_ROWS = {
 }
 
 
+def test_a_cell_in_another_unit_than_that_of_the_fit_is_refused_by_its_unit(tmp_path):
+    bars = pd.DataFrame({"p": [f"{k % 2 * 9 + k / 50} bar" for k in range(N)]})
+    bars["q"] = np.arange(N) % 2 * 5.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = mmcnb.CPMMC(random_state=0).fit(bars)
+    in_millibars = bars.assign(p="4340.0 mbar")
+    for rows in (in_millibars, as_csv(in_millibars, tmp_path)):
+        with one_sentence("'4340.0 mbar' is not a number: the fit read .* in bar: "):
+            model.predict(rows)
+
+
+def test_texts_are_counted_in_the_rows_that_are_kept(tmp_path):
+    rows = pd.DataFrame({"code": [f"x{k}" for k in range(60)], "size": np.arange(60.0)})
+    rows.loc[7, "size"] = None
+    path = as_csv(rows, tmp_path)
+    notes = mmcnb.read_table(path, missing="drop").notes
+    assert any("'code' (59 texts in 59 rows)" in note for note in notes)
+
+
+def test_rows_without_a_value_in_the_used_columns_can_be_dropped(tmp_path):
+    rows = pd.DataFrame({"a": np.arange(20.0), "b": np.arange(20.0)})
+    rows.loc[3, "a"] = None
+    path = as_csv(rows, tmp_path)
+    with one_sentence("columns that are used.*missing='drop'"):
+        mmcnb.read_table(path, columns=["a"])
+    kept = mmcnb.read_table(path, columns=["a"], missing="drop")
+    assert kept.n_samples == 19
+
+
 @pytest.mark.parametrize("kind", BAD_ROWS)
 def test_rows_that_cannot_be_labelled_are_refused_in_one_sentence(model, kind):
     change, match = BAD_ROWS[kind]

@@ -102,7 +102,8 @@ def test_the_first_sheet_is_read_unless_another_is_named(tmp_path):
     samples = mmcnb.open_samples(path)
     check(samples)
     assert any(
-        "the sheet 'flats' was read, but not 'notes'" in note for note in samples.notes
+        f"but not 'notes'; mmcnb.read_table({str(path)!r}, sheet='notes') (" in note
+        for note in samples.notes
     )
     for sheet in ("notes", 2, "2"):
         other = mmcnb.read_table(path, sheet=sheet)
