@@ -112,7 +112,10 @@ def nearest_cluster(
 def row_table(
     compared: ComparedRows, sample: Sample, groups: Groups, index: RowIndex
 ) -> pd.DataFrame:
-    """Return example rows of each cluster, with their numbers and names."""
+    """Return example rows of each cluster, with their numbers and names.
+
+    A row is at the edge only if other rows of its cluster have larger margins.
+    """
     kinds = {
         "typical": compared.distances[sample.cells],
         "edge": compared.margins.min(axis=1),
@@ -122,8 +125,11 @@ def row_table(
     for k, cluster in enumerate(groups.clusters):
         members = np.flatnonzero(sample.codes == k)
         for kind, scores in kinds.items():
-            order = np.argsort(scores[members], kind="stable")
-            for j in members[order[:MOST_ROWS]]:
+            shown = members
+            if kind == "edge":
+                shown = members[scores[members] < scores[members].max()]
+            order = np.argsort(scores[shown], kind="stable")
+            for j in shown[order[:MOST_ROWS]]:
                 if np.isfinite(scores[j]):
                     examples.append((cluster, kind, sample.rows[j], scores[j]))
     frame = pd.DataFrame(examples, columns=["cluster", "kind", "row", "score"])

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import issparse
 
 from mmcnb._machine import return_freed_memory
 from mmcnb.engine.passes import CombinedPass, GatherPass
@@ -18,7 +19,13 @@ from mmcnb.explanation.examples import (
 from mmcnb.explanation.groups import Groups, Sample, draw_rows, sizes_of_samples
 from mmcnb.explanation.rules import Rule, RulesPass, find_rules, rule_table
 from mmcnb.explanation.sentences import sentences
-from mmcnb.explanation.summary import MomentsPass, column_table, means_of, word_table
+from mmcnb.explanation.summary import (
+    MomentsPass,
+    column_table,
+    effects_in_sample,
+    means_of,
+    word_table,
+)
 from mmcnb.explanation.tree import (
     ClusterTree,
     Node,
@@ -62,19 +69,23 @@ class Explanation:
 
         Gaps that were filled do not count in any figure, so a column without other
         values has NaN. These figures are computed from all rows: "gaps" and
-        "others_gaps", the shares of missing values, and "mean", "others_mean" and
-        "effect", the difference of the two means in standard deviations of the column.
-        The other figures are computed from a weighted sample: "median" and
-        "others_median"; "auc", the probability that a row of the cluster has a larger
-        value than another row; "near", the probability that it is nearer to the median
-        of the cluster; "spread" and "others_spread", the median distances from that
-        median.
+        "others_gaps", the shares of missing values, "mean" and "others_mean". The other
+        figures are computed from a weighted sample: "effect", the difference of the two
+        means in standard deviations of the column; "median" and "others_median"; "auc",
+        the probability that a row of the cluster has a larger value than another row;
+        "near", the probability that it is nearer to the median of the cluster; "spread"
+        and "others_spread", the median distances from that median. So that a few
+        extreme values do not hide a column, values farther from its median than ten
+        times the median distance of all values that differ from it count in the effect
+        as if they were at this limit. The effect of sparse columns is computed from all
+        rows as they are.
     rows : DataFrame
         For each cluster, up to three example rows of each "kind", with the "row"
         number, and the "name" if rows have names. "typical" rows have the smallest
         "score", the distance to the mean of the cluster, so the first one is the medoid
         in squared distances. Rows at the "edge" have the smallest margin to any other
-        cluster. "far" rows have the largest outlier scores; they are listed if the
+        cluster; rows with the largest margin of the cluster are not listed, so there
+        are none if all margins are equal. "far" rows have the largest outlier scores; they are listed if the
         model has nodes. All examples come from the sample.
     rules : DataFrame
         For each cluster, a "rule" of at most three "conditions" on columns that most of
@@ -221,6 +232,8 @@ def explain(
         weights=weights[codes],
     )
     means = means_of(groups.counts, moments)
+    if not issparse(values):
+        means = means._replace(effect=effects_in_sample(sample, sizes.size))
     columns = column_table(engine, described, groups, means, sample)
     rules = find_rules(engine, described, groups, means, sample)
     tree = find_tree(described, groups, means, sample)

@@ -17,6 +17,12 @@ from mmcnb.samples.matrix import Block, as_matrix, to_dense
 # Per cluster.
 MOST_COLUMNS = 50
 MOST_WORDS = 10
+# Values farther from the median than FAR times the median distance are moved to this
+# limit before effects are computed: one row of totals would inflate the standard
+# deviation of its column, and hide it.
+FAR = 10.0
+LIMIT_ROWS = 2000  # rows that are enough for these limits
+BLOCK_COLUMNS = 64
 
 
 class ColumnFigures(NamedTuple):
@@ -168,7 +174,8 @@ class Means(NamedTuple):
         Mean over the rows of all other clusters.
     effect : ndarray
         Difference of the two in standard deviations of the column; 0 if the column is
-        constant.
+        constant. For dense rows, it is that of a sample without extreme values, by
+        `effects_in_sample`.
     gaps, others_gaps : ndarray
         Share of the rows without a value, in the cluster and in the others.
     """
@@ -193,9 +200,7 @@ def means_of(counts: np.ndarray, moments: Moments) -> Means:
     mean = _ratio(moments.sums, n_rows - gaps)
     others_mean = _ratio(is_other @ moments.sums, n_others - others_gaps)
     deviation = np.sqrt(moments.squares / np.maximum(moments.n_values, 1))
-    varies = deviation > 1e-12 * np.abs(moments.column_means)
-    effect = np.zeros_like(mean)
-    np.divide(mean - others_mean, deviation, effect, where=varies)
+    effect = _in_deviations(mean - others_mean, deviation, moments.column_means)
     return Means(
         mean=mean,
         others_mean=others_mean,
@@ -203,6 +208,89 @@ def means_of(counts: np.ndarray, moments: Moments) -> Means:
         gaps=np.broadcast_to(gaps / n_rows, shape),
         others_gaps=np.broadcast_to(others_gaps / n_others, shape),
     )
+
+
+def effects_in_sample(sample: Sample, n_clusters: int) -> np.ndarray:
+    """Return the effects of dense columns in each cluster, without extreme values.
+
+    An effect is the difference between the mean of a cluster and the mean of all other
+    rows, in standard deviations of the column. Values that are farther from the median
+    than ten times the median distance of all values that differ from it count as if
+    they were at this limit.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows without CSR storage.
+    n_clusters : int
+        Number of clusters, k.
+
+    Returns
+    -------
+    ndarray of shape (k, d)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.explanation.groups import Sample
+    >>> from mmcnb.explanation.summary import effects_in_sample
+    >>> X = np.array([[1.0], [2], [1], [5], [6], [1e9]])
+    >>> codes = np.array([0, 0, 0, 1, 1, 1])
+    >>> sample = Sample(X, X, np.arange(6), codes, np.ones(6))
+    >>> effects_in_sample(sample, 2).round(1).tolist()
+    [[-1.4], [1.4]]
+    """
+    m, d = sample.values.shape
+    shape = (n_clusters, m)
+    weights = csr_array((sample.weights, (sample.codes, np.arange(m))), shape=shape)
+    blocks = []
+    for start in range(0, d, BLOCK_COLUMNS):
+        block = sample.values[:, start : start + BLOCK_COLUMNS]
+        values = np.array(block, dtype=np.float64)
+        few = values[:: max(1, m // LIMIT_ROWS)]
+        limits = np.array([_limits(column) for column in few.T])
+        np.clip(values, limits[:, 0], limits[:, 1], out=values)
+        blocks.append(_effects(values, weights))
+    return np.hstack(blocks) if blocks else np.zeros((n_clusters, 0))
+
+
+def _limits(values: np.ndarray) -> tuple[float, float]:
+    """Return the limits of the values of a column that are not extreme."""
+    values = values[~np.isnan(values)]
+    if not values.size:
+        return -np.inf, np.inf
+    median = float(np.median(values))
+    distances = np.abs(values - median)
+    distances = distances[distances > 0]
+    if not distances.size:
+        return -np.inf, np.inf
+    reach = FAR * float(np.median(distances))
+    return median - reach, median + reach
+
+
+def _effects(values: np.ndarray, weights: csr_array) -> np.ndarray:
+    """Return the effects of columns; ``weights`` has the rows of each cluster."""
+    is_value = ~np.isnan(values)
+    n_values = weights @ is_value.astype(np.float64)
+    sums = weights @ np.where(is_value, values, 0)
+    all_values = np.maximum(n_values.sum(axis=0), np.finfo(float).tiny)
+    column_means = sums.sum(axis=0) / all_values
+    squares = np.where(is_value, values - column_means, 0) ** 2
+    deviation = np.sqrt((weights @ squares).sum(axis=0) / all_values)
+    mean = _ratio(sums, n_values)
+    is_other = 1 - np.eye(len(sums))
+    others_mean = _ratio(is_other @ sums, is_other @ n_values)
+    return _in_deviations(mean - others_mean, deviation, column_means)
+
+
+def _in_deviations(
+    difference: np.ndarray, deviation: np.ndarray, column_means: np.ndarray
+) -> np.ndarray:
+    """Return differences in standard deviations; 0 for columns that are constant."""
+    varies = deviation > 1e-12 * np.abs(column_means)
+    effect = np.zeros_like(difference)
+    np.divide(difference, deviation, effect, where=varies)
+    return effect
 
 
 def _ratio(sums: np.ndarray, n_values: np.ndarray) -> np.ndarray:
