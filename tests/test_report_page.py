@@ -2,6 +2,7 @@
 
 import re
 import sys
+from html import escape
 from html.parser import HTMLParser
 
 import numpy as np
@@ -154,6 +155,14 @@ def test_the_page_is_whole_and_has_the_verdict_and_the_sentences(plain):
     explanation = model.explain(X)
     for sentence in explanation.clusters["sentence"]:
         assert sentence in page.text
+    assert "(adjusted Rand index)" in page.text
+    assert "J is large if" in page.text
+    assert "evidence" not in page.text
+    assert "known labels" not in page.text  # no labels were known
+    assert "farther out than 99 % of the rows" in page.text
+    for warning in model.report_["warnings"]:
+        item = f"<li>{escape(warning)}</li>"
+        assert (item in text) == (len(model.report_["warnings"]) > 1)
     for (_, kind), rows in explanation.rows.groupby(["cluster", "kind"]):
         assert (
             f"{kind.capitalize()} rows{', '.join(map(str, rows['row']))}" in page.text
@@ -209,6 +218,9 @@ def test_each_cluster_has_its_figures_in_their_units(plain):
         size = expected["size"]
         assert float(figures["size"][0]) == pytest.approx(size["median"], rel=0.01)
         assert float(figures["size"][3]) == pytest.approx(size["auc"], abs=0.001)
+        sentence = part.partition("</summary>")[0]
+        shown = f"size high (median {figures['size'][0]}, others {figures['size'][1]})"
+        assert (shown in sentence) == ("size high" in sentence)
         assert figures["new"][0] == f"{(k == model.labels_[2]):.1%}"
         since = expected["since"]
         for date, median in zip(
@@ -217,6 +229,15 @@ def test_each_cluster_has_its_figures_in_their_units(plain):
             assert pd.Timestamp(date) == pd.Timestamp(round(median), unit="s").floor(
                 "D"
             )
+
+
+def test_the_page_says_that_no_row_is_at_an_edge_if_all_rows_tie(tmp_path):
+    X = planted()[["size"]].to_numpy() + 1000.0 * (np.arange(ROWS) % 3)[:, None]
+    model = fitted(X)
+    assert "edge" not in set(model.explain(X).rows["kind"])
+    text = page_of(model, X, tmp_path / "page.html")
+    assert text.count("no row is near another cluster") == 3
+    assert "Rows are counted from 0" in text
 
 
 def test_wide_tables_show_thirty_columns_at_most(tmp_path):
@@ -231,7 +252,9 @@ def test_wide_tables_show_thirty_columns_at_most(tmp_path):
     assert len(rows) == len({row[0] for row in rows}) == 30
     # this method has neither layers nor candidates
     assert text.count("<p>None.</p>") == 2
-    assert text.count("<p>No tree: ") == 1  # 120 columns without names
+    assert (
+        text.count("<p>No tree, because no conditions on columns with names") == 1
+    )  # 120 columns without names
 
 
 HOSTILE = [
@@ -305,6 +328,8 @@ def test_noise_one_cluster_and_words_have_a_page(tmp_path):
     assert "3 clusters of" in text
     text = page_of(model, X, tmp_path / "one.html", np.zeros(ROWS, int))
     assert "1 cluster of" in text
+    assert "<p>No tree, because there is only one cluster.</p>" in text
+    assert "Edge rows" not in text
     assert (
         "there is no other cluster to set it apart from" in assert_harmless(text).text
     )

@@ -356,7 +356,7 @@ def is_low_dimensional(structure: Structure) -> bool:
 
 def _no_evidence(strongest: float) -> str:
     return (
-        "one cluster: no partition stands out from those of rows without structure "
+        "one cluster: no partition is clearer than those of rows without structure "
         f"(evidence at most {strongest:.1f}; more than {GATE} is needed)."
     )
 

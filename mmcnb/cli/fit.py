@@ -251,15 +251,23 @@ def _resources(report: Report) -> Iterator[tuple[str, str]]:
 def _partitions(report: Report) -> Iterator[tuple[str, str]]:
     """Yield the lines about layers and about changes of earlier clusters."""
     for layer in report["layers"] or ():
-        yield (
-            "layer",
-            f"{layer['n_clusters']} clusters, found at {layer['persistence']} "
-            f"resolutions, the smallest of about {layer['smallest']:,} rows"
-            f"{', selected' if layer['taken'] else ''}",
-        )
+        k = layer["n_clusters"]
+        n_found = layer["persistence"]
+        parts = [_counted(k, "cluster")]
+        if n_found:
+            parts.append(f"found at {_counted(n_found, 'resolution')}")
+        if k > 1:
+            parts.append(f"the smallest of about {layer['smallest']:,} rows")
+        if layer["taken"]:
+            parts.append("selected")
+        yield "layer", ", ".join(parts)
     for change in report["changes"] or ():
         rows = f"{words(change['before'])} rows before and {words(change['after'])} now"
         yield "cluster", f"{change['number']}: {change['change']}, {rows}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _sizes(report: Report) -> str:

@@ -13,6 +13,7 @@ ITEMS = {
     "candidates": "{candidate} (J {J:.2f})",
     "layers": "{n_clusters} clusters (J {J:.2f})",
     "changes": "cluster {number} {change}",
+    "gaps": "{column} {share:.1%}",
     "dropped": "{share:.1%} of the rows: {reason}",
 }
 
@@ -106,6 +107,8 @@ def _text_of(name: str, value: Any) -> str:
         return str(value["reason"])
     if name == "warnings" and value:
         return " ".join(value)
+    if name == "left_out" and not value:
+        return "no candidate"
     if name in ITEMS and isinstance(value, list):
         value = [ITEMS[name].format(**row) for row in value]
     return _words(value)

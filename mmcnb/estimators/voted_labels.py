@@ -78,7 +78,8 @@ def label_all(
         kernel = "graph"
     warnings = []
     if choice.trust.level == "low":
-        warnings.append(f"the data may have no clusters: {choice.trust.reason}")
+        reason = choice.trust.reason.removeprefix("one cluster: ")
+        warnings.append(f"the data may have no clusters: {reason}")
     result = FitResult(
         model=replace(model, rule=rule),
         features=features,

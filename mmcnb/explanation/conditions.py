@@ -216,7 +216,7 @@ class Condition:
         if self.column.levels:
             levels = [short_name(level) for level in self._levels()]
             if len(levels) > 2:
-                return f"{name} = {levels[0]} to {levels[-1]}"
+                return f"{name} from {levels[0]} to {levels[-1]}"
             return f"{name} = {' or '.join(levels)}"
         return self._inequality(name)
 

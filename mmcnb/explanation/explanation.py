@@ -85,8 +85,8 @@ class Explanation:
         "score", the distance to the mean of the cluster, so the first one is the medoid
         in squared distances. Rows at the "edge" have the smallest margin to any other
         cluster; rows with the largest margin of the cluster are not listed, so there
-        are none if all margins are equal. "far" rows have the largest outlier scores; they are listed if the
-        model has nodes. All examples come from the sample.
+        are none if all margins are equal. "far" rows have the largest outlier scores;
+        they are listed if the model has nodes. All examples come from the sample.
     rules : DataFrame
         For each cluster, a "rule" of at most three "conditions" on columns that most of
         its rows meet and few other rows do, such as "orders > 12 and payment =

@@ -15,6 +15,12 @@ from mmcnb import __version__
 from mmcnb.engine.fit_report import verdict
 from mmcnb.errors import plain
 from mmcnb.explanation.hidden import OF_TIME, texts_of_cells
+from mmcnb.explanation.sentences import (
+    cluster_title,
+    grouped_digits,
+    two_dates,
+    two_numbers,
+)
 from mmcnb.plotting.report_map import PageRows, draw_map
 from mmcnb.stores.atomic import atomic_write
 
@@ -24,8 +30,27 @@ HIDDEN = (
 )
 EXAMPLES = (
     "Typical rows are nearest to the mean of the cluster, edge rows are nearest to "
-    "another cluster."
+    "another cluster, and far rows have the largest outlier scores. Rows are counted "
+    "from 0, and a header is not counted."
 )
+NO_EDGE = "none: no row is near another cluster"
+# Words of the verdict, and what they mean.
+TERMS = {
+    "agreement with other candidates": (
+        "The agreement of two partitions is 1 if they are equal, and about 0 by chance "
+        "(adjusted Rand index)."
+    ),
+    "J ": (
+        "J is large if rows are in the cluster of their nearest rows and empty space "
+        "separates the clusters; see Candidates."
+    ),
+    "evidence": (
+        "The evidence says by how many spreads the clusters are clearer than those of "
+        "rows without structure."
+    ),
+}
+BROKEN = "wrong known labels"
+OF_BROKEN = " Wrong known labels are the share of known labels in another cluster."
 LAYER = ["n_clusters", "J", "persistence", "smallest", "taken"]
 CANDIDATE = ["candidate", "J", "information", "gap", "broken"]
 
@@ -60,28 +85,34 @@ def write_report(
     hides = rows.row_index is None
     drawn = draw_map(estimator, rows)
     layers = pd.DataFrame(report.get("layers"), columns=LAYER)
+    candidates = pd.DataFrame(report.get("candidates"), columns=CANDIDATE)
+    candidates = candidates.rename(columns={"broken": BROKEN})
+    if candidates[BROKEN].isna().all():
+        del candidates[BROKEN]
     name = Path(samples.name)
     k = (explanation.clusters["cluster"] != -1).sum()
     clusters = "1 cluster" if k == 1 else f"{k:,} clusters"
     n_columns = samples.n_features
     if samples.encoding:
         n_columns = len(samples.encoding.features)
-    facts = verdict(report)
+    facts: dict[str, Any] = verdict(report)
+    facts["Warnings"] = report.get("warnings")
     if hides:
         facts = _hidden_verdict(report, texts_of_cells(estimator.model_.encoding))
     parts = {
         "title": _escaped(clusters if hides else f"{clusters} of {name.name}"),
         "size": f"{samples.n_samples:,} rows, {n_columns:,} columns",
-        "verdict": _facts(facts),
+        "verdict": _facts(facts) + _terms(facts),
         "hidden": HIDDEN if hides else "",
         "examples": "" if hides else EXAMPLES,
         "clusters": "\n".join(_clusters(explanation, hides)),
-        "tree": _tree(explanation.tree, hides),
+        "tree": _tree(explanation, hides),
         "effects": _effects(explanation.columns),
         "map": drawn.html,
         "map_style": drawn.style,
         "layers": _table(layers.rename(columns={"n_clusters": "clusters"})),
-        "candidates": _table(pd.DataFrame(report.get("candidates"), columns=CANDIDATE)),
+        "candidates": _table(candidates),
+        "broken": OF_BROKEN if BROKEN in candidates else "",
         "repeat": "\n".join(_repeat(repeat)),
         "version": __version__,
     }
@@ -101,7 +132,9 @@ def _hidden_verdict(
             level, _, _ = facts[name].partition(":")
             facts[name] = level if name == "Trust" else ""
     n_warnings = len(report.get("warnings") or ())
-    warnings = f"{n_warnings} in report_, which may quote cells" if n_warnings else ""
+    warnings = ""
+    if n_warnings:
+        warnings = f"{n_warnings}, not shown because they may quote cells; see report_"
     left_out = [
         str(column["name"])
         for column in report.get("columns") or ()
@@ -116,10 +149,17 @@ def _hidden_verdict(
     return facts
 
 
+def _terms(facts: Mapping[str, Any]) -> str:
+    """Return a note that explains the words of a verdict."""
+    verdict_text = f"{facts['Trust']} {facts['Number of clusters']}"
+    sentences = [text for word, text in TERMS.items() if word in verdict_text]
+    return f'\n<p class="note">{" ".join(sentences)}</p>' if sentences else ""
+
+
 def _clusters(explanation: Any, hides: bool) -> Iterator[str]:
     """Yield the HTML of each cluster: a sentence, a bar of its size, and details."""
     for cluster in explanation.clusters.itertuples(index=False):
-        facts = _facts(_facts_of_cluster(explanation, cluster))
+        facts = _facts(_facts_of_cluster(explanation, cluster, hides))
         columns = explanation.columns
         of_cluster = columns[columns["cluster"] == cluster.cluster][:10]
         figures = _figures(of_cluster, hides)
@@ -131,7 +171,7 @@ def _clusters(explanation: Any, hides: bool) -> Iterator[str]:
         )
 
 
-def _facts_of_cluster(explanation: Any, cluster: Any) -> dict[str, str]:
+def _facts_of_cluster(explanation: Any, cluster: Any, hides: bool) -> dict[str, str]:
     """Return the size, nearest cluster, examples, rule and words of a cluster."""
     facts = {
         "Rows": f"{cluster.rows:,}",
@@ -142,22 +182,29 @@ def _facts_of_cluster(explanation: Any, cluster: Any) -> dict[str, str]:
     for kind, examples in rows.groupby("kind", sort=False):
         texts = map(_row_text, examples["row"], examples["name"])
         facts[f"{kind.capitalize()} rows"] = ", ".join(texts)
+    if not hides and facts["Nearest cluster"]:
+        facts.setdefault("Edge rows", NO_EDGE)
     rules = explanation.rules
     for rule in rules["sentence"][rules["cluster"] == cluster.cluster]:
-        facts["Rule"] = rule
+        facts["Rule"] = rule.removeprefix(f"{cluster_title(cluster.cluster)}: ")
     words = explanation.words
     if words is not None:
         facts["Words"] = ", ".join(words["word"][words["cluster"] == cluster.cluster])
     return facts
 
 
-def _tree(tree: Any, hides: bool) -> str:
-    """Return the text of the tree over the clusters, if there is one."""
+def _tree(explanation: Any, hides: bool) -> str:
+    """Return the text of the tree over the clusters, or why there is none."""
     if hides:
         return "<p>Left out, because its conditions show cells.</p>"
-    if tree is None:
-        return "<p>No tree: a few conditions on named columns tell too little.</p>"
-    return f"<pre>{escape(plain(tree))}</pre>"
+    if explanation.tree is not None:
+        return f"<pre>{escape(plain(explanation.tree))}</pre>"
+    if (explanation.clusters["cluster"] != -1).sum() < 2:
+        return "<p>No tree, because there is only one cluster.</p>"
+    return (
+        "<p>No tree, because no conditions on columns with names tell the clusters "
+        "apart.</p>"
+    )
 
 
 def _row_text(row: int, name: Any) -> str:
@@ -168,8 +215,7 @@ def _figures(columns: pd.DataFrame, hides: bool) -> pd.DataFrame:
     """Return a table of some columns of a cluster, with shares of missing values."""
     rows = []
     for row in columns.itertuples():
-        here = _middle(row, row.mean, row.median)
-        others = _middle(row, row.others_mean, row.others_median)
+        here, others = _middles(row)
         if row.kind == "order":
             here = f"{row.share:.1%}"
             others = f"{row.others_share:.1%}"
@@ -194,20 +240,28 @@ def _name(row: Any) -> str:
     return name
 
 
-def _middle(row: Any, mean: float, median: float) -> str | float:
-    """Return the median of a number or a date, or the share of a flag or a text.
+def _middles(row: Any) -> tuple[str, str]:
+    """Return the medians of the cluster and of the other rows, as sentences show them.
 
-    It is the mean if the cluster and the other rows have the same median, and NaN if
-    there are no values.
+    These are means if the medians are equal, and shares for flags and texts. A text is
+    empty if there are no values.
     """
-    if np.isnan(mean):
-        return mean
+    pair = (row.median, row.others_median)
+    if row.median == row.others_median:
+        pair = (row.mean, row.others_mean)
     if row.kind in ("flag", "text"):
-        return f"{mean:.1%}"
-    value = mean if row.median == row.others_median else median
-    if row.kind == "date":
-        return str(np.datetime64(round(value), "s"))[:10]
-    return value
+        texts = (f"{row.mean:.1%}", f"{row.others_mean:.1%}")
+    elif np.isnan(pair).all():
+        texts = ("", "")
+    elif row.kind == "date":
+        texts = two_dates(*np.nan_to_num(pair))
+    else:
+        texts = two_numbers(*np.nan_to_num(pair))
+    here, others = texts
+    return (
+        "" if np.isnan(row.mean) else here,
+        "" if np.isnan(row.others_mean) else others,
+    )
 
 
 def _effects(columns: pd.DataFrame, most: int = 30) -> str:
@@ -240,13 +294,13 @@ def _repeat(repeat: Any) -> Iterator[str]:
 
 
 def _cell(value: Any) -> str:
-    """Return a table cell; floats have three significant digits."""
+    """Return a table cell; floats have three significant digits, as in sentences."""
     if pd.isna(value):
         value = ""
     elif isinstance(value, bool):
         value = "yes" if value else "no"
     elif isinstance(value, float):
-        value = f"{float(f'{value:.3g}'):,.12g}"
+        value = grouped_digits(value, 4 if 1000 <= abs(value) < 10_000 else 3)
     elif isinstance(value, int):
         value = f"{value:,}"
     return f"<td>{_escaped(value)}</td>"
@@ -267,12 +321,21 @@ def _table(frame: pd.DataFrame, cell: Callable[[Any], str] = _cell) -> str:
     )
 
 
-def _facts(facts: dict[str, Any]) -> str:
-    """Return an HTML description list; facts without text are left out."""
+def _facts(facts: Mapping[str, Any]) -> str:
+    """Return an HTML description list; facts without text are left out.
+
+    A list of several texts becomes a list.
+    """
     items = ""
-    for name, text in facts.items():
-        if text:
-            items += f"<dt>{name}</dt><dd>{_escaped(text)}</dd>\n"
+    for name, value in facts.items():
+        texts = [value] if isinstance(value, str) else value
+        if not value:
+            continue
+        text = _escaped(texts[0])
+        if len(texts) > 1:
+            items_of_text = "".join(f"<li>{_escaped(one)}</li>" for one in texts)
+            text = f"<ul>{items_of_text}</ul>"
+        items += f"<dt>{name}</dt><dd>{text}</dd>\n"
     return f"<dl>\n{items}</dl>"
 
 

@@ -267,7 +267,10 @@ def _switches(groups: list[Group], marks: dict[str, np.ndarray], n_dots: int) ->
         share = f"{group.dots.size / n_dots:.1%}"
         title = escape(plain(group.title, kept=""))
         lines += _switch(group.name, f"{sample} {title}: {share}")
-    titles = {"gap": "rows with missing values (hollow)", "far": "outliers (outlined)"}
+    titles = {
+        "gap": "rows with missing values (hollow)",
+        "far": "noise and rows farther out than 99 % of the rows of the fit (outlined)",
+    }
     for name, is_marked in marks.items():
         count = int(is_marked.sum())
         if count:

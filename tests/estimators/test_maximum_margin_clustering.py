@@ -123,7 +123,7 @@ def test_without_structure_the_only_candidate_is_one_cluster(kernel):
     X = np.random.default_rng(0).standard_normal((300, 5))
     with pytest.warns(
         ClusterWarning,
-        match=r"^the data may have no clusters: one cluster: no partition stands out [^\n]*\.$",
+        match=r"^the data may have no clusters: no partition is clearer than [^\n]*\.$",
     ):
         model = front_door(kernel=kernel).fit(X)
     assert model.labels_.tolist() == [0] * 300
@@ -134,7 +134,7 @@ def test_without_structure_the_only_candidate_is_one_cluster(kernel):
     )
     assert [one["candidate"] for one in model.report_["candidates"]] == ["one cluster"]
     assert model.report_["number"]["reason"].startswith(
-        "one cluster: no partition stands out from those of"
+        "one cluster: no partition is clearer than those of"
     )
     assert model.report_["trust"]["level"] == "low"
     assert model.layers_["n_clusters"].tolist() == [1]
