@@ -65,6 +65,8 @@ SYNONYMS = {
 # Verbs whose outputs are in place before the report is printed. They succeed even if
 # the report cannot be printed, such as to a closed pipe.
 WRITERS = ("convert", "fit", "predict", "update", "report")
+# Errors that become a sentence; others are bugs, and end with a traceback.
+EXPECTED = (KeyboardInterrupt, SystemError, OSError, MemoryError, ValueError)
 BAD_INPUT = 2
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
@@ -139,8 +141,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # the stream is closed, as in a daemon
             _silence(name)
+    signals = StopSignals(for_good=argv is None)
     try:
-        with StopSignals(for_good=argv is None) as signals:
+        with signals:
             _parse(argv, arguments)
             memory_limit = getattr(arguments, "memory_limit", None)
             limited: AbstractContextManager[object] = nullcontext()
@@ -156,8 +159,14 @@ def main(argv: Sequence[str] | None = None) -> int:
                 text = "\n".join(map(plain, arguments.lines(report)))
             is_printed = _print(text, _stream_of_report(arguments))
             return 0 if is_printed or arguments.verb in WRITERS else 1
-    except (KeyboardInterrupt, SystemError, OSError, MemoryError, ValueError) as error:
-        code, sentence = _ending(error, getattr(arguments, "checkpoint", None))
+    except (KeyboardInterrupt, Exception) as error:
+        stop: BaseException = error
+        if signals.has_interrupted:
+            # A library whose import was interrupted may raise, say, an ImportError.
+            stop = KeyboardInterrupt()
+        elif not isinstance(error, EXPECTED):
+            raise
+        code, sentence = _ending(stop, getattr(arguments, "checkpoint", None))
         if code == INTERRUPTED and argv is None:
             # When the process ends, Zarr's event loop would log its unfinished tasks,
             # and so would a loop whose creation was interrupted.

@@ -32,10 +32,17 @@ class StopSignals:
         Whether the process ends after the block. If so, a later signal in the block
         ends the process with exit code 130, and signals after the block are ignored.
         Otherwise a later signal raises KeyboardInterrupt again.
+
+    Attributes
+    ----------
+    has_interrupted : bool
+        Whether a signal has raised KeyboardInterrupt. Code that catches it may raise
+        another error in its place.
     """
 
     def __init__(self, for_good: bool) -> None:
         self.for_good = for_good
+        self.has_interrupted = False
         self._first = math.inf
         self._is_done = False
         self._before: dict[signal.Signals, Any] = {}
@@ -67,6 +74,7 @@ class StopSignals:
         is_first = math.isinf(since)
         is_later = time.monotonic() - since >= SAME_PRESS_SECONDS
         if (is_first and not self._is_done) or (is_later and not self.for_good):
+            self.has_interrupted = True
             raise KeyboardInterrupt
 
     def _listen(self) -> None:

@@ -102,6 +102,21 @@ def test_a_command_that_is_stopped_can_be_given_again(
 
 
 @pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_ends_a_command_also_if_an_import_turns_it_into_another_error(
+    number, folder, at_each_read, capsys
+):
+    def interrupt_an_import():
+        try:
+            signal.raise_signal(number)
+        except KeyboardInterrupt as error:
+            raise ImportError("initialization failed") from error
+
+    at_each_read(interrupt_an_import)
+    assert main(["fit", "blobs.zarr", "--model", "m"]) == 130
+    assert capsys.readouterr().err == STOPPED
+
+
+@pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_that_is_ignored_stays_so(number, folder, at_each_read, printed):
     signal.signal(number, signal.SIG_IGN)
     at_each_read(lambda: signal.raise_signal(number))

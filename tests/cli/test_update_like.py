@@ -15,6 +15,7 @@ def test_an_update_replaces_the_model_and_writes_the_labels_of_the_new_rows(
     expected = mmcnb.load("customers.model").update("new.csv")
     text = printed("update customers.model new.csv --labels l.csv")
     assert "change: new, before: 0, after: 10" in text
+    assert "customers.model (replaced by the updated model)" in text
     np.testing.assert_array_equal(pd.read_csv("l.csv")["cluster"], expected.labels_)
     np.testing.assert_array_equal(
         mmcnb.load("customers.model").predict("new.csv"), expected.labels_

@@ -147,6 +147,12 @@ def test_a_command_that_fails_prints_its_warnings_before_the_error(messy, capsys
     assert len(told) == 9
 
 
+def test_options_are_checked_before_rows_are_read(messy, capsys):
+    assert main(f"fit {messy} --model m.model --n-clusters five".split()) == 2
+    (error,) = capsys.readouterr().err.splitlines()
+    assert "n_clusters='five' is not a number; give a number such as 5" in error
+
+
 def test_without_a_model_the_command_says_where_the_report_is(messy, capsys):
     words = f"fit {messy} --labels l.csv --method kernel-kmeans --n-clusters 3"
     assert main([*words.split(), "--set", "max_iter=1", "--json"]) == 0
