@@ -133,6 +133,16 @@ def test_help_lists_the_parameters_of_a_method(method, capsys, printed):
     }
 
 
+def test_one_cluster_and_one_resolution_are_singular(folder, printed):
+    X = np.random.default_rng(0).normal(size=(300, 5))
+    np.save("noise.npy", X)
+    text = printed("fit noise.npy --random-state 0 --labels noise.csv")
+    assert lines_of("layer", text) == ["layer            1 cluster, selected"]
+    np.save("blobs.npy", X + 20 * (np.arange(300) % 3)[:, None])
+    text = printed("fit blobs.npy --n-clusters 9 --random-state 0 --labels b.csv")
+    assert not [line for line in text.splitlines() if " 1 resolutions" in line]
+
+
 def test_the_verdict_is_that_of_the_model(folder, report_of, printed):
     report = report_of("fit blobs.zarr --random-state 0 --model m")
     text = printed("fit blobs.zarr --random-state 0 --model m --overwrite")

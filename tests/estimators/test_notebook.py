@@ -39,12 +39,16 @@ def test_a_report_of_many_columns_is_short_and_still_has_them_all():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(120, 256)) + 3 * (np.arange(120) % 2)[:, None]
     table = pd.DataFrame(X, columns=[f"column {k}" for k in range(256)])
+    table.iloc[::10, 3] = np.nan
     table["id"] = [f"row {k}" for k in range(120)]
     report = mmcnb.MaximumMarginClustering(random_state=0).fit(table).report_
     lines = repr(report).splitlines()
     assert len(lines) <= 40
     assert max(map(len, lines)) < 300
     assert "left out are id (" in repr(report)
+    text_of = {line.split()[0]: " ".join(line.split()[1:]) for line in lines}
+    assert text_of["left_out"] == "no candidate"
+    assert text_of["gaps"] == "column 3 10.0%"
     assert len(report["columns"]) == 257
     assert report["columns"][3]["name"] == "column 3"
 
