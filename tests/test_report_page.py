@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 import mmcnb
 from mmcnb.errors import InputError
+from mmcnb.explanation.summary import strength_of
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 ACTIVE = {
@@ -155,6 +156,9 @@ def test_the_page_is_whole_and_has_the_verdict_and_the_sentences(plain):
     explanation = model.explain(X)
     for sentence in explanation.clusters["sentence"]:
         assert sentence in page.text
+    tells = strength_of(explanation.columns).groupby(explanation.columns["column"])
+    first = re.search(r"Clusters differ most in(\w+), ", page.text)[1]
+    assert tells.sum()[first] == pytest.approx(tells.sum().max(), rel=0.2)
     assert "(adjusted Rand index)" in page.text
     assert "J is large if" in page.text
     assert "evidence" not in page.text

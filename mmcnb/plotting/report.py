@@ -18,9 +18,11 @@ from mmcnb.explanation.hidden import OF_TIME, texts_of_cells
 from mmcnb.explanation.sentences import (
     cluster_title,
     grouped_digits,
+    short_name,
     two_dates,
     two_numbers,
 )
+from mmcnb.explanation.summary import strength_of
 from mmcnb.plotting.report_map import PageRows, draw_map
 from mmcnb.stores.atomic import atomic_write
 
@@ -99,6 +101,7 @@ def write_report(
     facts["Warnings"] = report.get("warnings")
     if hides:
         facts = _hidden_verdict(report, texts_of_cells(estimator.model_.encoding))
+    facts["Clusters differ most in"] = ", ".join(_separating_columns(explanation))
     parts = {
         "title": _escaped(clusters if hides else f"{clusters} of {name.name}"),
         "size": f"{samples.n_samples:,} rows, {n_columns:,} columns",
@@ -154,6 +157,24 @@ def _terms(facts: Mapping[str, Any]) -> str:
     verdict_text = f"{facts['Trust']} {facts['Number of clusters']}"
     sentences = [text for word, text in TERMS.items() if word in verdict_text]
     return f'\n<p class="note">{" ".join(sentences)}</p>' if sentences else ""
+
+
+def _separating_columns(explanation: Any, most: int = 3) -> list[str]:
+    """Return the columns that tell the clusters apart best, averaged over all rows."""
+    columns = explanation.columns
+    if columns.empty:
+        return []
+    table = columns.assign(
+        strength=strength_of(columns).fillna(0.0),
+        column=[short_name(name) for name in columns["column"]],
+    )
+    by_cluster = table.pivot_table(
+        "strength", "column", "cluster", "max", fill_value=0.0, sort=False
+    )
+    shares = explanation.clusters.set_index("cluster")["share"]
+    means = by_cluster @ shares[by_cluster.columns]
+    order = np.argsort(-means.round(9), kind="stable")
+    return list(means.index[order][:most])
 
 
 def _clusters(explanation: Any, hides: bool) -> Iterator[str]:
