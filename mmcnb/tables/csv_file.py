@@ -10,7 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from mmcnb.samples.text import first_bytes, first_line_of_windows, read_pieces
+from mmcnb.samples.text import (
+    count_byte,
+    first_bytes,
+    first_line_of_windows,
+    read_pieces,
+)
 from mmcnb.samples.transcode import (
     UTF8,
     WINDOWS,
@@ -197,7 +202,7 @@ class CSVFile:
         for line, piece in pieces:
             if held is not None:
                 yield *held, False
-            n_nul = piece.count(0)
+            n_nul = count_byte(piece, b"\0")
             self._n_nul += n_nul
             held = line, piece.replace(b"\0", b"") if n_nul else piece
         if held is not None:

@@ -107,7 +107,7 @@ def plain_lines(text: bytes, delimiter: str, width: int) -> PlainLines | None:
     ends = np.flatnonzero(characters == ord("\n"))
     marks = np.flatnonzero(characters == ord(delimiter))
     per_line = np.diff(np.searchsorted(marks, ends), prepend=0)
-    n_returns = text.count(b"\r")
+    n_returns = np.count_nonzero(characters == ord("\r"))
     if (per_line != width - 1).any() or n_returns not in (0, len(ends)):
         return None
     end = b"\r\n" if n_returns else b"\n"
