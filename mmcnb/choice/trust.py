@@ -108,9 +108,11 @@ def _clearer_with_fewer(
     """Return a partition with fewer clusters that is much clearer, or None.
 
     There is none if the nodes have as many groups as clusters were chosen: the clusters
-    may be parts of super-groups then.
+    may be parts of super-groups then. A cluster whose rows are all equal is a group.
     """
-    if structure.groups.max() + 1 >= chosen.n_clusters:
+    n_of_equal_rows = np.count_nonzero(np.bincount(chosen.labels) == 1)
+    n_groups = structure.groups.max() + 1 + n_of_equal_rows
+    if n_groups >= chosen.n_clusters:
         return None
     clearer = [
         partition
