@@ -238,7 +238,7 @@ def effects_in_sample(sample: Sample, n_clusters: int) -> np.ndarray:
     >>> codes = np.array([0, 0, 0, 1, 1, 1])
     >>> sample = Sample(X, X, np.arange(6), codes, np.ones(6))
     >>> effects_in_sample(sample, 2).round(1).tolist()
-    [[-1.4], [1.4]]
+    [[-1.2], [1.2]]
     """
     m, d = sample.values.shape
     shape = (n_clusters, m)
