@@ -472,6 +472,8 @@ class TableReader:
 
     def _values_of(self, column: TableColumn, part: Part) -> pa.Array:
         values = part.columns[column.key]
+        if types.is_float16(values.type):
+            values = values.cast(pa.float32())  # pyarrow 24 finds no distinct halves
         if not column.is_feature:
             values = self._names_or_classes(column, values)
         elif is_text(values.type):
