@@ -76,18 +76,21 @@ def step_of_texts(columns: SampleColumns, numbers: np.ndarray) -> float:
     codes = [columns.codes(k)[spaced] for k in texts]
     if spaced.size <= 2 * n_nearest:
         return SHORT
+    are_associated = _association(codes) >= LEAST_ASSOCIATION
+    if numbers.shape[1] == 1 and not are_associated:
+        return SHORT
     pairs = _pairs(numbers[spaced], codes)
+    in_numbers = pairs.neighbours(0.0, n_nearest)
     step = SHORT
-    if _association(codes) < LEAST_ASSOCIATION:
-        agree = pairs.neighbours(0.0, n_nearest).alike > NEARLY_ALL_ALIKE
-        if agree or numbers.shape[1] == 1:
+    if not are_associated:
+        if in_numbers.alike > NEARLY_ALL_ALIKE:
             return step
         for shorter in SHORTER:
             if pairs.neighbours(step, n_nearest).alike <= NEARLY_ALL_ALIKE:
                 break
             step = shorter
         return step
-    most_far = pairs.neighbours(0.0, n_nearest).far + MOST_FARTHER * pairs.mean_far
+    most_far = in_numbers.far + MOST_FARTHER * pairs.mean_far
     for longer in LONGER:
         nearest = pairs.neighbours(longer, n_nearest)
         if nearest.alike > MOST_ALIKE or nearest.far > most_far:

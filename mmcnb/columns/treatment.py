@@ -30,8 +30,8 @@ from mmcnb.samples.derived import Scaling, scaled_matrix
 from mmcnb.samples.encoding import Encoding
 
 # Standard deviation of a column of few values, where numbers have standard deviation 1.
-# It was chosen by the study `python -m benchmarks columns`, and is also the shortest
-# step of texts.
+# It was chosen by the study `python -m benchmarks columns`, and is also the usual step
+# of texts that are independent of each other.
 STEP = SHORT
 # A list has the weight of its elements, but at most that of four numbers. On generated
 # tables of 1 to 8 numbers and a list of 32 or 256 elements, weight one loses the

@@ -112,8 +112,8 @@ def first_bytes(path: Path) -> bytes:
         return text.read(2**16)
 
 
-def count_byte(text: bytes, byte: bytes) -> int:
-    """Return how often a byte occurs, ten times as fast as ``text.count(byte)``.
+def count_byte(text: bytes | memoryview, byte: bytes) -> int:
+    """Return how often a byte occurs, by vector instructions unlike ``bytes.count``.
 
     Examples
     --------
@@ -210,8 +210,9 @@ def read_pieces(
                 continue
             end = _end_of_lines(rest, quoted)
             if end:
-                yield line, rest[:end]
-                line += count_byte(rest[:end], b"\n")
+                lines = rest[:end]
+                yield line, lines
+                line += count_byte(lines, b"\n")
                 rest = rest[end:]
             elif len(rest) > LONGEST_LINE:
                 raise InputError(
@@ -226,10 +227,11 @@ def read_pieces(
 def _end_of_lines(text: bytes, quoted: bool) -> int:
     """Return the end of the last complete line that does not end inside quotes."""
     end = text.rfind(b"\n") + 1
-    is_open = quoted and count_byte(text[:end], b'"') % 2 == 1
+    view = memoryview(text)
+    is_open = quoted and count_byte(view[:end], b'"') % 2 == 1
     while end and is_open:
         before = text.rfind(b"\n", 0, end - 1) + 1
-        is_open ^= count_byte(text[before:end], b'"') % 2 == 1
+        is_open ^= count_byte(view[before:end], b'"') % 2 == 1
         end = before
     return end
 

@@ -235,13 +235,15 @@ def test_tables_that_hold_no_labels_are_refused(text, sentence, X, tmp_path):
         "b,class,row\n7,1,0\n8,0,1\n",
         "row,cluster\n1,0\n0,1\n5,9\n",
         "file,row,cluster\na,4,1\nb,0,0\n",
+        "row,class,wörd\n1,0,a\n0,1,b\n",
     ],
 )
 def test_labels_are_in_the_column_of_clusters_or_classes_or_the_only_one(
     text, X, tmp_path
 ):
-    (tmp_path / "t.csv").write_text(text)
-    assert labels_at(tmp_path / "t.csv", X[:2]).tolist() == [1, 0]
+    for encoding in ("utf-8", "cp1252"):
+        (tmp_path / "t.csv").write_text(text, encoding)
+        assert labels_at(tmp_path / "t.csv", X[:2]).tolist() == [1, 0]
 
 
 def test_a_frame_of_polars_gives_one(X, two):
