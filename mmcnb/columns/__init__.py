@@ -1,1 +1,1 @@
-"""Columns of a sample: kinds, scaling, and columns that determine clusters alone."""
+"""Columns of a sample: kinds, scaling, and clusters that mirror one or two columns."""

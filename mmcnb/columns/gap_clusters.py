@@ -23,14 +23,16 @@ class GapsOfClusters(NamedTuple):
     Attributes
     ----------
     entries : list of dict
-        One for each column with missing values: the name of the "column", the "share"
-        of missing values, and "clusters", the share in each cluster. The shares are
-        estimated from a sample of the rows.
+        One dictionary for each column with missing values: "column" is its name,
+        "share" is the fraction of its values that are missing, and "clusters" lists
+        this fraction for each cluster. The fractions are estimated from a sample of the
+        rows.
     names : list of str
-        One or two columns whose gaps determine the clusters; empty if there are none.
+        One or two columns whose missing values determine the clusters; empty if no
+        columns do.
     told : float
-        Mutual information of the labels and the gaps of these columns, as a fraction of
-        the entropy of the labels.
+        Mutual information of the labels and the positions of missing values in these
+        columns, as a fraction of the entropy of the labels.
     """
 
     entries: list[dict[str, Any]]
@@ -39,14 +41,14 @@ class GapsOfClusters(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """Message that names the columns whose gaps determine the clusters."""
+        """Message that names the columns with missing values that make the clusters."""
         names = " and ".join(map(label_of, self.names))
         verb = "have" if len(self.names) > 1 else "has"
         pronoun = "these" if len(self.names) > 1 else "it"
         return (
-            f"the clusters are the rows in which {names} {verb} gaps or not "
-            f"({self.told:.0%} of their information), and no other column tells them "
-            f"apart; leave {pronoun} out to see others"
+            f"the clusters only show the rows in which {names} {verb} missing values "
+            f"({self.told:.0%} of their information), and no other column separates "
+            f"them; leave {pronoun} out to find other clusters"
         )
 
 
@@ -61,12 +63,12 @@ def gaps_of_clusters(
         A sample of the rows of a fit. Texts are represented by the numbers of their
         categories, and missing values by NaN.
     is_text : ndarray of shape (c,), bool
-        Which columns are texts.
+        Mask of the columns that are texts.
     names : sequence of str
         For each column, the name of the column of the table that it comes from.
         Elements of a list have the name of the list.
     labels : ndarray of shape (m,), int
-        Clusters of these rows.
+        Cluster of each of these rows.
 
     Returns
     -------
@@ -124,10 +126,11 @@ def _entry(
 
 
 def _values_tell(rows: np.ndarray, is_text: np.ndarray, labels: np.ndarray) -> float:
-    """Return how well the best single column explains the labels by its values.
+    """Return how well the values of the best single column explain the labels.
 
-    For a text, it is the mutual information as a fraction of the entropy of the labels;
-    for a number, the share of the variance of its ranks that lies between clusters.
+    For a column of texts, this is the mutual information as a fraction of the entropy
+    of the labels. For a column of numbers, it is the share of the variance of the ranks
+    that lies between clusters.
     """
     shares = [0.0]
     for column, has_categories in zip(rows.T, is_text, strict=True):

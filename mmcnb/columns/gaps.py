@@ -1,4 +1,4 @@
-"""Fill missing values from the nearest rows in a sample of the fit (the donors)."""
+"""Fill missing values of rows from similar rows of the fit, called donors."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +16,7 @@ from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.one_hot import narrow, widen
 
 MOST_DONORS = 1000
-MOST_DONATED = 2**19  # numbers of all donors, which a model file stores: 4 MiB
+MOST_DONATED = 2**19  # numbers in all donors; they take 4 MiB of a model file
 LEAST_DONORS = 250
 N_NEIGHBORS = 5
 PART_ROWS = 2048  # rows that a thread fills at a time
@@ -30,13 +30,13 @@ def donor_numbers(n_rows: int, n_columns: int) -> np.ndarray:
     n_rows : int
         Number of rows to draw from.
     n_columns : int
-        Number of columns; there are fewer donors if they are many.
+        Number of columns; tables with many columns have fewer donors.
 
     Returns
     -------
     ndarray of int
-        Row numbers in ascending order: up to 1,000, but fewer (down to 250) if the
-        donors would have more than 2**19 numbers.
+        Row numbers in ascending order: up to 1,000, but fewer (down to 250) if 1,000
+        donors would have more than 2**19 numbers in total.
     """
     most = max(LEAST_DONORS, min(MOST_DONORS, MOST_DONATED // max(1, n_columns)))
     if n_rows <= most:
@@ -59,8 +59,8 @@ def donors_of_sample(
     Returns
     -------
     Donors or None
-        None if the encoding has its own means to fill missing values. This is the case
-        unless the fit left out rows with missing values.
+        None if the encoding fills missing values by itself, which it does unless the
+        fit left out rows with missing values.
     """
     if encoding is not None and not encoding.drops_gaps:
         return None
@@ -73,9 +73,9 @@ def donors_of_sample(
 
 
 def make_donors(rows: np.ndarray, n_categories: Sequence[int | None]) -> Donors:
-    """Make donors from rows, and find a scaling that makes their columns comparable.
+    """Make donors from rows, with a scaling that makes their columns comparable.
 
-    The scaling is that of ``scale="auto"``.
+    The columns are scaled as with ``scale="auto"``.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def make_donors(rows: np.ndarray, n_categories: Sequence[int | None]) -> Donors:
         divisor = np.where(scaling.deviation[first] > 0, scaling.deviation[first], 1.0)
         if scaling.units is not None:
             unit = scaling.units[first]
-    # Two different categories differ by 1 in two 0/1 columns, which gives the factor 2.
+    # Rows of different categories differ by 1 in two 0/1 columns, hence the factor 2.
     steps = np.zeros(len(widths))
     steps[is_text] = 2.0 / divisor[is_text] ** 2
     return Donors(rows, center, divisor, unit, steps)
@@ -129,10 +129,10 @@ def make_donors(rows: np.ndarray, n_categories: Sequence[int | None]) -> Donors:
 def fill_from(donors: Donors, block: np.ndarray) -> np.ndarray:
     """Fill missing values of rows from their five nearest donors.
 
-    Only donors that have a value in the column count. A number is filled with the lower
-    median of their values, which is one of them, and a text with the most frequent
-    category. A value stays missing if no donor has a value there and shares a known
-    column with the row.
+    For each column, only donors with a value in this column are used. A missing number
+    becomes the lower median of their values, so that it is always one of these values.
+    A missing text becomes their most frequent category. A value stays missing if each
+    donor lacks a value in the column or has no known column in common with the row.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def fill_from(donors: Donors, block: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray of shape (n, c)
-        The block itself if nothing is missing, otherwise a copy.
+        The block itself if no value is missing, otherwise a filled copy.
     """
     with_gaps = np.flatnonzero(np.isnan(block).any(axis=1))
     if not with_gaps.size:
@@ -178,7 +178,7 @@ def fill_from(donors: Donors, block: np.ndarray) -> np.ndarray:
 
 
 def filled_rows(rows: np.ndarray, encoding: Encoding) -> np.ndarray:
-    """Fill missing values by an encoding: from its donors, then from its columns."""
+    """Fill missing values from the donors of an encoding, then by its fill values."""
     if encoding.donors is not None:
         rows = fill_from(encoding.donors, rows)
     rows = rows.copy()
@@ -189,18 +189,18 @@ def filled_rows(rows: np.ndarray, encoding: Encoding) -> np.ndarray:
 
 
 class _Prepared(NamedTuple):
-    """Donors in the form in which they are compared with rows.
+    """Donors, prepared for comparison with rows.
 
     Attributes
     ----------
     order : ndarray of shape (c,), int64
-        Order of the columns. It follows from the values of the donors, so that the
-        rounding of distances, which are sums over columns, does not depend on how the
-        table arranges its columns.
+        Canonical order of the columns, determined by the values of the donors.
+        Distances are sums over columns, so a canonical order makes their rounding
+        independent of how the table arranges its columns.
     donors : Donors
         Donors with their columns in this order.
     values, compared : ndarray of shape (c, m), float64
-        Their values, original and scaled for comparison.
+        Values of these donors by column, unscaled and scaled for comparison.
     """
 
     order: np.ndarray
@@ -211,7 +211,7 @@ class _Prepared(NamedTuple):
 
 @lru_cache(maxsize=2)
 def _prepared(donors: Donors) -> _Prepared:
-    """Prepare donors; the cache makes this happen once for all blocks of rows."""
+    """Return the prepared donors, computed once for all blocks of rows."""
     order = order_of_columns(donors.rows)
     if order is None:
         order = np.arange(donors.rows.shape[1])
@@ -225,7 +225,7 @@ def _prepared(donors: Donors) -> _Prepared:
 
 
 def _compared(donors: Donors, rows: np.ndarray) -> np.ndarray:
-    """Scale the numeric columns of rows for comparison; categories are unchanged."""
+    """Return rows with scaled numeric columns and unchanged categories."""
     logged = np.flatnonzero(donors.unit)
     values = rows.copy()
     units = donors.unit[logged]

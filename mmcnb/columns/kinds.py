@@ -1,6 +1,7 @@
-"""Kinds of columns in a sample: numbers, few values, texts and lists; sentinel values.
+"""Kinds of columns in a sample (number, few values, text, list), and sentinel values.
 
-A column of the table is one column of the sample, or several if it is a text or a list.
+A column of the table corresponds to one column of the sample, or to several if it is a
+text or a list.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -19,12 +20,13 @@ from mmcnb.samples.far_values import (
 )
 
 FEW = 5  # a column with at most this many distinct values is not treated as a number
-MOST_COUNTED = 10  # distinct values are counted up to one more than this
-# With more columns than this, columns of few values are taken for small counts, as in
-# word counts, and not for another kind of column.
+MOST_COUNTED = 10  # distinct values are counted up to this number plus one
+# In tables with more columns than this, columns of few values are treated as small
+# counts, such as word counts, and not as a kind of their own.
 MOST_MIXED = 100
-# Values are unusual if they are farther than UNUSUAL_WIDTHS widths outside the range of
-# all values but UNUSUAL_SHARE at each end.
+# The usual range of a column excludes a share of UNUSUAL_SHARE of the values at each
+# end. Values are unusual if they lie outside this range by more than UNUSUAL_WIDTHS
+# times its width.
 UNUSUAL_SHARE = 0.025
 UNUSUAL_WIDTHS = 1.0
 ColumnName = str | int
@@ -37,15 +39,15 @@ class SampleColumns:
     Parameters
     ----------
     rows : ndarray of shape (m, d)
-        The sample, not scaled.
+        The unscaled rows of the sample.
     weights : ndarray of shape (m,)
-        Weights of its rows.
+        Weights of these rows.
     sources : sequence of d str or None, default=None
         For each column of the sample, the name of the column of the table that it comes
         from. A text has a 0/1 column for each category, and a list of numbers has a
         column for each element.
     orders : collection of str, default=()
-        Names of the columns of the table whose numbers are ranks of ordered texts.
+        Names of the table columns of ordered texts, which the sample has as ranks.
     """
 
     rows: np.ndarray
@@ -55,7 +57,7 @@ class SampleColumns:
 
     @cached_property
     def first(self) -> np.ndarray:
-        """Number of the first column of the sample for each column of the table."""
+        """Index of the first sample column of each table column."""
         if self.sources is None:
             return np.arange(self.rows.shape[1])
         sources = np.array(self.sources, object)
@@ -63,19 +65,19 @@ class SampleColumns:
 
     @cached_property
     def widths(self) -> np.ndarray:
-        """Number of columns of the sample for each column of the table."""
+        """Number of sample columns of each table column."""
         return np.diff(self.first, append=self.rows.shape[1])
 
     @cached_property
     def names(self) -> list[ColumnName]:
-        """Name of each column of the table; its number if it has none."""
+        """Name of each table column, or its index if columns have no names."""
         if self.sources is None:
             return self.first.tolist()
         return [self.sources[k] for k in self.first]
 
     @cached_property
     def is_text(self) -> np.ndarray:
-        """Which columns of the table are texts with two or more categories."""
+        """Mask of the table columns that are texts with two or more categories."""
         is_text = self.widths > 1
         for k in np.flatnonzero(is_text).tolist():
             is_text[k] = _are_categories(self.columns_of(k))
@@ -83,11 +85,11 @@ class SampleColumns:
 
     @cached_property
     def is_list(self) -> np.ndarray:
-        """Which columns of the table are lists of two or more numbers."""
+        """Mask of the table columns that are lists of two or more numbers."""
         return (self.widths > 1) & ~self.is_text
 
     def is_circle(self, k: int) -> bool:
-        """Return whether a list is a point on the unit circle, like a time of day."""
+        """Return whether each list is a point on the unit circle (a time of day)."""
         values = self.columns_of(k)
         if values.shape[1] != 2:
             return False
@@ -100,9 +102,10 @@ class SampleColumns:
 
     @cached_property
     def n_values(self) -> np.ndarray:
-        """Number of distinct values of each column of the table, counted up to 11.
+        """Number of distinct values of each table column, counted up to 11.
 
-        For a text, it is the number of categories. A list counts as 11.
+        For a text, this is the number of categories, without a limit. For a list, it is
+        11.
         """
         head = np.sort(self.rows[:200], axis=0)
         counts = 1 + np.count_nonzero(head[1:] != head[:-1], axis=0)
@@ -128,18 +131,18 @@ class SampleColumns:
         return moments
 
     def numbers(self, which: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield the number and the float64 values of single-column table columns.
+        """Yield the index and float64 values of each table column of single numbers.
 
         Parameters
         ----------
         which : ndarray of bool
-            The columns of the table to consider. Texts and lists are skipped.
+            Mask of the table columns to consider. Texts and lists are skipped.
         """
         for k in np.flatnonzero(which & (self.widths == 1)).tolist():
             yield k, self.rows[:, self.first[k]].astype(np.float64)
 
     def codes(self, k: int) -> np.ndarray:
-        """Return integers from 0 that encode the values of a column of the table."""
+        """Return the values of a table column, encoded as integers from 0."""
         values = self.columns_of(k)
         if self.is_text[k]:
             return np.where(values.any(axis=1), values.argmax(axis=1) + 1, 0)
@@ -148,7 +151,7 @@ class SampleColumns:
 
 def _are_categories(values: np.ndarray) -> bool:
     """Return whether each row consists of zeros and at most one 1."""
-    for rows in (values[:200], values):  # a few rows usually suffice to refute it
+    for rows in (values[:200], values):  # the first rows usually suffice to refute it
         if not ((rows == 0) | (rows == 1)).all() or (rows.sum(axis=1) > 1).any():
             return False
     return True
@@ -157,7 +160,7 @@ def _are_categories(values: np.ndarray) -> bool:
 def weighted_moments(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return the weighted mean and standard deviation of numbers.
 
-    Squares are computed relative to the largest number, so that they do not overflow.
+    Numbers are divided by the largest magnitude, so that their squares do not overflow.
     """
     unit = np.abs(values).max() or 1.0
     shares = weights / weights.sum()
@@ -166,11 +169,11 @@ def weighted_moments(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def are_usual(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return which values of a column are not far outside the range of most others.
+    """Return which values of a column are not far outside the range of most values.
 
-    Unusual values do not decide how a column is scaled. A few wrong values, or a row of
-    totals, would otherwise make a column seem skewed, and its standard deviation so
-    large that texts outweigh it.
+    Unusual values are ignored when the scaling of a column is decided. Otherwise, a few
+    wrong values or a row of totals would make a column appear skewed, or inflate its
+    standard deviation so much that texts outweigh the column.
 
     Examples
     --------
@@ -182,7 +185,8 @@ def are_usual(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """
     order = np.argsort(values, kind="stable")
     sums = np.cumsum(weights[order])
-    # A rounding error must not decide, so that weights and repeated rows are equal.
+    # The factor absorbs rounding errors, so that weights and repeated rows give the
+    # same quantiles.
     shares = np.array([UNUSUAL_SHARE, 1 - UNUSUAL_SHARE]) * (1 - 1e-12)
     low, high = values[order][np.searchsorted(sums, shares * sums[-1])]
     with np.errstate(over="ignore"):
@@ -192,7 +196,7 @@ def are_usual(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def label_of(name: ColumnName) -> str:
-    """Return how messages refer to a column, given its name or number.
+    """Return the phrase by which messages refer to a column.
 
     Examples
     --------
@@ -206,7 +210,7 @@ def label_of(name: ColumnName) -> str:
 
 
 def listed(names: Sequence[ColumnName]) -> str:
-    """Return a list of up to five columns for messages, and a count of the others."""
+    """Return a phrase that lists up to five columns and counts the other columns."""
     text = ", ".join(map(label_of, names[:5]))
     if len(names) > 5:
         text += f" and {len(names) - 5} more"
@@ -222,14 +226,14 @@ class Sentinel(NamedTuple):
 
     @property
     def doubt(self) -> str:
-        """Clause that states the value and how many rows have it."""
+        """Clause that states the value and the number of rows with it."""
         return (
             f"{label_of(self.name)} has the value {self.far.value:g} in "
             f"{self.far.n_equal:,} of {self.n_rows:,} rows looked at"
         )
 
     def sentence(self) -> str:
-        """Return a message with the value, the range of the others, and the remedy."""
+        """Return a message with the value, the range of the rest, and the remedy."""
         mark = _shortest(self.far.value)
         # The "=" is needed, because a separate -1e+30 would be parsed as an option.
         return (
@@ -240,7 +244,7 @@ class Sentinel(NamedTuple):
 
 
 def _shortest(value: float) -> str:
-    """Return the shortest text of a number, which may have been float32."""
+    """Return the shortest decimal text of a number, which may be from float32 data."""
     single = np.float32(value)
     number = single if single == value else np.float64(value)
     return str(number).removesuffix(".0")
@@ -274,17 +278,17 @@ def sentinels(columns: SampleColumns) -> list[str]:
 
 
 def missing_marks(columns: SampleColumns) -> list[Sentinel]:
-    """Find values that may mark missing values.
+    """Return values that may mark missing values.
 
-    Such a value is the minimum or maximum of a column, and far from its other values.
-    At least two rows of the sample must have it. It is thus found with a probability of
-    96 % if five rows of the sample have it on average (0.025 % of all rows, for a
-    sample of 20,000).
+    Such a value is the minimum or maximum of its column, is far from all other values,
+    and occurs in at least two rows of the sample. A marker that is expected in five
+    rows of the sample (0.025 % of all rows, for a sample of 20,000) is therefore found
+    with a probability of 96 %.
 
     Parameters
     ----------
     columns : SampleColumns
-        Columns of the sample. If there are more than 100, nothing is searched for.
+        Columns of the sample. Tables with more than 100 columns are not searched.
 
     Returns
     -------

@@ -1,8 +1,9 @@
 """A canonical order of columns, which depends only on their values.
 
 The rounding of sums over columns depends on the order of the columns, and small
-differences can lead to other clusters. In the canonical order, the sums are the same
-however a table arranges and names its columns, and in whatever units they are.
+differences can lead to different clusters. The canonical order, and therefore the
+rounding, does not depend on how a table arranges and names its columns. It also stays
+the same if the unit of a column changes.
 """
 
 from collections.abc import Callable
@@ -14,7 +15,8 @@ from scipy.sparse import csc_array, csr_array, issparse
 
 from mmcnb.samples.matrix import WORK_NUMBERS, Matrix
 
-# Most columns differ within the first rows, so later rows are read for few columns.
+# Most columns differ within these first rows, so only a few columns are compared in
+# later rows.
 FIRST_ROWS = 64
 FIRST_SPARSE_ROWS = 2000
 COMPARED_NUMBERS = 4 * WORK_NUMBERS
@@ -23,10 +25,12 @@ COMPARED_NUMBERS = 4 * WORK_NUMBERS
 def order_of_columns(sample: Matrix) -> np.ndarray | None:
     """Return the canonical order of the columns of a sample.
 
-    Columns are compared first by the directions in which they change from row to row,
-    and then by their values, each time in the first row in which they differ. The order
-    is therefore the same for repeated rows, other units and logarithms. Equal columns
-    keep their order, which does not matter because they are interchangeable.
+    Columns are compared first by the directions in which their values change from row
+    to row, and then by the values themselves; each comparison is decided in the first
+    row in which two columns differ. Repeating rows, changing units and taking
+    logarithms therefore do not change the order of columns that differ in a direction.
+    Equal columns stay in their given order, which does not matter because they are
+    interchangeable.
 
     Parameters
     ----------
@@ -36,7 +40,8 @@ def order_of_columns(sample: Matrix) -> np.ndarray | None:
     Returns
     -------
     ndarray of shape (d,), int64, or None
-        Numbers of the columns, in canonical order; None if they are ordered already.
+        Indices of the columns in canonical order; None if they are in this order
+        already.
 
     Examples
     --------
@@ -65,14 +70,15 @@ def _order_of_dense(sample: np.ndarray) -> np.ndarray:
 def _refined(
     ranks: np.ndarray, sample: np.ndarray, keys_of: Callable[[np.ndarray], np.ndarray]
 ) -> np.ndarray:
-    """Break ties of ranks by keys of the values, a limited number of rows at a time."""
+    """Break ties between ranks by keys of the values, some rows at a time."""
     start = 0
     n_rows = FIRST_ROWS
     while start < sample.shape[0]:
         tied = _tied(ranks)
         if not tied.size:
             break
-        # Directions need the row before, which is the last of the previous step.
+        # A direction needs the preceding row, which is the last row of the previous
+        # step.
         first = max(start - 1, 0)
         keys = keys_of(sample[first : start + n_rows, tied])
         ranks = _ranked(ranks, tied, _places(np.ascontiguousarray(keys.T)))
@@ -82,7 +88,7 @@ def _refined(
 
 
 def _tied(ranks: np.ndarray) -> np.ndarray:
-    """Return the columns that share their rank with others."""
+    """Return the indices of the columns that share their rank with other columns."""
     return np.flatnonzero(np.bincount(ranks)[ranks] > 1)
 
 
@@ -94,7 +100,7 @@ def _ranked(ranks: np.ndarray, tied: np.ndarray, places: np.ndarray) -> np.ndarr
 
 
 def _places(keys: np.ndarray) -> np.ndarray:
-    """Return the rank of each row of keys among the distinct ones, by their bytes."""
+    """Return the rank of each row of keys among the distinct rows, in byte order."""
     whole = keys.view(f"V{keys.itemsize * keys.shape[1]}").ravel()
     return np.unique(whole, return_inverse=True)[1].ravel()
 
@@ -102,7 +108,7 @@ def _places(keys: np.ndarray) -> np.ndarray:
 def _directions(values: np.ndarray) -> np.ndarray:
     """Return the direction of change from the row before: 0 down, 1 none, 2 up.
 
-    The first row has 1.
+    The first row has direction 1.
     """
     keys = np.ones(values.shape, np.uint8)
     keys[1:] += values[1:] > values[:-1]
@@ -112,7 +118,7 @@ def _directions(values: np.ndarray) -> np.ndarray:
 
 def _sortable(values: np.ndarray) -> np.ndarray:
     """Return big-endian integers whose bytes sort in the order of the values."""
-    # Adding 0 turns -0 into 0, because the two are equal but differ in their bytes.
+    # Adding 0 turns -0 into 0. The two are equal, but differ in their bytes.
     bits = (values.astype(np.float64) + 0.0).view(np.uint64)
     sign = np.uint64(2**63)
     return np.where(bits & sign, ~bits, bits | sign).astype(">u8")
@@ -133,7 +139,8 @@ class _Places(NamedTuple):
     rows, columns : ndarray of shape (q,)
         Row and column of each place.
     is_more : ndarray of shape (q,), bool
-        Whether the number is larger than the usual one; otherwise it is smaller.
+        True if the number is larger than the usual number (direction 1 or value 0), and
+        False if it is smaller.
     """
 
     rows: np.ndarray
@@ -141,15 +148,15 @@ class _Places(NamedTuple):
     is_more: np.ndarray
 
     def codes(self, n_rows: int) -> np.ndarray:
-        """Return a number for each place, which is larger in the larger column.
+        """Return a code for each place, such that larger columns have larger codes.
 
-        The end of a column, where it has no further place, corresponds to `n_rows`.
+        The end of a column, after its last place, has the code ``n_rows``.
         """
         codes = np.where(self.is_more, 2 * n_rows - self.rows, self.rows)
         return codes.astype(">u8")
 
     def keys(self, numbers: np.ndarray, shape: tuple[int, int]) -> list[bytes]:
-        """Return a key for each column: the bytes of its numbers, and of its end.
+        """Return a key for each column: the bytes of its numbers and of an end mark.
 
         Parameters
         ----------
@@ -176,7 +183,7 @@ def _order_of_sparse(sample: csr_array) -> np.ndarray:
 
 
 def _places_of_sparse(columns: csc_array, has_values: bool) -> np.ndarray:
-    """Return the rank of each column among the distinct ones.
+    """Return the rank of each column among the distinct columns.
 
     If ``has_values`` is False, columns are compared by directions only.
     """
@@ -205,12 +212,12 @@ def _columns_of(columns: csc_array) -> np.ndarray:
 
 
 def _changes(columns: csc_array) -> _Places:
-    """Return the places at which values rise or fall from the row before."""
+    """Return the places at which a value differs from the value in the row before."""
     rows = columns.indices
     numbers = _columns_of(columns)
     values = columns.data
-    # A stored value is a change from the value before it, or from 0. It is followed by
-    # a change back to 0 unless the next row has a stored value.
+    # A stored value is a change from the stored value in the row before, or from 0. A
+    # change back to 0 follows unless the next row has a stored value.
     follows = (np.diff(rows) == 1) & (np.diff(numbers) == 0)
     before = np.zeros_like(values)
     before[1:] = np.where(follows, values[:-1], 0)

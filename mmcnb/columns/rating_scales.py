@@ -9,11 +9,11 @@ import numpy as np
 from mmcnb.columns.kinds import MOST_MIXED, SampleColumns
 
 LEAST_COLUMNS = 3  # columns within the range of a scale; fewer may be codes
-LEAST_ALIKE = 2  # columns that span exactly this range
+LEAST_ALIKE = 2  # columns that span exactly the range of a scale
 LEAST_STEPS = 3  # steps of a scale, as in 0 to 3
 MOST_STEPS = 10  # steps of a scale, as in 0 to 10
-LEAST_WHOLE = 0.6  # share of integers in a column; the others may be filled gaps
-LEAST_VALUES = 3  # distinct values of a column; with two values it is a flag
+LEAST_WHOLE = 0.6  # share of integers in a column; other values may be filled-in means
+LEAST_VALUES = 3  # distinct values of a column; a column with two values is a flag
 
 
 class Span(NamedTuple):
@@ -28,7 +28,7 @@ class Span(NamedTuple):
         return self.high - self.low
 
     def may_be_of(self, scale: "Span") -> bool:
-        """Whether a column fits a scale: it covers at least half of its steps."""
+        """Return whether this span is inside a scale and covers half of its steps."""
         is_inside = scale.low <= self.low and self.high <= scale.high
         return is_inside and self.steps >= scale.steps / 2
 
@@ -36,10 +36,10 @@ class Span(NamedTuple):
 def rating_scales(columns: SampleColumns) -> dict[int, Span]:
     """Return the rating scale of each column of the table that has one.
 
-    Ordered texts always have a scale. For numbers, a scale is a range of integers that
-    contains at least three columns, two of which span the whole range. The codes in a
-    single column are therefore not a scale. In tables with more than 100 columns,
-    numbers have no scales.
+    Ordered texts with three or more levels have a scale. For numbers, a scale is a
+    range of integers that contains at least three columns, two of which span the whole
+    range, so that a single column of codes does not form a scale. In tables with more
+    than 100 columns, only ordered texts have scales.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def rating_scales(columns: SampleColumns) -> dict[int, Span]:
     Returns
     -------
     dict of int to Span
-        Scales, by number of the column of the table.
+        Scales, by index of the table column.
 
     Examples
     --------
@@ -61,11 +61,11 @@ def rating_scales(columns: SampleColumns) -> dict[int, Span]:
     Span(low=1.0, high=5.0)
     """
     scales = _of_texts(columns)
-    if len(columns.names) > MOST_MIXED:  # then few values rather mean small counts
+    if len(columns.names) > MOST_MIXED:  # few values are probably small counts
         return scales
     spans = dict(_spans(columns))
     counts = Counter(span for span in spans.values() if span.steps >= LEAST_STEPS)
-    # Frequent ranges come first, and wide ranges among equally frequent ones.
+    # Frequent ranges come first; among equally frequent ranges, wide ranges do.
     for scale in sorted(counts, key=lambda span: (-counts[span], -span.steps, span)):
         members = [
             k for k, span in spans.items() if k not in scales and span.may_be_of(scale)
@@ -88,7 +88,7 @@ def _of_texts(columns: SampleColumns) -> dict[int, Span]:
 
 
 def _spans(columns: SampleColumns) -> Iterator[tuple[int, Span]]:
-    """Yield the number and range of each column that has only a few integers."""
+    """Yield the index and range of each column of numbers that may be ratings."""
     low, high = columns.ends[:, columns.first]
     steps = high - low
     is_whole = (low % 1 == 0) & (high % 1 == 0)
@@ -96,7 +96,7 @@ def _spans(columns: SampleColumns) -> Iterator[tuple[int, Span]]:
     is_order = np.array([name in columns.orders for name in columns.names], bool)
     may_be &= ~is_order & (columns.n_values >= LEAST_VALUES)
     for k, values in columns.numbers(may_be):
-        # Missing values may have been filled with means, which are not integers.
+        # Missing values may have been filled with means, which need not be integers.
         is_answer = values % 1 == 0
         share = columns.weights @ is_answer / columns.weights.sum()
         n_answers = np.unique(values[is_answer]).size

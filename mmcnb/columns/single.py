@@ -14,7 +14,7 @@ from mmcnb.columns.kinds import (
 )
 
 # Fractions of the entropy of the labels. Columns that determine the clusters explain
-# more than the first fraction, and every other column less than the second.
+# more than ALONE, and every other column explains less than OTHERS.
 ALONE = 0.6
 OTHERS = 0.2
 N_RANGES = 20  # number of quantile ranges into which a column of many values is cut
@@ -33,7 +33,7 @@ class SingleColumns(NamedTuple):
     largest_other : float
         The largest fraction that any other column explains.
     is_number : bool
-        Whether it is a single column with many values.
+        Whether the clusters are determined by a single column with many values.
     """
 
     names: list[ColumnName]
@@ -52,17 +52,17 @@ class SingleColumns(NamedTuple):
         kind = "ranges" if self.is_number else "the values"
         return (
             f"the clusters are {kind} of {' and '.join(map(label_of, self.names))} "
-            f"({self.share:.0%} of their information); no other column tells them "
-            f"apart (at most {self.largest_other:.0%}); leave {self.pronoun} out to "
-            "see others"
+            f"({self.share:.0%} of their information); no other column separates "
+            f"them (at most {self.largest_other:.0%}); leave {self.pronoun} out to "
+            "find other clusters"
         )
 
 
 def single_columns(columns: SampleColumns, labels: np.ndarray) -> SingleColumns | None:
-    """Find one or two columns that determine the clusters, with no support by others.
+    """Return one or two columns that alone determine the clusters, or None.
 
-    Candidates are columns with few values, or a single column of numbers in a table
-    that also has texts or columns with few values.
+    Candidates are columns with few values. A single column of numbers is a candidate if
+    the table also has texts or columns with few values.
 
     Parameters
     ----------
@@ -122,10 +122,10 @@ def single_columns(columns: SampleColumns, labels: np.ndarray) -> SingleColumns 
 def _single_number(
     columns: SampleColumns, labels: np.ndarray, is_number: np.ndarray, of_few: float
 ) -> SingleColumns | None:
-    """Find a column with many values whose ranges are the clusters.
+    """Return a column with many values if its ranges are the clusters, or None.
 
-    An example is income in dollars next to texts: without scaling, two rows are close
-    if and only if their incomes are.
+    An example is income in dollars next to texts. Without scaling, two rows are close
+    to each other if and only if their incomes are similar.
     """
     weights = columns.weights
     entropy = entropy_of(labels, weights)
@@ -148,10 +148,10 @@ def _single_number(
 def _shares_of_numbers(
     columns: SampleColumns, which: np.ndarray, labels: np.ndarray
 ) -> np.ndarray:
-    """Return the share of the variance of numbers and lists between clusters.
+    """Return the between-cluster share of the variance of each number or list.
 
-    Numbers are replaced by their ranks. For a list, it is the largest share of its
-    elements, and for columns that ``which`` excludes, it is 0.
+    Numbers are replaced by their ranks. A list has the largest share among its
+    elements. Columns that ``which`` excludes have share 0.
     """
     shares = np.zeros(len(columns.names))
     weights = columns.weights

@@ -1,4 +1,4 @@
-"""Choose the step of texts next to numbers: the distance between two categories.
+"""Choose the step of texts in tables with numbers: the distance between categories.
 
 If the step is too short, a single number outweighs many texts. If it is too long, each
 combination of categories becomes a cluster of its own, and numbers do not count. Texts
@@ -14,20 +14,22 @@ from mmcnb.columns.kinds import SampleColumns
 
 SHORT = 0.35
 LONGER = (0.5, 0.7, 1.0)
-# For texts that are independent of each other, in tables whose rows are close to each
-# other in two or more numbers. At longer steps each combination of categories would be
-# a cluster of its own.
+# Steps for texts that are independent of each other, in tables with two or more numbers
+# in which rows are close to each other. At longer steps, each combination of categories
+# would be a cluster of its own.
 SHORTER = (0.25, 0.175, 0.125, 0.09, 0.06)
-# Mean squared Cramér's V of two texts, corrected for the value of independent texts.
-# Clusters in half of 6 to 20 texts give 0.02 to 0.03, independent texts less than
-# 0.001.
+# Texts are associated if the bias-corrected squared Cramér's V of two texts is at least
+# this on average. Clusters in half of 6 to 20 texts give 0.02 to 0.03, and independent
+# texts give less than 0.001.
 LEAST_ASSOCIATION = 0.01
-# The step is reduced if this share of the neighbours has the same combination of
-# categories, but not if the nearest rows in the numbers have it as well.
+# The step is reduced while more than this share of the neighbours of a row has the same
+# combination of categories as the row. It is not reduced if the rows nearest in the
+# numbers also exceed this share.
 NEARLY_ALL_ALIKE = 0.8
-# Bounds for the neighbours of a row at a given step: the share that has the same
-# combination of categories, and how much farther than the nearest rows they may be in
-# the numbers, relative to the mean squared distance of all rows. Both were chosen by
+# Bounds for the neighbours of a row at a given step. MOST_ALIKE limits the share that
+# has the same combination of categories as the row. MOST_FARTHER limits the squared
+# distance in the numbers: how much its mean exceeds the mean for the rows nearest in
+# the numbers, relative to the mean for all rows. Both were chosen by
 # `python -m benchmarks columns --part texts`.
 MOST_ALIKE = 0.2
 MOST_FARTHER = 0.12
@@ -39,9 +41,9 @@ MOST_ROWS = 4000
 def step_of_texts(columns: SampleColumns, numbers: np.ndarray) -> float:
     """Return the longest step at which neighbours differ in texts, not in numbers.
 
-    If the texts are not associated with each other, it is a short step: 0.35, or less
-    if nearly all neighbours would have the same texts. Neighbours are searched among
-    distinct rows, so that a weight has the effect of repeated rows.
+    If the texts are not associated with each other, the step is 0.35, or less if more
+    than 80 % of the neighbours would have the same texts. Neighbours are searched among
+    distinct rows, so that weighting a row and repeating it have the same effect.
 
     Parameters
     ----------
@@ -100,7 +102,7 @@ def step_of_texts(columns: SampleColumns, numbers: np.ndarray) -> float:
 
 
 class _Neighbours(NamedTuple):
-    """The share of neighbours with the same texts, and their mean squared distance."""
+    """Share of neighbours with the same texts, and mean squared distance in numbers."""
 
     alike: float
     far: float
@@ -124,9 +126,9 @@ class _Pairs(NamedTuple):
     mean_far: float
 
     def neighbours(self, step: float, n_nearest: int) -> _Neighbours:
-        """Describe the nearest rows, including ties with the last, at a step of texts.
+        """Return the statistics of the nearest rows at a given step of texts.
 
-        Their mean squared distance is that in the numbers.
+        Rows that are as far as the last of the nearest rows are included.
         """
         distances = self.far + step**2 * self.n_unlike
         last = np.partition(distances, n_nearest - 1, axis=1)[:, n_nearest - 1]
@@ -186,14 +188,14 @@ def _spaced(rows: np.ndarray, most: int) -> np.ndarray:
 
 
 def _distinct_rows(columns: SampleColumns) -> np.ndarray:
-    """Return the first of each group of equal rows, in pseudorandom order.
+    """Return the index of the first of each group of equal rows, in pseudorandom order.
 
     Rows are sorted by a hash of their values, which depends neither on the order of the
-    rows nor on that of the columns.
+    rows nor on the order of the columns.
     """
     keys = np.zeros(len(columns.rows), np.uint64)
-    # The means seed the hash of each column. They are rounded to 24 bits, so that they
-    # are the same for weights and for repeated rows; too large ones become infinite.
+    # The mean of a column seeds its hash. It is rounded to 24 bits, so that weights and
+    # repeated rows give the same mean. Means too large for float32 become infinite.
     with np.errstate(over="ignore"):
         means = columns.moments[0].astype(np.float32).astype(np.float64)
     for values, mean in zip(columns.rows.T, means, strict=True):

@@ -1,7 +1,7 @@
 """Decide whether and how columns are scaled.
 
 The rule of ``scale="auto"`` was chosen on 185 raw data sets. The documentation page on
-tables summarises it.
+tables summarises the rule.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -30,14 +30,14 @@ from mmcnb.samples.derived import Scaling, scaled_matrix
 from mmcnb.samples.encoding import Encoding
 
 # Standard deviation of a column of few values, where numbers have standard deviation 1.
-# It was chosen by the study `python -m benchmarks columns`, and is also the usual step
-# of texts that are independent of each other.
+# It was chosen by the study `python -m benchmarks columns`, and is also the longest
+# step of texts that are independent of each other.
 STEP = SHORT
-# A list has the weight of its elements, but at most that of four numbers. On generated
-# tables of 1 to 8 numbers and a list of 32 or 256 elements, weight one loses the
-# clusters of the list, and weight nine those of the numbers.
+# A list weighs as much as its number of elements, up to four. On generated tables of 1
+# to 8 numbers and a list of 32 or 256 elements, a weight of one misses the clusters of
+# the list, and a weight of nine misses the clusters of the numbers.
 MOST_OF_LIST = 4
-MOSTLY_RATINGS = 0.9  # share of ratings from which on other columns differ in kind
+MOSTLY_RATINGS = 0.9  # from this share of ratings on, other columns differ in kind
 UNITS_DIFFER = "their units differ"
 KINDS_DIFFER = "their kinds differ"
 Numbers = TypeVar("Numbers", float, np.ndarray)
@@ -55,9 +55,10 @@ class ColumnRow(NamedTuple):
     kind : str or None
         For example "number", "text" or "rating"; None if the column is left out.
     treatment : str
-        How it is scaled, "as it is" or "left out".
+        Kind of scaling, for example "logarithm"; otherwise "as it is" or "left out".
     center, divisor : float or None
-        What is subtracted, and what the result is divided by; None without scaling.
+        Number subtracted from the values, and divisor of the differences; None without
+        scaling.
     why : str
         Reason for the kind, or for leaving the column out.
     """
@@ -104,8 +105,8 @@ class Treatment(NamedTuple):
         Returns
         -------
         dict
-            ``scaling`` (a sentence) and ``columns`` (a list of dictionaries), if there
-            is something to report.
+            ``scaling`` (a sentence) and ``columns`` (a list of dictionaries). Each is
+            omitted if it would be empty.
         """
         rows = {str(row.name): row for row in self.listing}
         if encoding is not None:
@@ -119,7 +120,7 @@ class Treatment(NamedTuple):
                     rows[column.name] = row
                 elif name in of_sample:
                     rows[name] = of_sample[name]
-                # If all columns are elements of one list, they have their own names.
+                # If all columns are elements of one list, each has a name of its own.
                 elif column.name in of_sample:
                     rows[column.name] = of_sample[column.name]
         report: dict[str, Any] = {}
@@ -130,33 +131,33 @@ class Treatment(NamedTuple):
         return report
 
     def left_out(self, J: float, J_scaled: float) -> "Treatment":
-        """Return a treatment without scaling, because clusters separate better so.
+        """Return a treatment without scaling, if clusters separate better without it.
 
         Parameters
         ----------
         J : float
-            Criterion of the clusters of unscaled columns.
+            J of the clusters found in unscaled columns.
         J_scaled : float
-            Criterion of the clusters of scaled columns.
+            J of the clusters found in scaled columns.
         """
         assert self.columns is not None
         sentence = (
             f"The columns separate better without scaling (J {J:.1f} against "
-            f"{J_scaled:.1f}), so they were not scaled: perhaps all share one unit; "
-            "scale='standard' scales them."
+            f"{J_scaled:.1f}), so they were not scaled; perhaps they all share one "
+            "unit. Pass scale='standard' to scale them."
         )
         return _as_they_are(self.columns, sentence)
 
     @property
     def sentinels(self) -> list[str]:
-        """Messages about possible markers and unusual rows, if columns are raw."""
+        """Messages about missing-value markers and unusual rows of raw columns."""
         if self.columns is None or not self._is_raw:
             return []
         return [*sentinels(self.columns), *_unusual_rows(self.columns)]
 
     @property
     def doubts(self) -> list[str]:
-        """Reasons to distrust the clusters: possible markers of missing values."""
+        """Reasons to distrust the clusters: possible missing-value markers."""
         if self.columns is None or not self._is_raw:
             return []
         return [mark.doubt for mark in missing_marks(self.columns)]
@@ -182,24 +183,25 @@ def treat(  # noqa: PLR0913
     Parameters
     ----------
     scale : {None, "standard", "auto"} or dict
-        None does not scale, "standard" scales each column to standard deviation 1, and
-        "auto" decides. A dict has "log", "standard", None (unscaled) or a step for some
-        columns, by name or number; the other columns are scaled as "auto" would. A list
-        of numbers has one name. Numbers of columns may be strings, as in a model file.
+        If None, columns are not scaled. With "standard", each column is scaled to
+        standard deviation 1, and with "auto", the sample decides. A dict maps names or
+        indices of columns to "log", "standard", None (unscaled) or a step; other
+        columns are scaled as with "auto". The elements of a list share one name.
+        Indices may be strings, as in a model file.
     sample : ndarray or csr_array of shape (m, d)
-        The sample, not scaled.
+        The unscaled rows of the sample.
     moments : Scaling or None
         The scaling for "standard", computed from all rows.
     weights : ndarray of shape (m,) or None, default=None
-        Weights of the rows of the sample; None stands for equal weights.
+        Weights of these rows; None stands for equal weights.
     sources : sequence of d str or None, default=None
         For each column, the name of the column of the table that it comes from.
     kept : str, default=""
-        Reason for which "auto" must not scale, if there is one.
+        Reason why "auto" must not scale; empty if it may.
     is_part : bool, default=False
         Whether the sample is only a part of the rows, so that its means are estimates.
     orders : collection of str, default=()
-        Names of the columns of the table whose numbers are ranks of ordered texts.
+        Names of the table columns of ordered texts, which the sample has as ranks.
 
     Returns
     -------
@@ -208,7 +210,8 @@ def treat(  # noqa: PLR0913
     Raises
     ------
     InputError
-        A dict names an unknown column, or asks for the logarithm of negative values.
+        If a dict is given for sparse rows, names an unknown column, or requests the
+        logarithm of a text, a list or negative values.
 
     Examples
     --------
@@ -225,7 +228,7 @@ def treat(  # noqa: PLR0913
         if wishes:
             raise InputError(
                 "scale is given by column, but the rows are sparse; "
-                "give 'standard' or None."
+                "pass 'standard' or None."
             )
         sentence = ""
         if scale == "auto":
@@ -249,7 +252,7 @@ def treat(  # noqa: PLR0913
 
 
 def centred(treatment: Treatment) -> Treatment:
-    """Center the columns if one lies so far from 0 that rounding errors would matter.
+    """Centre the columns if one is so far from 0 that rounding errors would matter.
 
     Parameters
     ----------
@@ -259,7 +262,9 @@ def centred(treatment: Treatment) -> Treatment:
     Returns
     -------
     Treatment
-        The same treatment if columns are scaled anyway, or lie near 0.
+        The given treatment, unless columns are unscaled and one of them has its middle
+        farther from 0 than 30 times its range. Then the middle of its range is
+        subtracted from each column.
 
     Examples
     --------
@@ -287,21 +292,21 @@ def centred(treatment: Treatment) -> Treatment:
 def _known_wishes(
     scale: Mapping[ColumnName, Wish], names: Sequence[ColumnName]
 ) -> dict[ColumnName, Wish]:
-    """Return what ``scale`` requests for columns; raise InputError for unknown ones."""
+    """Return the requests by column; raise InputError for unknown columns."""
     by_text = {str(name): name for name in names}
     wishes = {by_text.get(str(name), name): wish for name, wish in scale.items()}
     for name in wishes:
         if name not in names:
             columns = ", ".join(map(label_of, names[:10]))
             raise InputError(
-                f"scale names {label_of(name)}, and the columns are {columns}; "
-                "name one of these."
+                f"scale names {label_of(name)}, but the columns are {columns}; "
+                "use one of these names."
             )
     return wishes
 
 
 def _reason_to_keep(columns: SampleColumns, is_part: bool) -> str:
-    """Return why columns must not be scaled, whatever their spread, or ""."""
+    """Return why columns must not be scaled at any spread, or "" if they may be."""
     ratings = list(rating_scales(columns))
     n_columns = len(columns.names)
     others = np.delete(columns.n_values > 1, ratings)
@@ -311,7 +316,7 @@ def _reason_to_keep(columns: SampleColumns, is_part: bool) -> str:
     if not numbers.size:
         return "no column has more than a few values"
     if columns.is_list.any():
-        return ""  # range and length of rows mean nothing for lists and other columns
+        return ""  # a common range or row length means nothing if kinds are mixed
     rows = columns.rows
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
     is_one = np.abs(lengths - 1) <= 0.01
@@ -384,24 +389,25 @@ def _column_scale(
     ----------
     columns : SampleColumns
     k : int
-        Number of the column of the table.
+        Index of the table column.
     wish : {"auto", "standard", "log", None} or float
-        What is requested; a number is a step.
+        The requested scaling; a number is a step.
     text_step : float
         Step of texts, unless ``wish`` is a step.
     """
     is_wide = columns.widths[k] > 1
     if wish == "log" and (is_wide or columns.ends[0, columns.first[k]] < 0):
         raise InputError(
-            f"scale asks for the logarithm of {label_of(columns.names[k])}, which has "
-            f"{'a list' if columns.is_list[k] else 'text'} or values below 0; "
-            "give 'standard'."
+            f"scale asks for the logarithm of {label_of(columns.names[k])}, which is "
+            f"{'a list' if columns.is_list[k] else 'text'} or has values below 0; "
+            "pass 'standard'."
         )
     if wish is None or (columns.n_values[k] == 1 and not is_wide):
         return ColumnScale("as it is")
     if columns.is_text[k]:
         step = text_step if isinstance(wish, str) else float(wish)
-        # Two categories differ by 1 in two columns, so their distance becomes the step.
+        # Rows of different categories differ by 1 in two columns. The divisor makes
+        # their distance equal to the step.
         return ColumnScale("category", divisor=np.sqrt(2) / step)
     if columns.is_list[k]:
         weight = 1.0
@@ -414,7 +420,7 @@ def _column_scale(
 
 
 def _number_scale(columns: SampleColumns, k: int, wish: str | float) -> ColumnScale:
-    """Decide the scaling of a column that is one number."""
+    """Decide the scaling of a column of single numbers."""
     n_values = columns.n_values[k]
     step = STEP
     has_step = wish == "auto" and n_values <= FEW
@@ -438,7 +444,7 @@ def _number_scale(columns: SampleColumns, k: int, wish: str | float) -> ColumnSc
 
 
 def _moments(values: np.ndarray, weights: np.ndarray, wish: Wish) -> np.ndarray:
-    """Return the mean and standard deviation; for "auto", those of usual values."""
+    """Return the mean and standard deviation, of usual values only for "auto"."""
     if wish == "auto":
         is_usual = are_usual(values, weights)
         values = values[is_usual]
@@ -456,7 +462,7 @@ def _deviation_of_list(columns: SampleColumns, k: int) -> float:
 def _scaled(
     columns: SampleColumns, wishes: Mapping[ColumnName, Wish], reason: str
 ) -> Treatment:
-    """Return a treatment that scales all columns, and states the reason."""
+    """Return a treatment that scales the columns and states the reason."""
     ratings = rating_scales(columns)
     wish_of: list[Wish] = []
     for k, name in enumerate(columns.names):
@@ -485,7 +491,7 @@ def _scaled(
 def _scales(columns: SampleColumns, wishes: Sequence[Wish]) -> list[ColumnScale]:
     """Decide the scaling of each column of the table.
 
-    Texts come last, because their step depends on the scaled other columns.
+    Texts come last, because their step depends on the other columns after scaling.
     """
     scales = [_column_scale(columns, k, wish, STEP) for k, wish in enumerate(wishes)]
     if not columns.is_text.any() or columns.is_text.all():
@@ -593,7 +599,7 @@ def _skewness(values: np.ndarray, weights: np.ndarray) -> float:
 
 
 def _wants_logarithm(values: np.ndarray, weights: np.ndarray) -> bool:
-    """Whether values are nonnegative and skewed, and less so after a logarithm."""
+    """Return whether values are nonnegative, skewed, and less skewed as logarithms."""
     if values.min() < 0:
         return False
     is_usual = are_usual(values, weights)
@@ -607,8 +613,8 @@ def _wants_logarithm(values: np.ndarray, weights: np.ndarray) -> bool:
 def _unusual_rows(columns: SampleColumns) -> list[str]:
     """Return a message about rows with unusual values in most columns, if any.
 
-    A long tail is not unusual: the logarithms of its values are not far from each
-    other.
+    The values in a long tail do not count as unusual, because their logarithms are
+    close to the logarithms of the other values.
     """
     if len(columns.names) > MOST_SEARCHED:
         return []
@@ -633,11 +639,11 @@ def _unusual_rows(columns: SampleColumns) -> list[str]:
     if rows.size == 1:
         return [
             f"1 of {n_rows} is far from all others in most numeric columns ({example});"
-            " if it sums up other rows, or is wrong, leave it out."
+            " if it contains totals or errors, leave it out."
         ]
     return [
         f"{rows.size:,} of {n_rows} are far from all others in most numeric columns (in"
-        f" one, {example}); if they sum up other rows, or are wrong, leave them out."
+        f" one, {example}); if they contain totals or errors, leave them out."
     ]
 
 

@@ -84,9 +84,9 @@ def test_a_list_has_one_name_in_scale():
     as_it_is = fitted(source, {"vector": None})
     rows = {row["name"]: row["treatment"] for row in as_it_is.report_["columns"]}
     assert rows["vector"] == "as it is"
-    with pytest.raises(mmcnb.InputError, match="has a list or values below 0"):
+    with pytest.raises(mmcnb.InputError, match="is a list or has values below 0"):
         fitted(source, {"vector": "log"})
-    with pytest.raises(mmcnb.InputError, match=r"and the columns are .*'vector'"):
+    with pytest.raises(mmcnb.InputError, match=r"but the columns are .*'vector'"):
         fitted(source, {"vector_0": 0.5})
 
 

@@ -60,7 +60,7 @@ def test_the_columns_that_make_the_clusters_are_named(columns, names, labels, ex
     assert found.sentence.startswith("the clusters are the values of ")
     assert "(100% of their information)" in found.sentence
     them = "these" if len(expected) > 1 else "it"
-    assert found.sentence.endswith(f"; leave {them} out to see others")
+    assert found.sentence.endswith(f"; leave {them} out to find other clusters")
     assert all(
         repr(name) in found.sentence for name in expected if isinstance(name, str)
     )
@@ -207,7 +207,7 @@ def test_a_number_that_makes_the_clusters_is_named_beside_texts_and_flags():
         assert found.is_number
         assert found.share > 0.8
         assert found.sentence.startswith("the clusters are ranges of ")
-        assert found.sentence.endswith("; leave it out to see others")
+        assert found.sentence.endswith("; leave it out to find other clusters")
 
 
 def test_a_number_is_not_named_if_a_list_agrees():

@@ -443,18 +443,18 @@ def test_wishes_by_number_survive_as_text_and_may_be_for_all_columns():
         (
             TABLE,
             {"aeg": "log"},
-            r"scale names 'aeg', and the columns are 'age', .*; name one of these\.$",
+            r"scale names 'aeg', but the columns are 'age', .*; use one of these names\.$",
         ),
-        (TABLE, {9: None}, "scale names column 9, and the columns are 'age', "),
+        (TABLE, {9: None}, "scale names column 9, but the columns are 'age', "),
         (
             -TABLE,
             {"age": "log"},
-            "scale asks for the logarithm of 'age', which has text or values below 0",
+            "scale asks for the logarithm of 'age', which is text or has values below 0",
         ),
         (
             TABLE,
             {"plan": "log"},
-            "scale asks for the logarithm of 'plan', which has text or values below 0",
+            "scale asks for the logarithm of 'plan', which is text or has values below 0",
         ),
         (
             scipy.sparse.csr_array(TABLE),

@@ -165,7 +165,7 @@ def test_wishes_are_by_name_in_a_frame():
     }
     np.testing.assert_array_equal(model.labels_, model.predict(table))
     with pytest.raises(
-        mmcnb.InputError, match=r"^scale names 'aeg', and the columns are 'income', "
+        mmcnb.InputError, match=r"^scale names 'aeg', but the columns are 'income', "
     ):
         front_door(scale={"aeg": "log"}).fit(table)
 

@@ -460,7 +460,7 @@ def test_clusters_that_gaps_make_are_doubted(tmp_path):
     frame.to_csv(tmp_path / "rows.csv", index=False)
     for source in (frame, tmp_path / "rows.csv"):
         rows = mmcnb.read_table(source, missing="mean")
-        with pytest.warns(ClusterWarning, match="the rows in which 'd' has gaps"):
+        with pytest.warns(ClusterWarning, match="rows in which 'd' has missing values"):
             model = mmcnb.MaximumMarginClustering(3, random_state=0).fit(rows)
         assert model.report_["trust"]["level"] == "low"
         (gaps,) = model.report_["gaps"]
