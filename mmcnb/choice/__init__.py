@@ -1,1 +1,1 @@
-"""Which partition of the nodes is taken: candidates, judge, pick and trust."""
+"""Choice of a partition of the nodes: candidates, their scores, the pick, and trust."""

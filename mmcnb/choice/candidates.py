@@ -18,7 +18,7 @@ from mmcnb.graph.neighbours import NodeGraph
 
 COMMUNITY_NEIGHBOURS = 10, 15, 25  # per node; each number gives one candidate
 # Genie linkage merges the smallest cluster first while the Gini index of the cluster
-# sizes is above the threshold. Each threshold makes one candidate.
+# sizes is above the threshold. Each threshold gives one candidate.
 GINI_THRESHOLDS = 0.1, 0.3, 0.5, 0.7
 MARGIN = "margin"
 KNOWN = "known labels"
@@ -28,7 +28,7 @@ DENSITY = "density"
 
 
 class Proposal(NamedTuple):
-    """What one method proposes.
+    """The partition that a method proposes.
 
     Attributes
     ----------
@@ -54,13 +54,13 @@ class Candidate:
     Parameters
     ----------
     name : str
-        Name of the method that found it.
+        Name of the method that found the partition.
     labels : ndarray of shape (p,), int64
         Cluster of each node.
     score : Score
-        Its score, by `judge`.
+        Score of the partition, by `judge`.
     seconds : float, default=0.0
-        How long the method took.
+        Run time of the method, including the score.
     broken : float or None, default=None
         Share of the known labels that the partition breaks (`KnownRows.broken`); None
         if no labels are known.
@@ -82,7 +82,7 @@ class Candidate:
         return int(self.labels.max()) + 1
 
     def to_dict(self, sizes: np.ndarray) -> dict[str, Any]:
-        """Return a row for the report; ``sizes`` has the number of rows per node."""
+        """Return the report entry; ``sizes`` has the number of rows of each node."""
         shares = np.bincount(self.labels, sizes) / sizes.sum()
         return {
             "candidate": self.name,
@@ -94,14 +94,14 @@ class Candidate:
 
 
 class JudgedCandidates(NamedTuple):
-    """The candidates with the requested number of clusters, and why others failed.
+    """The candidates with the requested number of clusters, and the failed methods.
 
     Attributes
     ----------
     candidates : list of Candidate
-        In the order of their proposals.
+        Candidates in the order of their proposals.
     left_out : dict of str to str
-        For each method without a candidate, its name and the reason.
+        Reason of the failure for each method without a candidate, by name.
     """
 
     candidates: list[Candidate]
@@ -109,8 +109,8 @@ class JudgedCandidates(NamedTuple):
 
 
 def graph_proposals(graph: NodeGraph, n_clusters: int, seed: int) -> dict[str, Propose]:
-    """Return the functions that find the candidates of the graph, by name."""
-    # Several candidates cut the same tree; the first one that needs it builds it.
+    """Return the functions that find candidates in a graph, by name."""
+    # Several candidates cut the same tree, which the first of them builds.
     tree = cache(lambda: spanning_tree(graph.lengths()))
 
     def communities(n_neighbors: int) -> Proposal:
@@ -146,13 +146,13 @@ def judge_candidates(
     Parameters
     ----------
     graph : NodeGraph
-        The nodes.
+        Graph of the nodes.
     n_clusters : int
         Number of clusters that each candidate must have.
     proposals : mapping of str to callable
-        Names, and functions that return a `Proposal`.
+        Functions that return a `Proposal`, by name of the method.
     each : callable, default=map
-        Maps a function over items, perhaps in threads.
+        Function like ``map``, which may use threads.
 
     Returns
     -------
@@ -177,7 +177,7 @@ def judge_candidates(
     """
     if len(proposals) == 1:  # a single proposal uses all threads for its own passes
         each = map
-    # The slowest proposals are listed last. Starting with them balances the threads.
+    # The slowest proposals come last. Starting with them balances the threads.
     latest_first = list(proposals.items())[::-1]
     results = list(each(partial(_judge_proposal, graph, n_clusters), latest_first))
     candidates: list[Candidate] = []
@@ -200,13 +200,13 @@ def judge_candidates(
 def _judge_proposal(
     graph: NodeGraph, n_clusters: int, item: tuple[str, Propose]
 ) -> Candidate | str:
-    """Return the candidate, or the reason why the method failed."""
+    """Return the candidate of a method, or the reason why the method failed."""
     name, propose = item
     started = time.perf_counter()
     try:
         labels, model = propose()
     except (InputError, IndexError, ValueError) as error:
-        # The number of clusters may be out of range for one method, but not for others.
+        # The number of clusters may be too large for this method, but not for others.
         return str(error) or type(error).__name__
     if labels is None or np.unique(labels).size != n_clusters:
         return f"it does not find {n_clusters} clusters."
@@ -215,7 +215,7 @@ def _judge_proposal(
 
 
 def with_broken(graph: NodeGraph, known: KnownRows, candidate: Candidate) -> Candidate:
-    """Return the candidate with the share of the known labels that it breaks."""
+    """Return the candidate with its share of broken known labels filled in."""
     labels = candidate.labels[graph.node_of]
     return replace(candidate, broken=known.broken(labels))
 
@@ -223,11 +223,12 @@ def with_broken(graph: NodeGraph, known: KnownRows, candidate: Candidate) -> Can
 def with_known(
     graph: NodeGraph, known: KnownRows, n_clusters: int, candidates: list[Candidate]
 ) -> list[Candidate]:
-    """Add to each candidate the labels that it breaks, and add a candidate from them.
+    """Return the candidates with their shares of broken labels, and one from labels.
 
     If each cluster has known labels, these are spread over the graph, which gives one
     more candidate. Its share of broken labels is estimated by twofold cross-validation:
-    one half of the labels is spread, and the broken ones in the other half are counted.
+    one half of the labels is spread, and the broken labels in the other half are
+    counted.
     """
     result = [with_broken(graph, known, candidate) for candidate in candidates]
     labels = spread(graph, known, n_clusters)

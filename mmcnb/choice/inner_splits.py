@@ -1,4 +1,4 @@
-"""Groups inside clusters: find merges that join two groups, and split clusters."""
+"""Split clusters at merges of the merge tree that join two groups."""
 
 import numpy as np
 
@@ -7,8 +7,8 @@ from mmcnb.graph.merge_tree import LEAST_LINK, MergeTree, by_first
 from mmcnb.graph.neighbours import LEAST_DISTANCE, NodeGraph
 
 LEAST_GROUP = 8  # rows of the sample
-LEAST_DIMENSION = 1.35  # the formula for links was not fitted below it
-DENSITY_NEIGHBOUR = 9  # index of the tenth; its distance measures the local density
+LEAST_DIMENSION = 1.35  # the formula for links was not fitted to lower dimensions
+DENSITY_NEIGHBOUR = 9  # index of the tenth neighbour, which measures the local density
 CLEAR = 2.0  # evidence, as a logarithm, above which a merge joins two groups
 # Limits of the depth of a valley: the log density within two sides, minus the log
 # density between them.
@@ -19,22 +19,23 @@ DEEPEST_VALLEY = 1.5
 def real_merges(
     graph: NodeGraph, tree: MergeTree, d: float, clear: float = CLEAR
 ) -> np.ndarray:
-    """Find the merges of a tree that join two groups of 8 rows or more.
+    """Return which merges of a tree join two groups of 8 rows or more.
 
     The link of such a merge is far weaker than in data without structure, and the rows
-    between its two sides are sparser than the rows within them.
+    between its two sides are sparser than the rows within the sides.
 
     Parameters
     ----------
     graph : NodeGraph
-        The nodes.
+        Graph of the nodes.
     tree : MergeTree
         The merge tree of the graph.
     d : float
         Intrinsic dimension of the nodes, by `dimension`.
     clear : float, default=2.0
-        Evidence above which a merge joins two groups: the logarithm of the expected
-        link over the observed one, plus half of the depth of the valley.
+        Evidence above which a merge joins two groups. The evidence is the logarithm of
+        the ratio of the expected link to the observed link, plus half of the depth of
+        the valley between the two sides.
 
     Returns
     -------
@@ -61,8 +62,9 @@ def log_radius(graph: NodeGraph) -> np.ndarray:
 def _valleys(graph: NodeGraph, tree: MergeTree, d: float) -> np.ndarray:
     """Return the depth of the valley between the two sides of each merge.
 
-    It is the logarithm of the density within the sides over the density between them.
-    The density is proportional to the distance to the tenth neighbour to the power -d.
+    The depth is the logarithm of the ratio of the density within the sides to the
+    density between the sides, clipped to [-1, 1.5]. With the distance r to the tenth
+    neighbour, the density is proportional to r^(-d).
     """
     sparsity = log_radius(graph)
     means = tree.sums(sparsity) / tree.sums(np.ones_like(sparsity))
@@ -86,7 +88,7 @@ def split(groups: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndar
     Parameters
     ----------
     groups : ndarray of shape (p,), int64
-        Group of each node: the merge tree with its real merges undone.
+        Group of each node, after the real merges of the merge tree are undone.
     labels : ndarray of shape (p,), int64
         Cluster of each node.
     counts : ndarray of shape (p,)
@@ -95,9 +97,9 @@ def split(groups: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndar
     Returns
     -------
     ndarray of shape (p,), int64
-        Clusters, numbered in the order of their first nodes. A node that stands for
-        many equal rows is a group of its own. Nodes in small groups stay in the largest
-        group of their cluster.
+        Cluster of each node; clusters are numbered in the order of their first nodes. A
+        node that represents many equal rows is a group of its own. Nodes in small
+        groups stay in the largest group of their cluster.
 
     Examples
     --------
@@ -115,8 +117,8 @@ def split(groups: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndar
     for cluster in range(k):
         inside = np.flatnonzero(labels == cluster)
         sizes = np.bincount(groups[inside], counts[inside])
-        # A group has at least half of the mean size of a cluster, or half of its own
-        # cluster if that is smaller.
+        # A separate group has at least half of the mean size of a cluster, or half of
+        # the size of its own cluster if its cluster is smaller than the mean.
         least = max(LEAST_GROUP, min(2 * half_a_cluster, sizes.sum()) / 2)
         is_large = sizes >= least
         is_large[sizes.argmax()] = False

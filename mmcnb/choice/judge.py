@@ -1,4 +1,4 @@
-"""Score a partition of a graph by its information and by the gap between clusters."""
+"""Score a partition of a graph by mutual information and the gap between clusters."""
 
 import math
 from typing import NamedTuple
@@ -7,16 +7,16 @@ import numpy as np
 
 from mmcnb.graph.neighbours import NodeGraph
 
-# Chosen on other shapes, tables and texts than those of the study
-# `python -m benchmarks choice`, which shows the result.
+# Chosen on shapes, tables and texts that the study `python -m benchmarks choice` does
+# not use. The study shows the result.
 INFORMATION_WEIGHT = 4.0
 ACROSS_QUANTILE = 0.05
 WITHIN_QUANTILE = 0.75
 FEWEST_ACROSS = 5  # pairs of neighbours; with fewer, the clusters do not touch
-# Differences of scores beyond this decimal place are rounding errors, which differ
-# between processors.
+# Scores that agree to this number of decimals are ties: the rest is rounding error,
+# which differs between processors.
 ROUNDING_DIGITS = 9
-NO_DISTANCE_WITHIN = -9.0  # the gap if no node has a neighbour in its own cluster
+NO_DISTANCE_WITHIN = -9.0  # gap if no node has a neighbour in its own cluster
 
 
 class Score(NamedTuple):
@@ -27,11 +27,12 @@ class Score(NamedTuple):
     J : float
         ``4 MI / log(k) + gap``; the larger, the better.
     information : float
-        MI / log(k): the mutual information of the labels at the two ends of an edge, at
-        most 1.
+        MI / log(k), where MI is the mutual information of the labels at the two ends of
+        an edge; at most 1.
     gap : float
-        Logarithm of a short distance between neighbours in different clusters (their 5
-        % quantile) over a long one between neighbours in the same cluster (75 %).
+        Logarithm of the ratio of two distances: the 5 % quantile of the distances
+        between neighbours in different clusters, and the 75 % quantile of the distances
+        between neighbours in the same cluster.
     """
 
     J: float
@@ -49,13 +50,13 @@ def judge(graph: NodeGraph, labels: np.ndarray, n_classes: int | None = None) ->
     labels : ndarray of shape (p,), int64
         Cluster of each node, from 0; at least two clusters.
     n_classes : int or None, default=None
-        The mutual information is divided by its logarithm. If None, the number of
-        clusters of the partition.
+        Number of clusters k in ``4 MI / log(k)``; None takes the number of clusters of
+        the partition.
 
     Returns
     -------
     Score
-        The larger its J, the better the partition.
+        The larger J, the better the partition.
 
     Examples
     --------
@@ -111,7 +112,7 @@ def mutual_information(table: np.ndarray) -> float:
 
 
 def gap_between(graph: NodeGraph, labels: np.ndarray) -> float:
-    """Return the log ratio of short distances across clusters and long ones within."""
+    """Return the log ratio of a short distance across clusters to a long one within."""
     distances, weights, starts, ends = graph.by_distance
     is_across = labels.take(starts) != labels.take(ends)
     across = np.flatnonzero(is_across)
@@ -119,7 +120,7 @@ def gap_between(graph: NodeGraph, labels: np.ndarray) -> float:
     if inside.size == 0:
         return NO_DISTANCE_WITHIN
     if across.size < FEWEST_ACROSS:
-        # Too few for a quantile: the clusters are apart.
+        # There are too few distances for a quantile, so the clusters do not touch.
         between = 2.0 * distances[inside[-1]]
     else:
         place = quantile_place(weights[across], ACROSS_QUANTILE)
@@ -129,7 +130,7 @@ def gap_between(graph: NodeGraph, labels: np.ndarray) -> float:
 
 
 def quantile_place(weights: np.ndarray, share: float) -> int:
-    """Return the first index at which the cumulative weight reaches a share of all.
+    """Return the first index at which weights add up to a share of their total.
 
     Examples
     --------
@@ -143,7 +144,7 @@ def quantile_place(weights: np.ndarray, share: float) -> int:
 
 
 def weighted_quantile(values: np.ndarray, weights: np.ndarray, share: float) -> float:
-    """Return the weighted quantile of values in ascending order.
+    """Return the weighted quantile of values, which must be in ascending order.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Known labels of some rows: count those that a partition breaks, or spread them."""
+"""Known labels of rows: spread them, or count the labels that a partition breaks."""
 
 from dataclasses import dataclass, replace
 
@@ -7,7 +7,7 @@ import numpy as np
 from mmcnb.graph.neighbours import NodeGraph
 
 CHANCE = 0.05  # share of labels broken by chance, in trials with 1 % of the labels
-MOST_ROUNDS = 200  # in each round, labels spread along one more edge
+MOST_ROUNDS = 200  # each round spreads labels along one more edge
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class KnownRows:
     labels: np.ndarray
 
     def among(self, rows: np.ndarray) -> "KnownRows":
-        """Return the labels with each row numbered by its place in ``rows``."""
+        """Return the labels with row numbers replaced by positions in ``rows``."""
         return replace(self, rows=np.searchsorted(rows, self.rows))
 
     def broken(self, labels: np.ndarray) -> float:
@@ -43,26 +43,26 @@ class KnownRows:
         Parameters
         ----------
         labels : ndarray of shape (m,), int64
-            Cluster of every row of the data or of the sample. Clusters may have any
-            order.
+            Cluster of every row of the data or of the sample. Clusters may be numbered
+            in any order.
 
         Returns
         -------
         float
-            From 0, if no label is broken, to 1. Classes and clusters are matched one to
-            one, and a label is broken if its row lies outside the cluster that is
-            matched with its class.
+            Share from 0 (no label is broken) to 1. Classes are matched one to one with
+            clusters. A label is broken if its row is not in the cluster that is matched
+            with its class.
         """
         return _mismatched(self.labels, labels[self.rows]) / self.rows.size
 
     @property
     def tolerance(self) -> float:
-        """Difference of two shares that may be due to chance: one label, plus 0.05."""
+        """Difference of two broken shares that may be chance: one label plus 0.05."""
         return 1 / self.rows.size + CHANCE
 
     @property
     def least_clusters(self) -> int:
-        """The number of classes among the labels, at least two."""
+        """Number of classes among the labels, at least two."""
         return max(2, int(self.labels.max()) + 1)
 
 
@@ -77,12 +77,12 @@ def _mismatched(known: np.ndarray, clusters: np.ndarray) -> int:
 
 
 def spread(graph: NodeGraph, known: KnownRows, n_clusters: int) -> np.ndarray | None:
-    """Spread the known labels to all nodes by neighbour votes until none changes.
+    """Spread the known labels to all nodes by neighbour votes until no label changes.
 
     Parameters
     ----------
     graph : NodeGraph
-        The nodes.
+        Graph of the nodes.
     known : KnownRows
         Labels of rows of the sample.
     n_clusters : int
@@ -109,13 +109,13 @@ def spread(graph: NodeGraph, known: KnownRows, n_clusters: int) -> np.ndarray | 
             break
         labels = voted
         shares[:] = labels[:, None] == np.arange(n_clusters)
-    return np.maximum(labels, 0)  # no label reached the nodes that still have -1
+    return np.maximum(labels, 0)  # nodes that no label has reached still have -1
 
 
 def held_out(graph: NodeGraph, known: KnownRows, n_clusters: int) -> float:
-    """Return the share of known labels that a partition from the other half breaks.
+    """Return the share of labels that a partition spread from other labels breaks.
 
-    This is a twofold cross-validation, stratified by class.
+    The share is estimated by twofold cross-validation, stratified by class.
     """
     in_half = np.zeros(known.rows.size, bool)
     for label in range(n_clusters):

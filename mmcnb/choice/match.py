@@ -1,4 +1,4 @@
-"""Match clusters with those of an earlier partition, so that they keep numbers."""
+"""Match new clusters with earlier clusters, so that they keep their numbers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,23 +8,23 @@ from scipy.optimize import linear_sum_assignment
 
 
 def matched(table: np.ndarray) -> np.ndarray:
-    """Return numbers for new clusters; matched ones keep the numbers of earlier ones.
+    """Return the numbers of new clusters, reusing those of matched earlier clusters.
 
-    Clusters are matched one to one, so that the common weight is as large as possible.
-    Two clusters match only if they share at least half of the weight of the lighter
-    one.
+    The one-to-one matching maximises the weight that matched clusters have in common.
+    Two clusters match only if their common weight is at least half of the weight of the
+    lighter cluster.
 
     Parameters
     ----------
     table : ndarray of shape (a, b)
-        Weight of the rows that each of a earlier clusters shares with each of b new
-        clusters.
+        Weight of the rows that each of the a earlier clusters has in common with each
+        of the b new clusters.
 
     Returns
     -------
     ndarray of shape (b,), int64
-        Number of each new cluster, all different. Clusters without a match are numbered
-        from a on.
+        Distinct number of each new cluster. Clusters without a match are numbered from
+        a on.
 
     Examples
     --------
@@ -49,23 +49,23 @@ def matched(table: np.ndarray) -> np.ndarray:
 def changes(
     table: np.ndarray, before: Sequence[float], after: Sequence[float]
 ) -> list[dict[str, Any]]:
-    """Return what became of each cluster that has rows before or after an update.
+    """Return the change of each cluster that has rows before or after an update.
 
     Parameters
     ----------
     table : ndarray of shape (c, c)
-        Weight of the rows that each earlier cluster shares with each new one, both in
-        the order of their numbers.
+        Weight of the rows that each earlier cluster has in common with each new
+        cluster. Rows and columns are in the order of the numbers of the clusters.
     before, after : sequence of c numbers
-        Number of rows of each earlier cluster, and of each new one.
+        Number of rows of each earlier cluster, and of each new cluster.
 
     Returns
     -------
     list of dict
-        One for each cluster, with its "number", the number of its rows "before" and
-        "after", and its "change": "new", "gone", "split" if most rows of another
-        cluster come from it, "merged" if it has taken most rows of another cluster, and
-        otherwise "kept".
+        One dictionary for each cluster, with its "number", the number of its rows
+        "before" and "after", and its "change". The change is "new", "gone", "split" if
+        most rows of another new cluster were in this cluster before, "merged" if most
+        rows of another earlier cluster are in this cluster now, or else "kept".
 
     Examples
     --------

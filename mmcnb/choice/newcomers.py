@@ -12,18 +12,18 @@ from mmcnb.graph.neighbours import N_NEIGHBORS, NodeGraph, NodeSearch
 from mmcnb.graph.sparse_nodes import SparseSearch
 from mmcnb.samples.matrix import Matrix
 
-# A new row stands out if five other new rows are nearer to it than any node. As there
-# are four times as many nodes, this is rare for rows with the distribution of the
-# nodes. In many columns it is less rare, because the axes fit the noise of the nodes,
-# so that new rows lie nearer to each other; but it stays below 1 %.
+# A new row stands out if five other new rows are nearer to it than any node. Because
+# there are four nodes for each compared row, fewer than 1 % of the rows stand out if
+# they have the distribution of the nodes. The rate is highest in many columns, where
+# the axes fit the noise of the nodes, so that new rows are nearer to each other.
 NEAREST_NEW = 5
 NODES_PER_ROW = 4
 MOST_COMPARED = 2000
 # A group is new if it has at most a quarter of the earlier nodes that are expected by
-# chance, and if the probability of so few is below CHANCE. Besides, at most a tenth of
-# the expected earlier nodes may be among the neighbours of its new nodes: near a new
-# group there are hardly any, but where an old cluster has moved a little, there are
-# about half as many as expected.
+# chance, and if a count this low has a probability below CHANCE. In addition, the
+# neighbours of its new nodes may include at most a tenth of the earlier nodes that are
+# expected. This excludes clusters that have moved a little, near which about half of
+# the expected number is found.
 EARLIER_SHARE = 0.25
 CHANCE = 1e-6
 NEAR_SHARE = 0.1
@@ -33,7 +33,7 @@ JOINING_ROUNDS = 5
 def are_among_new(points: Matrix, nodes: NodeSearch) -> np.ndarray:
     """Return which new rows are nearer to five other new rows than to any node.
 
-    Fewer than 1 % of the rows are if they have the distribution of the nodes.
+    The share of these rows is below 1 % if new rows have the distribution of the nodes.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ def are_among_new(points: Matrix, nodes: NodeSearch) -> np.ndarray:
         New rows along the axes of the nodes, in random order. Only the first s rows are
         compared: at most 2,000, and at most a quarter of the number of nodes.
     nodes : InvertedFileIndex or SparseSearch
-        The nodes.
+        Search index of the nodes.
 
     Returns
     -------
     ndarray of shape (s,), bool
-        One value for each row that was compared.
+        Mask of the compared rows; all False if at most five rows can be compared.
 
     Examples
     --------
@@ -75,27 +75,27 @@ def are_among_new(points: Matrix, nodes: NodeSearch) -> np.ndarray:
 def new_groups(
     found: NumberedStructure, is_new: np.ndarray, is_far: np.ndarray
 ) -> np.ndarray:
-    """Find groups of new nodes that no earlier cluster explains.
+    """Return the groups of new nodes that no earlier cluster explains.
 
     Candidates are the groups of the merge tree, and the clusters that a new search
-    finds at any resolution. Such a group is new if it has hardly any earlier nodes in
-    and around it. A group of the merge tree is also new if at least half of its nodes
-    are far.
+    finds at any resolution. A candidate is a new group if far fewer earlier nodes than
+    expected by chance are in it and among the neighbours of its nodes. A group of the
+    merge tree is also new if at least half of its nodes are far.
 
     Parameters
     ----------
     found : NumberedStructure
         Result of a new search, over the earlier and the new nodes together.
     is_new : ndarray of shape (p,), bool
-        Which nodes are new rows.
+        Mask of the nodes that are new rows.
     is_far : ndarray of shape (p,), bool
-        Which of them are far from all earlier nodes.
+        Mask of the new nodes that are far from all earlier nodes.
 
     Returns
     -------
     ndarray of shape (p,), int64
-        New group of each node, from 1 on; 0 for all other nodes, and for all earlier
-        ones.
+        New group of each node, from 1 on; 0 for earlier nodes, and for new nodes
+        outside the new groups.
     """
     graph = found.structure.graph
     groups = found.structure.groups
@@ -115,7 +115,7 @@ def new_groups(
 
 
 def renumbered(groups: np.ndarray, taken: np.ndarray) -> np.ndarray:
-    """Renumber the groups in ``taken`` from 1 on, and give all others the number 0.
+    """Renumber the groups in ``taken`` from 1 on, and all other groups to 0.
 
     Examples
     --------
@@ -134,7 +134,10 @@ def _number(partition: ScoredPartition) -> int:
 
 
 def _are_new(graph: NodeGraph, labels: np.ndarray, is_new: np.ndarray) -> np.ndarray:
-    """Return which clusters have far fewer earlier nodes than expected by chance."""
+    """Return which clusters have far fewer earlier nodes than expected by chance.
+
+    Earlier nodes are counted in the cluster and among the neighbours of its new nodes.
+    """
     share = np.mean(~is_new)
     sizes = np.bincount(labels)
     n_new = np.bincount(labels, is_new)
@@ -150,7 +153,7 @@ def _are_new(graph: NodeGraph, labels: np.ndarray, is_new: np.ndarray) -> np.nda
 def _with_nearest(
     graph: NodeGraph, groups: np.ndarray, is_new: np.ndarray
 ) -> np.ndarray:
-    """Add new nodes that are linked more to a group than to earlier nodes."""
+    """Return the groups, extended by new nodes linked more to them than to the rest."""
     if not groups.any():
         return groups
     weights, _ = graph.edges()

@@ -1,9 +1,10 @@
 """Fitted formulas for partitions of data without structure.
 
-For data without structure, the conditional entropy of the labels, as a fraction of
-their entropy (the loss L of a partition), follows a closed formula in the number of
+The loss L of a partition is the conditional entropy of the labels as a fraction of
+their entropy. For data without structure, it follows a closed formula in the number of
 nodes n, the number of clusters k, the entropy H of the clusters and the dimension d of
-the rows. Real clusters lose less. Links between groups follow a similar formula.
+the rows. Real clusters have a smaller loss. Links between groups follow a similar
+formula.
 
 `python -m benchmarks no-structure --part constants` fits `LOG_LOSS` and `LOG_SPREAD` by
 least squares on clouds without clusters, and
@@ -46,7 +47,7 @@ LOG_SPREAD = {
     "H": -0.4411,
     "Hi": 0.3235,
 }
-# The link of a merge of two groups, of a <= c rows among n, where i = 1/d,
+# Link of a merge of two groups with a <= c rows, for n rows in total. Here, i = 1/d,
 # r = d^(-1/2), u = log(a/10), v = log(n/a), w = log(c/a) and e = a/n.
 LOG_LINK = {
     "1": -0.2998,
@@ -74,14 +75,15 @@ LOG_LINK = {
     "ei": 10.1903,
     "er": -8.1478,
 }
-LEAST_SPREAD = 0.04  # of log L, so that small fitted spreads do not inflate z
+LEAST_SPREAD = 0.04  # lower limit for log L, so that small spreads do not inflate z
 SPREAD_FACTOR = 1.5  # the residuals have heavier tails than a normal distribution
 
 
 def dimension(graph: NodeGraph) -> float:
-    """Return the intrinsic dimension of the rows around the nodes, between 1.01 and 60.
+    """Return the intrinsic dimension of the nodes, between 1.01 and 60.
 
-    This is the maximum likelihood estimate from distances to the nearest neighbours.
+    This is the maximum likelihood estimate from distances to the ten nearest
+    neighbours.
 
     References
     ----------
@@ -180,7 +182,7 @@ def link_terms(a: np.ndarray, c: np.ndarray, n: float, d: float) -> dict[str, Va
 
 
 def term_matrix(terms: Mapping[str, Values]) -> np.ndarray:
-    """Return the terms as the columns of an array of shape (..., number of terms)."""
+    """Return the terms, stacked along the last axis of an array."""
     return np.stack(np.broadcast_arrays(*terms.values()), axis=-1)
 
 
@@ -190,17 +192,17 @@ def weighted_sum(terms: Mapping[str, Values], coefficients: Mapping[str, float])
 
 
 def significance(n: float, k: Values, loss: Values, entropy: Values, d: float) -> Any:
-    """Return the evidence z: how far a loss lies below that without structure.
+    """Return the evidence z: how far a loss is below its value without structure.
 
-    The logarithm of the loss is compared with its expectation for data without
-    structure, in units of its spread there.
+    It is the difference between the expected logarithm of the loss for data without
+    structure and the observed logarithm, in units of the spread without structure.
 
     Parameters
     ----------
     n : float
         Number of nodes.
     k, loss, entropy : int and float, or ndarrays of one shape
-        Number of clusters of the partition, its loss above 0, and the entropy of the
+        Number of clusters of the partition, its positive loss, and the entropy of the
         volumes of its clusters, in nats.
     d : float
         Intrinsic dimension of the nodes, by `dimension`.
@@ -208,7 +210,7 @@ def significance(n: float, k: Values, loss: Values, entropy: Values, d: float) -
     Returns
     -------
     float or ndarray
-        z; the larger, the less likely is such a loss without clusters.
+        z; the larger, the less likely the loss is for data without structure.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Noise: outlying rows in each cluster, and clusters of scattered rows."""
+"""Find noise: outlying rows in each cluster, and clusters of scattered rows."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -13,24 +13,25 @@ from mmcnb.graph.merge_tree import by_first
 from mmcnb.graph.neighbours import N_NEIGHBORS, NodeGraph
 from mmcnb.graph.vote import EVERY_ROW
 
-# Uniform noise in 26 data sets is found with a precision of 0.62 and a recall of 0.72
-# at 3 deviations, and of 0.58 and 0.73 at 2.75. One threshold for all clusters has 0.53
-# and 0.74.
+# Uniform noise in 26 data sets is found with precision 0.62 and recall 0.72 at 3
+# deviations, and with precision 0.58 and recall 0.73 at 2.75 deviations. One threshold
+# for all clusters has precision 0.53 and recall 0.74.
 DEVIATIONS = 3.0
-# Lower limit of a deviation: on a grid, distances to the tenth neighbour are equal up
-# to about 1 %, and such differences are no evidence of noise.
+# Lower limit of a deviation. On a grid, distances to the tenth neighbour differ by
+# about 1 %, which is not evidence of noise.
 LEAST_DEVIATION = 0.01
-MAD_FACTOR = 1.4826  # standard deviation over MAD of a normal distribution
+MAD_FACTOR = 1.4826  # standard deviation over MAD for a normal distribution
 # A cluster of n nodes has a dense and a sparse part if both are large, and their
-# medians differ by more than 1.5 + 12 / sqrt(n) times the sum of their deviations. Of
-# draws from a single normal, uniform or heavy-tailed group, fewer than 1 in 100 do.
+# medians differ by more than 1.5 + 12 / sqrt(n) times the sum of their deviations. This
+# holds for fewer than 1 in 100 samples of one normal, uniform or heavy-tailed group.
 CLEAR_PARTS = 1.5
 CLEAR_PARTS_OF_FEW = 12.0
-LEAST_DENSE = 0.2  # share of the rows
-LEAST_SPARSE = 0.15
+LEAST_DENSE = 0.2  # share of the rows in the dense part
+LEAST_SPARSE = 0.15  # share of the rows in the sparse part
 FEWEST_NODES = 30
-# In clusters of scattered rows, at least 20 % of the rows border on other clusters; in
-# separate groups at most 15 %. Scattered rows are as dense at the border as elsewhere.
+# In clusters of scattered rows, at least 20 % of the rows border on other clusters, and
+# in separate groups, at most 15 %. Scattered rows are as dense at the border as
+# elsewhere.
 LEAST_BORDER = 0.18
 BORDER_FALL = 0.5  # deviations
 
@@ -58,9 +59,10 @@ class Scattered(NamedTuple):
     cluster : int
         Number of the cluster.
     log_ratio : float
-        Median of log d₁₀ of its rows, minus the median of all other rows.
+        Median of log d₁₀ over the rows of the cluster, minus the median over all other
+        rows.
     border : float
-        Share of its rows that have neighbours in other clusters.
+        Share of the rows of the cluster that have neighbours in other clusters.
     """
 
     cluster: int
@@ -69,7 +71,7 @@ class Scattered(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """Why it does not count as a cluster."""
+        """Reason why the cluster is dropped."""
         return (
             f"its rows are {np.exp(self.log_ratio):.1f} times as far from their tenth "
             f"neighbours as other rows, {self.border:.0%} of them border on other "
@@ -86,10 +88,12 @@ class Noise(NamedTuple):
         The clusters that remain. A node of a dropped cluster has the label of the
         remaining cluster to which it is linked most.
     thresholds : ndarray of shape (p,)
-        Value of log d₁₀ above which a row nearest to this node is noise. In dropped
-        clusters it is `EVERY_ROW`, so that all rows are noise.
+        For each node, the value of log d₁₀ above which a row nearest to this node is
+        noise. For nodes of dropped clusters, it is `EVERY_ROW`, so that all rows are
+        noise.
     dropped : list of dict
-        For each dropped cluster, its approximate "share" of the rows and the "reason".
+        For each dropped cluster, its approximate "share" of the rows and the "reason"
+        why it was dropped.
     """
 
     choice: Choice
@@ -106,22 +110,22 @@ def find_noise(
 ) -> Noise:
     """Drop clusters of scattered rows, and find outlying rows in the other clusters.
 
-    No cluster is dropped if some labels are known, or if a support vector machine was
-    requested by ``kernel``.
+    No cluster is dropped if some labels are known, or if ``kernel`` requests a support
+    vector machine.
 
     Parameters
     ----------
     nodes : Nodes
         The nodes.
     choice : Choice
-        Their clusters.
+        Clusters of the nodes.
     request : Request
-        What the user requested.
+        The request of the user.
     logs : ndarray of shape (p,)
         log d₁₀ of each node, the logarithm of the distance to its tenth neighbour.
     noise : "auto" or float
-        If "auto", rows are noise by their distance in robust deviations, see
-        `noise_thresholds`. If a number, about this share of the rows is noise.
+        With "auto", rows are noise by their distance in robust deviations, see
+        `noise_thresholds`. With a number, about this share of the rows is noise.
 
     Returns
     -------
@@ -157,8 +161,8 @@ def noise_thresholds(
     """Return the log d₁₀ above which rows nearest to each node are noise.
 
     A row is compared with the median and the robust deviation of its own cluster. If
-    the cluster has a dense and a sparse part, these are the figures of the dense part.
-    The densest row of a cluster is never noise.
+    the cluster has a dense and a sparse part, the median and the deviation of the dense
+    part are used. The densest row of a cluster is never noise.
 
     Parameters
     ----------
@@ -169,9 +173,9 @@ def noise_thresholds(
     counts : ndarray of shape (p,)
         Number of rows of each node.
     noise : "auto" or float
-        If "auto", the threshold lies 3 deviations above the median. If a number, all
-        clusters have the same threshold in deviations, and about this share of the rows
-        is noise.
+        With "auto", the threshold is 3 deviations above the median. With a number,
+        about this share of the rows is noise, and all clusters have the same threshold
+        in deviations.
     is_scattered : ndarray of shape (p,), bool, or None, default=None
         True for nodes of dropped clusters, around which all rows are noise.
 
@@ -225,10 +229,10 @@ class _Part(NamedTuple):
 
 
 def _denser_part(logs: np.ndarray, counts: np.ndarray) -> _Part:
-    """Return the dense part of a cluster, or all of it if it does not have two parts.
+    """Return the dense part of a cluster, or the whole cluster if it is not in two.
 
     Many scattered rows in a cluster would shift its median. The cluster is divided
-    where the variance between the parts is largest (Otsu's method).
+    where the variance between the dense and the sparse part is largest (Otsu's method).
     """
     whole = _Part(logs, counts)
     if logs.size < FEWEST_NODES:
@@ -254,9 +258,9 @@ def _denser_part(logs: np.ndarray, counts: np.ndarray) -> _Part:
 
 
 def _cut_of_share(values: np.ndarray, counts: np.ndarray, share: float) -> float:
-    """Return a cut that about this share of the rows exceeds, and never more of them.
+    """Return the cut that at most this share of the rows, and nearly as many, exceed.
 
-    The cut lies between two values, so that rounding errors move no row across it.
+    The cut is between two values, so that rounding errors move no row across it.
     """
     order = np.argsort(-values, kind="stable")
     n_above = int((np.cumsum(counts[order]) <= share * counts.sum()).sum())
@@ -273,28 +277,29 @@ def _cut_of_share(values: np.ndarray, counts: np.ndarray, share: float) -> float
 def scattered_clusters(
     graph: NodeGraph, logs: np.ndarray, labels: np.ndarray, small: np.ndarray
 ) -> list[Scattered]:
-    """Find clusters that are no denser than the space around them.
+    """Return the clusters that are no denser than the space around them.
 
-    Such a cluster is far sparser than the other clusters, many of its rows have
-    neighbours in them, and these rows are as dense as the rest. A real group, even a
-    wide one, stands apart or becomes sparser at its border.
+    Such a cluster is far sparser than the other clusters. At least 18 % of its rows
+    have neighbours in other clusters, and these rows are as dense as the other rows of
+    the cluster. A real group, even a wide one, is separate or becomes sparser at its
+    border.
 
     Parameters
     ----------
     graph : NodeGraph
-        The nodes.
+        Graph of the nodes.
     logs : ndarray of shape (p,)
         log d₁₀ of each node, the logarithm of the distance to its tenth neighbour.
     labels : ndarray of shape (p,), int64
         Cluster of each node.
     small : ndarray of shape (p,), int64
-        Small cluster of each node, or 0. Small clusters were found because they are
-        dense, so they are never scattered.
+        Small cluster of each node, from 1 on; 0 for all other nodes. Small clusters
+        were found because they are dense, so they are never scattered.
 
     Returns
     -------
     list of Scattered
-        The sparsest first.
+        Scattered clusters, the sparsest first.
     """
     counts = graph.counts
     near = graph.numbers[:, :N_NEIGHBORS]
@@ -324,7 +329,7 @@ class _Dropped(NamedTuple):
     reason: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a row of the report."""
+        """Return the entry for the report."""
         return {"share": self.share, "reason": self.reason}
 
 
@@ -333,7 +338,7 @@ def _dropped_clusters(
 ) -> list[_Dropped]:
     """Return the clusters to drop.
 
-    If ``noise`` is a share of the rows, the dropped clusters do not exceed it.
+    If ``noise`` is a share of the rows, the dropped clusters have at most this share.
     """
     shares = np.bincount(labels, nodes.rows_of_node) / nodes.rows_of_node.sum()
     left = 1.0 if isinstance(noise, str) else noise
@@ -349,7 +354,7 @@ def _dropped_clusters(
 def _without(
     nodes: Nodes, choice: Choice, is_scattered: np.ndarray, dropped: list[_Dropped]
 ) -> Choice:
-    """Return a choice without the dropped clusters, whose reasons mention them."""
+    """Return a choice without the dropped clusters, and mention them in its reasons."""
     graph = nodes.graph
     labels = by_first(_joined(graph, choice.best.labels, is_scattered))
     score = judge(graph, labels)
@@ -373,9 +378,9 @@ def _without(
 def _joined(
     graph: NodeGraph, labels: np.ndarray, is_scattered: np.ndarray
 ) -> np.ndarray:
-    """Give each scattered node the cluster to which it is linked most.
+    """Assign each scattered node to the cluster to which it is linked most.
 
-    Labels spread from the other clusters along one edge per step.
+    Labels spread from the other clusters, along one edge in each step.
     """
     labels = np.where(is_scattered, -1, labels)
     weights, _ = graph.edges()
