@@ -17,8 +17,8 @@ from mmcnb.samples.matrix import (
     row_shares,
 )
 
-# Ridges of the leave-one-out score, as shares of the total variance; chosen by
-# `python -m benchmarks widths`.
+# Ridges of the leave-one-out score, as fractions of the total variance. They were
+# chosen with `python -m benchmarks widths`.
 RIDGES = (1e-3, 1e-2)
 GAMMA_NAMES = ("auto", "mean", "median", "scale")
 # Sigma of methods that do not compare bandwidths, in units of the root mean squared
@@ -29,7 +29,7 @@ DEFAULT_BANDWIDTH = 0.55
 def mean_squared_distance(
     X: Matrix, weights: Weights = None, rounding: float = 1e-12
 ) -> float:
-    """Return the mean squared distance between two rows, the papers' gamma0.
+    """Return the mean squared distance between two rows, called gamma0 in the papers.
 
     Parameters
     ----------
@@ -38,8 +38,8 @@ def mean_squared_distance(
     weights : ndarray of shape (n,) or None, default=None
         Sample weights.
     rounding : float, default=1e-12
-        All rows count as equal if the mean squared distance is at most this share of
-        the mean squared length of a row.
+        All rows are treated as equal if the mean squared distance is at most this
+        fraction of the mean squared length of a row.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def mean_squared_distance(
         variance = np.maximum(mean_square - mean**2, 0)
         distance = float(2 * variance.sum())
     precision = np.finfo(X.dtype)
-    # Outside of this range squares overflow, or are denormal and have few digits.
+    # Outside this range, squares overflow, or are denormal and lose precision.
     lowest = np.sqrt(np.finfo(float).tiny)
     highest = precision.max * precision.eps
     root = np.sqrt(distance)
@@ -96,7 +96,7 @@ def default_gamma(
     >>> round(default_gamma("auto", "rbf", np.array([[0.0], [2.0]])), 6)
     0.826446
     """
-    # Inner products are float32, so smaller differences than this are rounding.
+    # Inner products are float32, so smaller differences are rounding errors.
     rounding = 1e-6 if kernel == "linear" else 1e-12
     distance = mean_squared_distance(X, weights, rounding)
     if not isinstance(gamma, str):
@@ -145,14 +145,15 @@ def leave_one_out_scores(
     Ridge regression of the labels on the features of each kernel gives exact
     leave-one-out residuals. The score of a labelling is the smallest mean squared
     residual over kernels and ridges, divided by the variance of the labels. A low score
-    means that the rows really have this partition, though another one may be expected.
+    means that the data support the labelling, even if it is not the partition that the
+    user expects.
 
     Parameters
     ----------
     labelings : ndarray of shape (k, n)
         Labels -1 or +1.
     embeddings : list of ndarray of shape (n, r)
-        The rows in the feature space of each kernel.
+        Coordinates of the rows in the feature space of each kernel.
     weights : ndarray of shape (n,) or None, default=None
         Sample weights.
     each : callable, default=map
@@ -189,10 +190,10 @@ def leave_one_out_scores(
 def _leave_one_out_residuals(
     embedding: np.ndarray, y: np.ndarray, shares: np.ndarray
 ) -> np.ndarray:
-    """Return the residuals of ridge regressions, of shape (n, ridges, labellings).
+    """Return leave-one-out residuals, of shape (n, ridges, labellings).
 
-    With H the hat matrix of the ridge, the residual of row i when it is left out is
-    (y_i - (H y)_i) / (1 - H_ii).
+    H is the hat matrix of the ridge regression. The residual of row i, predicted from
+    all other rows, is (y_i - (H y)_i) / (1 - H_ii).
     """
     variances, z = _principal_coordinates(embedding, shares)
     products = (z * shares[:, None]).T @ y
@@ -201,7 +202,7 @@ def _leave_one_out_residuals(
     # Variance plus ridge, for each axis and each ridge.
     scales = np.maximum(variances, 0)[:, None] + ridges + tiny
     coef = products[:, None] / scales[:, :, None]
-    # With a single axis, a tensor product would be rounded differently.
+    # np.tensordot would round differently if there is only one axis.
     fitted = z @ coef.reshape(z.shape[1], -1)
     fitted = fitted.reshape(-1, len(RIDGES), y.shape[1])
     leverage = shares[:, None] * (1 + z**2 @ (1 / scales))
@@ -212,7 +213,7 @@ def _leave_one_out_residuals(
 def _principal_coordinates(
     embedding: np.ndarray, shares: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the variances along the principal axes, and the rows' coordinates."""
+    """Return the variances along the principal axes and the coordinates of the rows."""
     centred = embedding - shares @ embedding
     covariance = (centred * shares[:, None]).T @ centred
     variances, axes = np.linalg.eigh(covariance)

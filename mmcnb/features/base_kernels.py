@@ -22,13 +22,13 @@ PARAMETERS = {"rbf": GAMMA, "linear": {}, "poly": POLYNOMIAL}
 # Sigmas of "auto", in units of the root mean squared distance between two rows.
 BANDWIDTHS = (0.35, 0.55, 0.9)
 ROUNDING = 1e-6  # rounding error of kernel values, relative to the largest
-# Matrices that are centred and have trace 1 count as equal if their entries differ by
-# at most this much.
+# Two centred kernel matrices of trace 1 are treated as equal if no entries differ by
+# more than this value.
 SAME = 1e-9
 
 
 def n_kernels(kernels: str | Sequence[object]) -> int:
-    """Return the number of kernels requested."""
+    """Return the number of requested kernels."""
     return 2 + len(BANDWIDTHS) if isinstance(kernels, str) else len(kernels)
 
 
@@ -129,7 +129,7 @@ def base_kernels(
 
 
 def _auto_kernels(distance: float) -> MultipleKernels:
-    """Return the kernels of "auto" for rows with a mean squared distance."""
+    """Return the kernels of "auto" for a mean squared distance between two rows."""
     kernels = [Kernel("linear"), Kernel("poly", 1 / distance, 2, 1.0)]
     for bandwidth in BANDWIDTHS:
         kernels.append(Kernel("rbf", 1 / (2 * bandwidth**2 * distance)))
@@ -170,7 +170,7 @@ def _column_numbers(part: Any, n_features: int, place: str) -> np.ndarray | None
     try:
         index = part if isinstance(part, slice) else list(part)
         numbers = np.arange(n_features)[index]
-    # For example a number that is too large, or a slice with floats.
+    # Raised for a column number that is too large or a slice with floats, for example.
     except (IndexError, TypeError, ValueError) as error:
         raise InputError(
             f"{place} is not a list of columns ({one_line(error)}); give whole numbers "
@@ -205,7 +205,7 @@ def _columns_text(columns: np.ndarray | None) -> str:
 
 
 def grams_of(kernels: MultipleKernels, basis: np.ndarray) -> list[np.ndarray]:
-    """Return the matrix of each kernel between the basis vectors, made symmetric."""
+    """Return the kernel matrix of the basis vectors for each kernel, symmetrized."""
     return [(gram + gram.T) / 2 for gram in _raw_grams(kernels, basis)]
 
 
@@ -216,12 +216,12 @@ def _raw_grams(kernels: MultipleKernels, basis: np.ndarray) -> list[np.ndarray]:
 
 
 def check_gram(gram: np.ndarray, name: str) -> None:
-    """Check that a matrix can be the matrix of a kernel.
+    """Check that a matrix is symmetric and positive semidefinite, up to rounding.
 
     Raises
     ------
     InputError
-        If the matrix is not symmetric, or has a clearly negative eigenvalue.
+        If the asymmetry or a negative eigenvalue exceeds the rounding error.
     """
     asymmetry = np.abs(gram - gram.T)
     if asymmetry.max() > ROUNDING * np.abs(gram).max():
@@ -242,13 +242,14 @@ def check_gram(gram: np.ndarray, name: str) -> None:
 def check_kernels(
     kernels: MultipleKernels, basis: np.ndarray, exact: bool = False
 ) -> None:
-    """Check that functions are kernels, and that each kernel adds information.
+    """Check that each kernel is valid, distinguishes rows, and does not copy another.
 
     Raises
     ------
     InputError
-        If a kernel is not symmetric, has a clearly negative eigenvalue, is the same for
-        all rows, or is equivalent to another kernel.
+        If a kernel matrix is not symmetric, has a negative eigenvalue, or is constant,
+        each time up to rounding, or if two kernels are equal up to scaling and
+        centring.
     """
     # A list of pairs and not a dict, because two functions may have the same name.
     earlier = list[tuple[str, np.ndarray]]()
@@ -294,9 +295,10 @@ def is_copy(gram: np.ndarray, other: np.ndarray) -> bool:
 
 
 def centred_gram(gram: np.ndarray, exact: bool = False) -> np.ndarray | None:
-    """Centre a kernel matrix, and scale it to trace 1; None if only rounding is left.
+    """Centre a kernel matrix and scale it to trace 1.
 
-    ``exact`` says whether the kernel values are float64; otherwise they are float32.
+    Return None if the centred values are rounding errors, or if the values overflow or
+    underflow. With ``exact``, the kernel values are float64, otherwise float32.
     """
     precision = np.finfo(np.float64 if exact else np.float32)
     rounding = 1e-10 if exact else 1e-6

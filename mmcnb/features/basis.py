@@ -1,9 +1,9 @@
 """Basis vectors of a mean in the space of a Gaussian kernel (Wu & Zhang, Alg. 4).
 
 Ψ = 1/n Σ z_i φ(x_i) is approximated by Σ β_j φ(b_j) with few vectors b_j. Each b_j is a
-fixed point for the residual that the vectors before it leave. All sums over rows are
-passes over blocks, and each step of a fixed point is one pass. Only z has the length of
-the data, so memory is linear.
+fixed point computed from the residual of the previous vectors. All sums over rows are
+computed block by block, and each step of a fixed-point iteration is one pass over the
+data. Only z has one entry per row, so memory is linear in the number of rows.
 """
 
 import os
@@ -33,11 +33,11 @@ from mmcnb.samples.matrix import Block, as_matrix, to_dense
 if TYPE_CHECKING:
     from distributed import Client
 
-MOST_STEPS = 50  # maximum number of steps of a fixed point
-LIKELY_STEPS = 11  # typical number, for the plan
-# Compiled routines and their seconds, as in `FitNeeds`.
+MOST_STEPS = 50  # maximum number of steps of a fixed-point iteration
+LIKELY_STEPS = 11  # typical number of steps, for the plan
+# Compiled routines and their compile times in seconds, as in `FitNeeds`.
 ROUTINES = {"rbf_kernel_block_into": 3.5}
-MOST_STARTS = 4  # starts of a fixed point, because the denominator of (47) may vanish
+MOST_STARTS = 4  # maximum number of starts; the denominator of (47) may vanish
 AVERAGED_ROWS = 5  # the first start is the mean of this many rows
 VANISHED = 1e-12  # a denominator below this value per row counts as 0
 
@@ -91,7 +91,7 @@ class FixedPointPass(SumPass):
     kernel : Kernel
         A Gaussian kernel.
     b : ndarray of shape (1, d)
-        The point.
+        The current point of the iteration.
     """
 
     kernel: Kernel
@@ -145,7 +145,8 @@ def estimate_basis(  # noqa: PLR0913
     Ψ is approximated by Σ β_j φ(b_j) with at most ``n_basis`` vectors b_j. Rows are
     streamed, and memory is linear in their number. Each basis vector is the result of a
     fixed-point iteration, which takes about ten passes over the rows. The results do
-    not depend on how the rows are stored, on chunks or on threads.
+    not depend on how the rows are stored, on the chunk size, or on the number of
+    threads.
 
     Parameters
     ----------
@@ -159,8 +160,8 @@ def estimate_basis(  # noqa: PLR0913
     n_basis : int, default=1
         Maximum number of basis vectors, the N of the paper.
     delta : float, default=0.01
-        Tolerance of a fixed point. The iteration ends when the squared length of a step
-        is at most delta sigma².
+        Tolerance of a fixed-point iteration, which ends when the squared length of a
+        step is at most delta sigma².
     tol : float or None, default=None
         Stop adding basis vectors when eps_MSE, eq. (43), is at most ``tol``. This needs
         the kernel between all pairs of rows, so the time grows with the square of
@@ -196,7 +197,7 @@ def estimate_basis(  # noqa: PLR0913
 
     See Also
     --------
-    basis_plan : Estimate the reads and the peak memory of this function.
+    basis_plan : Estimate the passes over the data and the peak memory of this function.
 
     References
     ----------
@@ -267,7 +268,7 @@ def basis_plan(
     n_jobs: int | None = None,
     element: str | None = None,
 ) -> FitPlan:
-    """Estimate the reads and the peak memory of `estimate_basis`, without running it.
+    """Estimate the passes and the peak memory of `estimate_basis`, without running it.
 
     The plan assumes coefficients of eight bytes per row.
 
@@ -316,7 +317,7 @@ def _needs(
 ) -> FitNeeds:
     """Return the memory and work of an estimate, with a mask of the coefficients."""
     compared = n_basis if tol is None else max(n_basis, BLOCK_ROWS)
-    # A block in float64, its kernel values, and their products.
+    # A block in float64, its kernel values, and products of the same size.
     values = BLOCK_ROWS * (rows.n_features + 2 * compared)
     return FitNeeds(
         sample_bytes=coefficient_bytes + rows.n_samples + 16.0 * compared**2,
@@ -339,7 +340,7 @@ class KernelMean:
     samples : Samples
         The rows x_i.
     z : RowCoefficients, ndarray of shape (n,) or None
-        Coefficients of the rows; with None all are 1.
+        Coefficients of the rows; None sets all of them to 1.
     kernel : Kernel
         A Gaussian kernel.
     """
@@ -356,7 +357,7 @@ class KernelMean:
         delta: float = 0.01,
         tol: float | None = None,
     ) -> BasisEstimate:
-        """Return basis vectors of the mean, as `estimate_basis` describes them."""
+        """Return basis vectors of the mean; see `estimate_basis` for the parameters."""
         n = self.samples.n_samples
         n_iter = 0
         mse = None
@@ -366,7 +367,7 @@ class KernelMean:
             squared_norm = self._squared_norm()
 
         def sums(b: np.ndarray) -> tuple[np.ndarray, float]:
-            """Return the two sums of (46) over the rows, minus those over the basis."""
+            """Return the sums of (46) over the rows, minus the sums over the basis."""
             of_rows = FixedPointPass(self.z, self.kernel, b[None])
             total, weight = self.engine.run(of_rows, self.samples, "basis vector")
             similarity = self.kernel(basis, b[None])[:, 0]
@@ -419,9 +420,9 @@ def _fixed_point(
 ) -> tuple[np.ndarray, int]:
     """Return the point whose kernel function is most similar to the residual.
 
-    z has positive and negative entries, so the denominator can vanish; the iteration
-    then starts again elsewhere. The number of steps is limited, and the best point of
-    all steps is returned, together with the number of steps.
+    If z has positive and negative entries, the denominator can vanish. The iteration
+    then restarts from a random row. The number of steps is limited. The function
+    returns the best point of all steps and the number of steps.
     """
     steps = 0
     highest = -1.0

@@ -1,4 +1,4 @@
-"""Rows divided by their lengths, so that only their directions count."""
+"""Rows divided by their lengths, so that only their directions matter."""
 
 from mmcnb.graph.nodes import finite
 from mmcnb.samples.derived import DerivedSamples

@@ -19,24 +19,24 @@ from mmcnb.samples import Samples
 from mmcnb.samples.matrix import Block, Matrix, Weights, as_matrix
 
 FAR_SHARE = 0.2  # number of far rows drawn, as a share of the number of nodes
-MOST_LOOKED_AT = 10**6  # rows, drawn at random, among which the far rows are searched
+MOST_LOOKED_AT = 10**6  # maximum number of randomly drawn rows to examine
 
 
 @dataclass(frozen=True)
 class FarRowsPass:
     """Pass that finds the rows with the largest distances to their tenth nearest node.
 
-    The total has these distances and the row numbers. Rows that are nodes themselves
-    are left out.
+    The total consists of these distances and the row numbers. Rows that are nodes
+    themselves are left out.
 
     Parameters
     ----------
     drawn : ndarray of shape (m,), int64
         Numbers of the rows to examine, in increasing order.
     axes : Axes or AllColumns
-        Maps rows to the coordinates of the nodes.
+        Maps rows to the coordinates in which the nodes are stored.
     search : InvertedFileIndex
-        The nodes.
+        Index of the nodes.
     count : int
         Maximum number of rows to return.
     """
@@ -47,7 +47,7 @@ class FarRowsPass:
     count: int
 
     def block(self, rows: Block, start: int, stop: int) -> list[np.ndarray]:
-        """Return the farthest rows of one block."""
+        """Return the distances and the numbers of the farthest rows of one block."""
         first, last = np.searchsorted(self.drawn, (start, stop))
         drawn = self.drawn[first:last]
         points = self.axes(as_matrix(rows)[drawn - start])
@@ -59,7 +59,7 @@ class FarRowsPass:
     def combine(
         self, total: list[np.ndarray], other: list[np.ndarray]
     ) -> list[np.ndarray]:
-        """Return the farthest rows of two ranges."""
+        """Return the farthest rows of two ranges of rows."""
         distances = np.concatenate([total[0], other[0]])
         return self._farthest(distances, np.concatenate([total[1], other[1]]))
 
@@ -75,10 +75,10 @@ def far_rows(
     graph: NodeGraph,
     most: int = MOST_LOOKED_AT,
 ) -> tuple[Matrix, Weights]:
-    """Draw the rows farthest from the nodes of a graph, in two passes.
+    """Return the rows farthest from the nodes of a graph, in two passes.
 
-    Only a random sample of rows is examined, and for each row only the nodes in the
-    nearest cell of the inverted-file index.
+    Only a random sample of the rows is examined. Each of them is compared only with the
+    nodes in the nearest cell of the inverted-file index.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def far_rows(
     -------
     sample : ndarray or csr_array of shape (m, d)
         The far rows, in the order of their row numbers. Their number is at most a fifth
-        of the number of nodes, and 0 if all rows are nodes.
+        of the number of nodes, rounded up, and 0 if all rows are nodes.
     weights : ndarray of shape (m,) or None
         Weights of these rows.
     """
@@ -135,13 +135,13 @@ class TubesPass:
     tubes: Sequence[Tube]
 
     def block(self, rows: Block, start: int, stop: int) -> np.ndarray:
-        """Return the weights of one block."""
+        """Return the weight in each slab, for the rows of one block."""
         first, last = np.searchsorted(self.drawn, (start, stop))
         points = self.axes(as_matrix(rows)[self.drawn[first:last] - start])
         return weights_in_slabs(points, self.weights[first:last], self.tubes)
 
     def combine(self, total: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Return the weights of two ranges."""
+        """Return the weight in each slab, for two ranges of rows."""
         return total + other
 
 
@@ -155,7 +155,7 @@ def rows_in_tubes(
 ) -> np.ndarray:
     """Sum the weights of the rows in each slab of some tubes, in one pass.
 
-    The pass examines the same rows as `far_rows`, so that all far rows are counted.
+    The pass examines the rows that `far_rows` examined, so it counts all far rows.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ class FeatureMap(Protocol):
 
 
 class OnBasis:
-    """Base of one or several kernels whose values against a basis are features."""
+    """Base class of kernels, whose values against a basis are the features of rows."""
 
     def __call__(
         self, rows: Block | Matrix, basis: Matrix, dtype: DTypeLike = np.float64
@@ -62,7 +62,7 @@ class Kernel(OnBasis):
     name : {"rbf", "linear", "poly"}, default="rbf"
         The kernel function: exp(-gamma |x-b|²), x·b or (gamma x·b + coef0)^degree.
     gamma : float, default=1.0
-        For "rbf", 1/(2 sigma²) with bandwidth sigma; for "poly", the factor of x·b.
+        For "rbf", 1/(2 sigma²) with bandwidth sigma. For "poly", the factor before x·b.
     degree : int, default=3
         Degree of the polynomial.
     coef0 : float, default=1.0
@@ -151,7 +151,7 @@ class Kernel(OnBasis):
 
 
 class TransposedBasis(NamedTuple):
-    """A basis as the routines for CSR rows use it.
+    """A basis in the form that the routines for CSR rows need.
 
     Attributes
     ----------
@@ -171,9 +171,9 @@ class TransposedBasis(NamedTuple):
 class BasisVectors:
     """Basis vectors, with arrays for CSR rows that several kernels can share.
 
-    Of a sparse basis, only the columns in which some vector is not 0 are stored. The
-    other columns of a row add the same amount to its squared distance from each vector,
-    and nothing to inner products.
+    For a sparse basis, only the columns with at least one nonzero entry are stored. All
+    other columns of a row add the same amount to its squared distance from every
+    vector, and nothing to its inner products.
 
     Parameters
     ----------
@@ -189,10 +189,10 @@ class BasisVectors:
         self.dense = np.ascontiguousarray(basis)
 
     def within(self, rows: Block) -> tuple[Block, np.ndarray | None]:
-        """Return the rows in the columns of the basis.
+        """Return the rows, restricted to the stored columns of the basis.
 
-        The second value has the squared norms of the rows in all other columns; None if
-        the basis is dense.
+        The second value is an array with the squared norm of each row over all other
+        columns, or None if the basis is dense.
         """
         if self.columns is None:
             return rows, None
@@ -207,14 +207,14 @@ class BasisVectors:
 
     @cached_property
     def for_csr(self) -> TransposedBasis:
-        """The basis as the routines for CSR rows use it."""
+        """The basis in the form that the routines for CSR rows need."""
         transposed = np.ascontiguousarray(self.dense.T, np.float64)
         norms = kernels.squared_norms(self.dense.astype(np.float64))
         return TransposedBasis(transposed, norms, kernels.column_tiles(self.dense))
 
 
 class ColumnGroup(NamedTuple):
-    """Kernels on the same columns, which share the selected rows and basis.
+    """Kernels on the same columns, which share the selection of these columns.
 
     Attributes
     ----------
@@ -263,7 +263,7 @@ class BasisMap:
         return BasisMap, (self.kernel, self.basis)
 
     def block(self, rows: Block | Matrix, dtype: DTypeLike) -> np.ndarray:
-        """Return the values of kernel k in columns k p to (k + 1) p."""
+        """Return kernel values of the rows; kernel k fills columns k p to (k + 1) p."""
         if sp.issparse(rows):
             rows = as_csr_block(rows)
         p = self.basis.shape[0]
@@ -380,8 +380,8 @@ class CallableKernel(OnBasis):
     def _evaluate(self, rows: Matrix, basis: np.ndarray) -> Matrix:
         if isinstance(rows, np.ndarray):
             return self.function(rows, basis)
-        # A function for dense rows may fail on sparse rows with any of these errors,
-        # whose messages do not mention sparse rows.
+        # A function for dense rows may raise any of these errors for sparse rows, and
+        # their messages do not mention sparse rows.
         causes = (
             TypeError,
             ValueError,
@@ -407,7 +407,7 @@ class CallableKernel(OnBasis):
 
 @dataclass(frozen=True, eq=False)
 class MultipleKernels(OnBasis):
-    """Several kernels side by side against one basis, each on its own columns.
+    """Several kernels with a common basis, each evaluated on its own columns.
 
     Parameters
     ----------
@@ -454,11 +454,11 @@ class MultipleKernels(OnBasis):
                 )
 
     def slices(self, p: int) -> tuple[slice, ...]:
-        """Return the slice of the features of each kernel, for p basis vectors."""
+        """Return the slice of the features for each kernel, given p basis vectors."""
         return tuple(slice(k * p, (k + 1) * p) for k in range(len(self.kernels)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return kernels and columns as a JSON object; functions raise InputError."""
+        """Return kernels and columns as a JSON object, which cannot store functions."""
         columns = [None if part is None else part.tolist() for part in self.columns]
         kernels = [kernel.to_dict() for kernel in self.kernels]
         return {"kernels": kernels, "columns": columns}

@@ -81,7 +81,7 @@ class ClusterColumnsPass(CollectingPass):
 
 @dataclass(frozen=True)
 class OutlierColumnPass(CollectingPass):
-    """Pass that returns outlier scores, if they need other features than clusters."""
+    """Pass that returns outlier scores, if clusters are labelled by other features."""
 
     scores: Decides
 
@@ -110,8 +110,8 @@ class ClassColumnPass(CollectingPass):
         return [{CLASS: self.classes[self.rule.label(rows)]}]
 
 
-# Passes that together compute the columns of a table, each with the rows mapped to the
-# features that it needs.
+# Passes that together compute the columns of a table. Each pass is paired with the
+# rows, mapped to the features that it needs.
 ColumnPasses: TypeAlias = list[
     tuple[ClusterColumnsPass | OutlierColumnPass | ClassColumnPass, Samples]
 ]
@@ -119,19 +119,19 @@ ColumnPasses: TypeAlias = list[
 
 @dataclass(frozen=True)
 class KeptLabels:
-    """Where a pass keeps the labels of rows.
+    """Destination of the labels that a pass computes: memory or a file.
 
     Parameters
     ----------
     sink : LabelsSink or None, default=None
         Writes each group of labels to a file as one chunk; the pass then returns the
-        digests of the chunks. None keeps the labels in memory.
+        digests of the chunks. None stores the labels in memory.
     """
 
     sink: LabelsSink | None = None
 
     def keep(self, blocks: list[np.ndarray], start: int) -> list[Any]:
-        """Keep the labels of a group of blocks; return them, or the chunk's digest."""
+        """Store the labels of a group of blocks; return them, or the chunk's digest."""
         if self.sink is None:
             return blocks
         return [self.sink.write(start, np.concatenate(blocks))]
@@ -139,7 +139,7 @@ class KeptLabels:
 
 @dataclass(frozen=True)
 class LabelsPass(CollectingPass):
-    """Pass that labels the rows and returns the kept labels or their digests."""
+    """Pass that labels the rows and returns the labels, or digests of stored chunks."""
 
     rule: Rule
     kept: KeptLabels = KeptLabels()
@@ -149,16 +149,16 @@ class LabelsPass(CollectingPass):
         return [self.rule.label(rows)]
 
     def group(self, total: list[np.ndarray], start: int) -> list[Any]:
-        """Keep the labels of a group."""
+        """Store the labels of a group."""
         return self.kept.keep(total, start)
 
 
 @dataclass(frozen=True)
 class ClustersPass(WeightedPass):
-    """Base of passes that label rows and compute sums per cluster.
+    """Base class of passes that label rows and compute sums per cluster.
 
-    The total has the sums, the first row of each cluster, and the kept labels or their
-    digests.
+    The total consists of the sums, the first row of each cluster, and the labels or the
+    digests of stored chunks.
 
     Parameters
     ----------
@@ -167,19 +167,19 @@ class ClustersPass(WeightedPass):
     rule : Rule
         Labels the rows.
     kept : KeptLabels or None, default=None
-        Where the labels are kept; None does not keep them. The sums are the same.
+        Destination of the labels; None discards them. The sums do not depend on it.
     """
 
     rule: Rule
     kept: KeptLabels | None = field(default=None, compare=False, kw_only=True)
 
     def total_of(self, labels: np.ndarray, start: int, *sums: Any) -> list[Any]:
-        """Return the total of a block from its labels and sums."""
+        """Return the total of a block, given its labels and sums."""
         first = first_rows(labels, self.rule.n_clusters, start)
         return [*sums, first, [] if self.kept is None else [labels]]
 
     def group(self, total: list[Any], start: int) -> list[Any]:
-        """Keep the labels of a group."""
+        """Store the labels of a group."""
         if self.kept is None:
             return total
         return [*total[:-1], self.kept.keep(total[-1], start)]
@@ -192,7 +192,7 @@ class ClustersPass(WeightedPass):
 
 @dataclass(frozen=True)
 class SizesPass(ClustersPass):
-    """Pass that computes the sizes of the clusters, without noise."""
+    """Pass that computes the sizes of the clusters, excluding noise."""
 
     def block(self, rows: Block, start: int, stop: int) -> list[Any]:
         """Return the total of one block."""
@@ -208,11 +208,12 @@ class OrderedClusters(NamedTuple):
     Attributes
     ----------
     order : ndarray of shape (k,), int64
-        Number that each cluster had in the pass.
+        Number of each cluster during the pass.
     sizes : ndarray of shape (k,)
         Weight of each cluster.
     labels : list or None
-        The kept labels or their digests; None if they are numbered in another order.
+        The labels, or the digests of stored chunks; None if the pass numbered the
+        clusters in another order.
     """
 
     order: np.ndarray
@@ -234,8 +235,8 @@ def likely_order(rule: Rule, rows: Samples, *others: Block) -> np.ndarray:
 def labels_in_order(
     engine: Engine, labels: list[Any], order: np.ndarray
 ) -> list[Any] | None:
-    """Return the kept labels of a pass, or None if they are not in the final order."""
-    # After a resumed pass, the labels may have been kept by an earlier process.
+    """Return the labels of a pass, or None if their numbering is not the final one."""
+    # After a resumed pass, an earlier process may have stored the labels.
     if not labels or engine.traffic.resumed or (np.diff(order) < 0).any():
         return None
     return labels
@@ -258,9 +259,9 @@ def label_once(
     Returns
     -------
     rule : Hyperplane or Scores
-        The rule with its clusters in this order.
+        The rule, with its clusters numbered by their first rows.
     clusters : OrderedClusters
-        Sizes of the clusters, and the kept labels.
+        Sizes of the clusters, and the labels or the digests of stored chunks.
     """
     rule = rule.ordered(likely_order(rule, rows))
     clusters = _label_pass(session, rule, rows, "labels")
@@ -268,7 +269,7 @@ def label_once(
 
 
 def without_noise(session: FitSession, result: FitResult) -> FitResult:
-    """Recompute sizes, order and labels of the clusters of a result without noise."""
+    """Recompute the sizes, order and labels of the clusters, excluding noise."""
     features, rule = result.model.labelling(session.samples)
     clusters = _label_pass(session, rule, features, "noise")
     total = session.samples.n_samples
@@ -287,7 +288,7 @@ def without_noise(session: FitSession, result: FitResult) -> FitResult:
 def _label_pass(
     session: FitSession, rule: Rule, rows: Samples, stage: str
 ) -> OrderedClusters:
-    """Label all rows, and order the clusters by their first rows."""
+    """Label all rows in one pass, and order the clusters by their first rows."""
     sweep = SizesPass(session.weights, rule, kept=session.kept_labels)
     sizes, first, labels = session.engine.run(sweep, rows, stage)
     order = np.argsort(first, kind="stable")

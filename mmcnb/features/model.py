@@ -80,11 +80,11 @@ ARRAYS: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Model:
-    """A decision rule with the mapping from rows to its features.
+    """A decision rule, and the mapping from rows to the features of the rule.
 
     The features are kernel values against basis vectors, votes of the nodes of a graph,
-    or the columns themselves. Rows are encoded, filled, scaled, reordered and
-    normalised before, as far as the model has these steps.
+    or the columns themselves. Before the mapping, rows are encoded, imputed, scaled,
+    reordered and normalised, if the model has these steps.
 
     Parameters
     ----------
@@ -95,26 +95,26 @@ class Model:
     basis : ndarray or csr_array of shape (p, d), or None, default=None
         Basis vectors; they are sparse if there are very many columns.
     scaling : Scaling or None, default=None
-        Scaling of the columns, applied to the rows first.
+        Scaling of the columns, applied after encoding and imputation.
     feature_dtype : str, default="float32"
         Data type of the kernel values.
     ridge : RidgeMap or None, default=None
         For least squares, the map to coordinates in which the ridge matrix is the
         identity.
     kernel_weights : ndarray of shape (M,) or None, default=None
-        Weights of several kernels.
+        Weights of the kernels, if there are several.
     graph : Vote or None, default=None
         Nodes that vote; used instead of kernel values if the rule is `Shares`.
     is_unit : bool, default=False
         Whether rows are divided by their lengths.
     encoding : Encoding or None, default=None
-        Conversion of the columns of a table to numbers, before they are scaled.
+        Conversion of the columns of a table to numbers, applied before scaling.
     donors : Donors or None, default=None
-        Rows from which missing values of arrays are filled. For tables, the encoding
-        has the donors.
+        Rows from which missing values of arrays are imputed. For tables, the encoding
+        stores the donors.
     column_order : ndarray of shape (d,), int64, or None, default=None
-        Order of the scaled columns in the basis and the nodes; None is the order in the
-        rows.
+        Order of the scaled columns in the basis and in the nodes. None keeps the
+        original order.
     """
 
     rule: Hyperplane | Scores
@@ -156,11 +156,11 @@ class Model:
     def labelling(
         self, samples: Samples, of_nodes: bool = False, **layer: Any
     ) -> tuple[Samples, Hyperplane | Scores | NodeRule]:
-        """Return rows mapped to the features of a rule, and the rule that labels them.
+        """Return the rows mapped to features, and the rule that labels these features.
 
-        The rule is `self.rule`, or a `NodeRule` if the nodes are needed: to mark noise,
-        to label rows by a layer (``layer`` has the parameters of `NodeRule`), or if
-        ``of_nodes`` is True, for outlier scores.
+        The rule is `self.rule`, or a `NodeRule` if the nodes are needed to mark noise,
+        to label rows by a layer, or to compute outlier scores (if ``of_nodes`` is
+        True). ``layer`` contains parameters of `NodeRule`.
         """
         nodes = self.graph
         if nodes is None or not (of_nodes or layer or nodes.thresholds is not None):
@@ -196,7 +196,7 @@ class Model:
         return {name: array for name, array in arrays.items() if array is not None}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything but the arrays as a JSON object."""
+        """Return all settings except the arrays as a JSON object."""
         return {
             "kernel": self.kernel and self.kernel.to_dict(),
             "feature_dtype": self.feature_dtype,
@@ -205,7 +205,7 @@ class Model:
         }
 
     def reading(self, encoding: Encoding | None, donors: Donors | None) -> "Model":
-        """Return the model with an encoding, and donors for missing values."""
+        """Return a copy of the model with another encoding and other donors."""
         if encoding is None or donors is None:
             return replace(self, encoding=encoding, donors=donors)
         return replace(self, encoding=replace(encoding, donors=donors), donors=None)
@@ -258,7 +258,7 @@ class Model:
 
 
 def renumbered(model: Model, numbers: np.ndarray, count: int) -> Model:
-    """Give the clusters of a model other numbers; unused numbers get no rows.
+    """Renumber the clusters of a model; rows are never assigned to unused numbers.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ def renumbered(model: Model, numbers: np.ndarray, count: int) -> Model:
     numbers : ndarray of shape (k,), int64
         New number of each cluster.
     count : int
-        Number of cluster numbers, at least k.
+        Number of cluster numbers, including unused numbers; at least k.
 
     Examples
     --------
@@ -283,7 +283,7 @@ def renumbered(model: Model, numbers: np.ndarray, count: int) -> Model:
     unused = np.setdiff1d(np.arange(count), numbers)
     order = np.argsort(np.append(numbers, unused))
     if isinstance(rule, Shares):
-        # The columns of the unused numbers are 0.
+        # The share columns of unused numbers are filled with zeros.
         zeros = np.arange(numbers.size, count)
         shares = Shares(np.append(rule.coef, zeros), np.zeros(count))
         graph = replace(cast(Vote, model.graph), n_features=count)
@@ -303,7 +303,7 @@ def _rule_of(coef: np.ndarray, offset: np.ndarray) -> Hyperplane | Scores:
 def _scaling_of(arrays: Mapping[str, np.ndarray]) -> Scaling | None:
     """Return the scaling from its arrays, or None if there are none."""
     if ("mean" in arrays) != ("deviation" in arrays):
-        raise InputError("mean or deviation is missing, although the other is there")
+        raise InputError("mean or deviation is missing, although the other is present")
     if "mean" not in arrays:
         return None
     return Scaling(arrays["mean"], arrays["deviation"], arrays.get("units"))
@@ -318,7 +318,7 @@ def write_model(
 
 
 def is_model(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path is a file that looks like a model, damaged or not."""
+    """Return whether a file is a ZIP archive with the members of a model file."""
     path = expanded(path)
     try:
         with ZipFile(path) as members:
@@ -357,8 +357,8 @@ def read_model(
 
 # -- checks ----------------------------------------------------------------------------
 #
-# A file may be complete and still contain values that no fit has written. Compiled
-# routines do not check shapes and indices, so everything is checked here.
+# A complete file may still contain values that no fit would write. Compiled routines do
+# not check shapes and indices, so these functions check everything.
 
 
 def check_arrays(arrays: Mapping[str, np.ndarray]) -> None:
@@ -372,7 +372,7 @@ def check_arrays(arrays: Mapping[str, np.ndarray]) -> None:
     """
     for name, array in arrays.items():
         if name not in ARRAYS:
-            raise InputError(f"{name!r} is not the name of an array of a model")
+            raise InputError(f"{name!r} is not the name of a model array")
         axes, types = ARRAYS[name]
         dtype = array.dtype
         if array.ndim not in axes or dtype.name not in types or not dtype.isnative:
@@ -394,7 +394,8 @@ def check_shapes(model: Model, n_features: int) -> None:
     Raises
     ------
     InputError
-        If they do not agree. The message begins with the name of the part.
+        If the shapes do not agree. The message begins with the name of the array or
+        setting.
     """
     if model.encoding is not None:
         n_encoded = len(model.encoding.names_or_numbers)
@@ -431,7 +432,7 @@ def check_shapes(model: Model, n_features: int) -> None:
 
 
 def _check_donors(donors: Donors | None, n_features: int) -> None:
-    """Raise InputError if the donors do not have the columns of the features."""
+    """Raise InputError if the donors do not have one column per feature."""
     if donors is not None and donors.rows.shape[1] != n_features:
         raise InputError(
             f"donor_rows has {donors.rows.shape[1]} columns, but {n_features} were "
@@ -455,7 +456,7 @@ def _check_basis(model: Model, n_features: int) -> None:
             f"basis has shape {basis.shape} for rows of {n_features} columns"
         )
     if (model.kernel is None) != (basis is None):
-        raise InputError("kernel or basis is missing, although the other is there")
+        raise InputError("kernel or basis is missing, although the other is present")
 
 
 def _check_graph(model: Model, n_features: int) -> None:

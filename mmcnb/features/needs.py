@@ -5,18 +5,18 @@ from mmcnb.graph.axes import LEADING_AXES
 from mmcnb.graph.inverted_file import SEARCHED_NODES
 from mmcnb.samples.matrix import WIDE_COLUMNS
 
-# Compiled routines, with their seconds of compilation.
+# Compiled routines and their compile times in seconds.
 ROUTINES = {"rbf_kernel_block_into": 3.5}
-# Floating-point operations per second of one core; blocks of 4,096 rows reach 56 to 86
-# GFLOP/s.
+# Floating-point operations per second that the plan assumes for one core. Blocks of
+# 4,096 rows reach 56 to 86 GFLOP/s.
 PRODUCT_RATE = 40e9
-EXP_SECONDS = 0.8e-9  # seconds of one exponential
+EXP_SECONDS = 0.8e-9  # time to compute one exponential
 LIKELY_PROBES = 16  # cells of the inverted-file index that a query scans
 # Cost of comparing a row with a node and inserting it into the list of candidates, in
 # units of a product.
 COMPARISON_FLOPS = 1.5
-# Maximum bytes of copies of CSR rows, measured on 2,000 rows of 1,000 to 300,000
-# columns.
+# Maximum size of copies of CSR rows in bytes, measured on 2,000 rows of 1,000 to
+# 300,000 columns.
 SPARSE_WORK = 2**26
 
 
@@ -36,11 +36,11 @@ def landmark_needs(
     n_landmarks, sample_size : int
         Number of landmarks, and number of rows in the sample.
     candidates : int, default=7
-        Number of kernel functions that are compared on the sample; each has its own
-        kernel values.
+        Number of kernel functions to compare on the sample. Their kernel values are in
+        memory at the same time.
     stays_sparse : bool, default=False
-        Whether a sample of sparse rows stays sparse, and so do landmarks with very many
-        columns.
+        Whether a sample of sparse rows stays sparse. Its landmarks then also stay
+        sparse if they have more than `WIDE_COLUMNS` columns.
 
     Returns
     -------
@@ -69,12 +69,12 @@ def landmark_needs(
 
 
 def bytes_of_rows(rows: RowShape, n_rows: int) -> float:
-    """Return the bytes of some rows; CSR rows need twice as many when concatenated."""
+    """Return the memory of some rows in bytes, twice as much for CSR rows."""
     return min(n_rows, rows.n_samples) * rows.row_bytes * (1 + rows.is_sparse)
 
 
 def node_row_seconds(rows: RowShape, n_nodes: int) -> float:
-    """Return an upper bound on the seconds of finding a row's nearest nodes."""
+    """Return an upper bound on the time to find a row's nearest nodes, in seconds."""
     nodes: float = n_nodes
     if n_nodes > SEARCHED_NODES:
         nodes = min(n_nodes, LIKELY_PROBES * n_nodes**0.5)
@@ -83,10 +83,10 @@ def node_row_seconds(rows: RowShape, n_nodes: int) -> float:
 
 
 def _basis_bytes(rows: RowShape, n_landmarks: int, sparse_candidates: int) -> float:
-    """Return the bytes of the landmarks.
+    """Return the memory of the landmarks in bytes.
 
-    Dense landmarks need three copies. Sparse ones need a transposed float64 copy for
-    each candidate kernel.
+    Dense landmarks need three float64 copies. Sparse landmarks need a transposed
+    float64 copy for each candidate kernel.
     """
     d = rows.n_features
     if not (n_landmarks and rows.is_sparse and sparse_candidates):

@@ -25,8 +25,8 @@ from mmcnb.samples.matrix import (
 )
 
 PROJECTED_COLUMNS = 64  # k-means++ runs on a random projection to this many columns
-SMALLEST_VARIANCE = 1e-12  # axes with less variance, relative to the largest, are noise
-MANY_COLUMNS = 1000  # with more columns, an iterative solver finds leading components
+SMALLEST_VARIANCE = 1e-12  # axes with a smaller share of the largest variance are noise
+MANY_COLUMNS = 1000  # with more columns, an iterative solver finds the components
 
 
 def normalization_of(
@@ -49,15 +49,16 @@ def normalization_of(
             "kernel values overflow or underflow; "
             "scale the columns, as scale='standard' does."
         )
-    # Run the routine as plain Python: nearly all its time is in NumPy's eigh, which
-    # needs no compilation. With NUMBA_DISABLE_JIT the routine is plain Python anyway.
+    # Run the routine as plain Python, because nearly all its time is spent in NumPy's
+    # eigh, which needs no compilation. With NUMBA_DISABLE_JIT, the routine has no
+    # py_func.
     plain = getattr(kernels.nystroem_map, "py_func", kernels.nystroem_map)
     return plain(gram, tolerance)
 
 
 @dataclass(frozen=True)
 class RidgeMap:
-    """Map z = F M - c of landmark features F.
+    """Map z = F M - c from landmark features F to coordinates z.
 
     In the coordinates z, the ridge matrix is the identity.
 
@@ -73,11 +74,11 @@ class RidgeMap:
     centre: np.ndarray
 
     def decide(self, rows: Block) -> np.ndarray:
-        """Return z of a block of features."""
+        """Return the coordinates z of a block of features."""
         return np.asarray(as_matrix(rows) @ self.matrix) - self.centre
 
     def means(self, row_sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Return the mean z of each cluster from sums of features; 0 for empty ones."""
+        """Return the mean z of each cluster from sums of features; 0 if it is empty."""
         filled = np.maximum(sizes, np.finfo(float).tiny)
         means = row_sums / filled[:, None] @ self.matrix - self.centre
         return np.where(sizes[:, None] > 0, means, 0.0)
@@ -91,7 +92,7 @@ class RidgeMap:
             Means C_h of the clusters.
         shares : ndarray of shape (k,) or None, default=None
             Proportions n_h/n of the clusters, for size constraints. With None, the
-            largest score is the nearest mean.
+            cluster with the nearest mean has the largest score.
 
         Returns
         -------
@@ -108,7 +109,7 @@ class RidgeMap:
 def landmark_values(
     sample: Matrix, kernel: Kernel, basis: Matrix
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return kernel values of rows against landmarks, and `normalization_of` them."""
+    """Return kernel values of rows against landmarks, and the normalization matrix."""
     values = kernel(sample, basis, FEATURE_DTYPE).astype(np.float64)
     basis = basis.astype(np.float64)
     # Eigenvalues below 1e-7, relative to the largest, are float32 rounding errors.
@@ -135,7 +136,8 @@ def choose_landmarks(
     weights : ndarray of shape (n,) or None, default=None
         Sample weights.
     may_be_sparse : bool, default=False
-        Whether landmarks stay sparse if the rows are sparse with very many columns.
+        Whether landmarks stay sparse if the rows are sparse and have more than
+        `WIDE_COLUMNS` columns.
 
     Returns
     -------
@@ -169,7 +171,7 @@ def choose_landmarks(
 
 @finite
 def _few_columns(X: Matrix, random_state: np.random.RandomState) -> np.ndarray:
-    """Project rows randomly to a few columns that nearly preserve their distances."""
+    """Project rows randomly to 64 columns that nearly preserve their distances."""
     from sklearn.random_projection import SparseRandomProjection
 
     if X.shape[1] > PROJECTED_COLUMNS:
@@ -177,13 +179,13 @@ def _few_columns(X: Matrix, random_state: np.random.RandomState) -> np.ndarray:
             PROJECTED_COLUMNS, dense_output=True, random_state=random_state
         )
         X = projection.fit_transform(X)
-    # Always use the same memory layout, because it affects the rounding of products,
-    # and equal rows must stay equal.
+    # Always use the same memory layout. It affects the rounding of products, and equal
+    # rows must stay equal.
     return to_dense(X, np.float64)
 
 
 def check_landmarks(landmarks: object) -> np.ndarray:
-    """Return a user's landmarks as an array of finite numbers."""
+    """Check a user's landmarks, and return them as an array of finite numbers."""
     rows = plain_values(landmarks, "landmarks").astype(np.float64)
     if rows.ndim != 2 or rows.shape[0] < 2:
         raise InputError(
@@ -213,7 +215,7 @@ def scaled_landmarks(
     if rows.shape[1] != sample.shape[1]:
         raise InputError(
             f"landmarks have {rows.shape[1]} columns, but the rows have "
-            f"{sample.shape[1]}; give landmarks that have the columns of the rows."
+            f"{sample.shape[1]}; give landmarks with the columns of the rows."
         )
     if issparse(sample) and scaling is not None:
         # Sparse columns are not centred.
@@ -306,8 +308,8 @@ def principal_features(
     Returns
     -------
     PrincipalFeatures
-        Rows in the coordinates of the axes. Axes without variance are dropped, and the
-        largest entry of each axis is positive.
+        Rows in the coordinates of the axes. Axes whose variance is 0 up to rounding are
+        dropped. The largest entry of each axis is positive.
 
     Examples
     --------
@@ -360,7 +362,7 @@ def principal_directions(z: Matrix, count: int, weights: Weights = None) -> np.n
 def _scores_by_rows(z: Matrix, shares: np.ndarray, count: int) -> np.ndarray:
     """Compute the scores from inner products of rows, without a covariance matrix.
 
-    Memory then holds only a few vectors with one entry per column.
+    This needs only a few vectors with one entry per column in memory.
     """
     from scipy.sparse.linalg import LinearOperator, eigsh
 

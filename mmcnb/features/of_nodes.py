@@ -1,4 +1,4 @@
-"""Decision values, noise, outlier scores and pieces of rows, from their nearest nodes.
+"""Decision values, noise, outlier scores and pieces of rows, from the nearest nodes.
 
 A piece is a leaf of the merge tree; the clusters of each layer are unions of pieces.
 """
@@ -17,10 +17,11 @@ from mmcnb.samples.matrix import Block
 
 @dataclass(frozen=True)
 class NodeColumns:
-    """Map rows to decision values, noise, outlier score and piece, block by block.
+    """Map of rows to decision values, noise, outlier score and piece, block by block.
 
-    The last three columns are the excess of the outlier score over the noise threshold
-    (a row is noise if it is above 0), the outlier score, and the number of the piece.
+    The last three columns are the excess of the outlier score over the noise threshold,
+    the outlier score, and the number of the piece. Rows with a positive excess are
+    noise.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ class NodeColumns:
 
 @dataclass(frozen=True)
 class NodeRule(Rule):
-    """Label rows by the columns of `NodeColumns`, with -1 for noise.
+    """Rule that labels rows by the columns of `NodeColumns`, with -1 for noise.
 
     Parameters
     ----------
@@ -77,8 +78,8 @@ class NodeRule(Rule):
         Cluster of each of the c pieces in the layer to use; None labels rows by their
         decision values.
     layers : sequence of (str, ndarray of shape (c,)), default=()
-        Layers for additional columns of a table: name of the column, and cluster of
-        each piece.
+        Layers for additional columns of a table. Each layer has the name of the column
+        and the cluster of each piece.
     """
 
     n_clusters: int
@@ -115,10 +116,10 @@ class NodeRule(Rule):
 
 @dataclass(frozen=True)
 class OutlierScores:
-    """Return the outlier scores in the columns of `NodeColumns`, in float32."""
+    """Selector of the outlier scores among the columns of `NodeColumns`."""
 
     def decide(self, rows: np.ndarray) -> np.ndarray:
-        """Return the scores."""
+        """Return the outlier scores, float32."""
         return rows[:, -2].astype(np.float32)
 
 

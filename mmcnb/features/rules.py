@@ -14,7 +14,7 @@ from mmcnb.samples.matrix import Block, as_matrix
 
 
 class Rule(ABC):
-    """Base of decision rules, which compute decision values and clusters of rows."""
+    """Base class of rules that compute decision values and clusters of rows."""
 
     n_clusters: int
 
@@ -99,7 +99,7 @@ class Scores(Rule):
         return Scores(self.coef, self.offset + b)
 
     def ordered(self, clusters: Sequence[int] | np.ndarray) -> "Scores":
-        """Return the scores of the given clusters, in this order."""
+        """Return a rule with the given clusters only, in this order."""
         coef = np.ascontiguousarray(self.coef[:, clusters])
         return Scores(coef, self.offset[clusters])
 
@@ -111,7 +111,7 @@ class Shares(Scores):
     Parameters
     ----------
     coef : ndarray of shape (k,)
-        Number of the column of each cluster.
+        Index of the column with the score of each cluster.
     offset : ndarray of shape (k,)
         Zeros.
     """
@@ -121,14 +121,14 @@ class Shares(Scores):
         return np.asarray(rows)[:, self.coef.astype(np.int64)]
 
     def ordered(self, clusters: Sequence[int] | np.ndarray) -> "Shares":
-        """Return the columns of the given clusters, in this order."""
+        """Return a rule with the given clusters only, in this order."""
         return Shares(self.coef[clusters], self.offset[clusters])
 
 
 def clusters_of(values: np.ndarray) -> np.ndarray:
     """Return the clusters (int32) of decision values or scores.
 
-    If several clusters have the largest score, the row is in the first of them.
+    If several clusters have the largest score, the row belongs to the first of them.
     """
     if values.ndim == 1:
         return (values >= 0).astype(np.int32)
@@ -186,11 +186,11 @@ class Softmax:
 
 @dataclass(frozen=True)
 class GivenLabels:
-    """Labels stored as one byte per row.
+    """Labels stored in an array.
 
     Parameters
     ----------
-    y : ndarray of shape (n,), int8
+    y : ndarray of shape (n,), integer
         Labels -1 or +1, or numbers of clusters in any integer dtype.
     """
 
@@ -203,13 +203,13 @@ class GivenLabels:
 
 @dataclass(frozen=True)
 class RuleLabels:
-    """Labels computed from a rule when needed, without storing an array of size n.
+    """Labels that a rule computes block by block, so that no array of size n is stored.
 
     Parameters
     ----------
     rule : Rule
-        The label is the sign of its decision value, or the cluster with the largest
-        score.
+        The rule. A label is the sign of the decision value, or the cluster with the
+        largest score.
     """
 
     rule: Rule
@@ -224,7 +224,7 @@ class RuleLabels:
 
 
 Labels = GivenLabels | RuleLabels
-"""Labels of rows, block by block: -1 or +1, or cluster numbers if rules have scores."""
+"""Labels of rows, read block by block: -1 or +1, or cluster numbers."""
 
 
 def signs(f: np.ndarray) -> np.ndarray:
@@ -238,7 +238,7 @@ def labels_from(values: np.ndarray) -> np.ndarray:
 
 
 def coin_flip(n_samples: int, random_state: np.random.RandomState) -> GivenLabels:
-    """Draw random labels -1 and +1, such that both occur."""
+    """Draw random labels -1 and +1, both of which occur at least once."""
     y = np.empty(n_samples, np.int8)
     # Draw in groups, because the random numbers take eight bytes per row.
     for start in range(0, n_samples, GROUP_ROWS):

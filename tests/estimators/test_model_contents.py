@@ -227,7 +227,7 @@ def test_an_array_of_no_model_is_refused(files, tmp_path):
     write_model(tmp_path / "odd", header | {"arrays": sorted(arrays)}, arrays)
     with pytest.raises(
         InputError,
-        match=r"invalid model: '\.\./\.\./coef' is not the name of an array of a model",
+        match=r"invalid model: '\.\./\.\./coef' is not the name of a model array",
     ):
         mmcnb.load(tmp_path / "odd")
 
