@@ -4,9 +4,9 @@ The distinct sizes are stored in ascending order with their counts, so that the 
 index of all sizes needs one pass over a few numbers. It is computed anew at each merge,
 so rounding errors do not accumulate, and integer weights are added exactly.
 
-A merged cluster is always larger than the smallest one. While the smallest size stays
-the same, an edge that does not touch a cluster of this size never will, so the search
-for such an edge continues from where it stopped.
+A merged cluster is always larger than the smallest cluster. As long as the smallest
+size does not change, an edge that touches no cluster of this size never will. The
+search for an edge that does therefore continues where it stopped.
 """
 
 import numpy as np
@@ -25,9 +25,9 @@ def _root(parents, node):
 
 @njit()
 def _count(values, counts, length, size, by):
-    """Add or remove one cluster of a size (``by`` is 1 or -1).
+    """Add (``by=1``) or remove (``by=-1``) one cluster of the given size.
 
-    The number of distinct sizes is returned.
+    Return the new number of distinct sizes.
     """
     place = 0
     end = length
@@ -66,7 +66,7 @@ def _differences(values, counts, length, n_clusters):
 
 @njit()
 def _first_at(least, ends, parents, sizes, after, edge):
-    """Return the first remaining edge, from ``edge`` on, at a cluster of least size."""
+    """Return the first edge, from ``edge`` on, at a cluster of the smallest size."""
     while edge < ends.shape[0]:
         for end in ends[edge]:
             if sizes[_root(parents, end)] == least:
@@ -79,16 +79,16 @@ def _first_at(least, ends, parents, sizes, after, edge):
 def genie(ends, weights, distinct_weights, n_of_weight, threshold, n_clusters):
     """Find clusters by the Genie linkage on a spanning tree.
 
-    At first, each node is a cluster. Each merge uses the first remaining edge, or,
-    while the Gini index of the cluster sizes is above the threshold, the first
-    remaining edge at a cluster of the smallest size.
+    Initially, each node is a cluster. Each merge uses the first remaining edge. While
+    the Gini index of the cluster sizes is above the threshold, it uses the first
+    remaining edge at a cluster of the smallest size instead.
 
     Parameters
     ----------
     ends : ndarray of shape (n_edges, 2), int64
-        The two nodes of each edge of a tree, shortest edge first. For a forest, there
-        remains at least one cluster per tree. If no edge is left at a smallest cluster,
-        the first remaining edge is used.
+        The two nodes of each edge of a tree, shortest edge first. For a forest, at
+        least one cluster per tree remains. If no remaining edge touches a smallest
+        cluster, the first remaining edge is used.
     weights : ndarray of shape (p,), float64, above 0
         Sizes of the nodes.
     distinct_weights : ndarray of shape (s,), float64
@@ -96,7 +96,8 @@ def genie(ends, weights, distinct_weights, n_of_weight, threshold, n_clusters):
     n_of_weight : ndarray of shape (s,), int64
         Number of nodes of each distinct size.
     threshold : float
-        Largest Gini index that is tolerated, in (0, 1]. With 1 this is single linkage.
+        Gini index, in (0, 1], above which a smallest cluster is merged. A threshold of
+        1 gives single linkage.
     n_clusters : int
         Number of clusters at which merging stops.
 
@@ -114,7 +115,7 @@ def genie(ends, weights, distinct_weights, n_of_weight, threshold, n_clusters):
     --------
     >>> import numpy as np
     >>> from mmcnb.graph._genie import genie
-    >>> # Two pairs, and a node that lies far out.
+    >>> # Two pairs, and a distant node.
     >>> tree = np.array([[0, 1], [2, 3], [1, 2], [3, 4]])
     >>> sizes = np.ones(5), np.array([1.0]), np.array([5])
     >>> genie(tree, *sizes, 1.0, 2)
@@ -131,14 +132,14 @@ def genie(ends, weights, distinct_weights, n_of_weight, threshold, n_clusters):
         total += weights[node]
     values = np.empty(p)
     counts = np.empty(p, np.int64)
-    # For literals, `_count` would be compiled once more.
+    # With literal arguments, numba would compile `_count` a second time.
     removed = np.int64(-1)
     added = np.int64(1)
     length = distinct_weights.shape[0]
     for i in range(length):
         values[i] = distinct_weights[i]
         counts[i] = n_of_weight[i]
-    # A circular linked list of the remaining edges; place n_edges is its head.
+    # A circular linked list of the remaining edges. The entry n_edges is its head.
     after = np.empty(n_edges + 1, np.int64)
     before = np.empty(n_edges + 1, np.int64)
     for edge in range(n_edges + 1):

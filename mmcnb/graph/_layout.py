@@ -3,15 +3,15 @@
 Let s = 1/(1 + d²) be the similarity of two nodes at distance d. An edge pulls with the
 gradient of log s, and a random node pushes with the gradient of log(1 - s).
 
-Sums are added in a fixed order and random numbers are made from integers, so the result
-has the same bits on every processor.
+Terms are added in a fixed order, and random numbers are computed with integers, so the
+result is identical to the last bit on all processors.
 """
 
 import numpy as np
 
 from mmcnb._numba import njit
 
-LARGEST_STEP = 4.0  # along each axis
+LARGEST_STEP = 4.0  # maximum along each axis
 CLOSE = 1e-3  # added to squared distances in a push, to avoid a division by 0
 
 
@@ -37,11 +37,11 @@ def _below(state, n):
     return np.int64(np.float64(x >> SHIFT_11) * 2.0**-53 * n)
 
 
-# Inlined, and rows are given by their numbers: calls and views of rows take more time
-# than the arithmetic.
+# The next functions are inlined and receive row numbers, because calls and views of
+# rows would take more time than the arithmetic.
 @njit(inline="always")
 def _difference(positions, i, j, differences, n):
-    """Write row i minus row j to row n of differences; return its squared length."""
+    """Write row i minus row j to ``differences[n]``; return its squared length."""
     square = 0.0
     for c in range(positions.shape[1]):
         differences[n, c] = positions[i, c] - positions[j, c]
@@ -52,7 +52,7 @@ def _difference(positions, i, j, differences, n):
 
 @njit(inline="always")
 def _clipped(force):
-    """Limit a force along one axis."""
+    """Limit a force along one axis to ``LARGEST_STEP``."""
     return max(-LARGEST_STEP, min(force, LARGEST_STEP))
 
 
@@ -71,8 +71,8 @@ def _pull(positions, i, j, rate, differences):
 def _push(positions, i, pushers, rate, differences, scales, force):
     """Push node i away from several nodes at once.
 
-    There are separate loops for each step, so that the processor can start a sum before
-    the previous one is complete.
+    Each step has its own loop, so that the processor can start a sum before the
+    previous sum is complete.
     """
     for n in range(pushers.shape[0]):
         scales[n] = _difference(positions, i, pushers[n], differences, n)
@@ -89,23 +89,23 @@ def _push(positions, i, pushers, rate, differences, scales, force):
 
 @njit()
 def lay_out(indptr, indices, weights, start, n_epochs, n_negative, seed):
-    """Compute positions in which nodes joined by edges are near, and others are far.
+    """Compute positions with connected nodes close together and other nodes apart.
 
-    An edge with weight w is visited in the fraction w of the epochs. A visit pulls its
-    ends together and pushes the first end away from random nodes.
+    An edge with weight w is visited in a fraction w of the epochs. Each visit pulls the
+    ends of the edge together, and pushes the first end away from random nodes.
 
     Parameters
     ----------
     indptr, indices : ndarray of int32 or int64
         Rows of a symmetric graph in CSR form.
     weights : ndarray of shape (stored,), float64
-        Weights of its edges divided by the largest weight, in (0, 1].
+        Weights of the edges divided by the largest weight, in (0, 1].
     start : ndarray of shape (p, q), float64
         Initial positions.
     n_epochs : int
         Number of passes over all edges; the step size decreases linearly to 0.
     n_negative : int
-        Number of random nodes that push at each visit.
+        Number of random nodes from which each visit pushes the first end away.
     seed : int
         Random seed, at least 0.
 

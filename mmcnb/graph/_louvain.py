@@ -1,10 +1,10 @@
 """Louvain communities of a weighted graph, and moves of single nodes.
 
 The volume of a node is the sum of its edges and its loop. The gain of a node in a
-community is ``w - r v V / T``, where w is the weight of its edges to the community, r
-the resolution, v the volume of the node, V the volume of the other nodes in the
-community, and T the volume of all nodes. Sums are added in a fixed order, so a graph
-gives the same labels on every machine.
+community is ``w - r v V / T``, where w is the weight of the edges between the node and
+the community, r the resolution, v the volume of the node, V the volume of the other
+nodes in the community, and T the volume of all nodes. Terms are added in a fixed order,
+so a graph gives the same labels on every machine.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from mmcnb._numba import jitable, njit
 from mmcnb.graph.communities import Graph
 
 # Least gain of a move, as a fraction of the terms of the gain. Smaller gains may be
-# rounding errors, and moves because of these might never end.
+# rounding errors, and moves based on them might never end.
 LEAST_GAIN = 1e-12
 
 
@@ -34,10 +34,11 @@ def _numbered(labels):
 
 @njit()
 def _best(row, weights, labels, own, volumes, volume, price, links):
-    """Return the community in which a node gains most.
+    """Return the community in which a node has the largest gain.
 
-    Its own community is kept unless another one is clearly better, and ties between
-    others go to the lowest number. ``links`` is a work array, zero before and after.
+    The node stays in its community unless the gain of a move exceeds the fraction
+    ``LEAST_GAIN`` of its terms. Ties between other communities go to the lowest number.
+    ``links`` is a work array of zeros, and contains zeros again afterwards.
     """
     for e in range(row.shape[0]):
         links[labels[row[e]]] += weights[e]
@@ -52,7 +53,7 @@ def _best(row, weights, labels, own, volumes, volume, price, links):
             if gain > most or (gain == most and c < best):
                 best = c
                 most = gain
-        links[c] = 0.0  # a second edge to c then sees a smaller gain, which is ignored
+        links[c] = 0.0  # another edge to c then has a smaller gain, which is ignored
     return best if most - stays > LEAST_GAIN * (volume + paid) else own
 
 
@@ -68,13 +69,14 @@ def _volumes(graph):
 
 @njit()
 def _settle(graph, labels, k, resolution, order, least_size):
-    """Move nodes, in place, until none gains; communities keep ``least_size`` nodes.
+    """Move nodes, in place, until no move has a gain.
 
-    After a move, only the neighbours in other communities are visited again: those in
-    the community of the moved node have gained by the move.
+    Communities keep at least ``least_size`` nodes. After a move, only neighbours
+    outside the new community of the moved node are visited again, because the move
+    increases the gain of neighbours inside it.
 
-    Both callers pass ``least_size`` as a literal. Each is compiled on its own then, and
-    a fit of the graph takes 10 % less than with a variable.
+    Both callers pass ``least_size`` as a literal, so that numba compiles one version
+    for each value. A fit of the graph then takes 10 % less time than with a variable.
     """
     p = labels.shape[0]
     volume = _volumes(graph)
@@ -119,7 +121,7 @@ def _settle(graph, labels, k, resolution, order, least_size):
 
 @njit()
 def _by_label(labels, k):
-    """Return the nodes in the order of their labels."""
+    """Return the nodes, sorted by their labels."""
     order = np.empty(labels.shape[0], np.int64)
     place = np.zeros(k + 1, np.int64)
     for i in range(labels.shape[0]):
@@ -137,7 +139,7 @@ def aggregate_parts(graph, labels, k):
     """Return the arrays of the graph that `aggregate` returns."""
     starts = np.zeros(k + 1, np.int64)
     loops = np.zeros(k)
-    # Reserve space for each row of the result: the entries of all nodes in it.
+    # Reserve space in each row of the result for the entries of all its nodes.
     for i in range(labels.shape[0]):
         starts[labels[i] + 1] += graph.indptr[i + 1] - graph.indptr[i]
     for c in range(k):
@@ -176,7 +178,7 @@ def aggregate_parts(graph, labels, k):
 
 @jitable
 def aggregate(graph, labels, k):
-    """Return the graph whose nodes are communities, with the sums of all weights.
+    """Return the graph of the communities, with weights summed over their nodes.
 
     Parameters
     ----------
@@ -190,8 +192,9 @@ def aggregate(graph, labels, k):
     Returns
     -------
     Graph
-        The graph of the communities, whose rows have ascending columns. A loop is the
-        sum of the loops in a community and of its inner edges in both directions.
+        The graph of the communities, whose rows have ascending columns. The loop of a
+        community is the sum of the loops of its nodes and of the weights of its inner
+        edges in both directions.
 
     Examples
     --------
@@ -208,21 +211,22 @@ def aggregate(graph, labels, k):
 
 @njit()
 def louvain(graph, resolution, order):
-    """Find communities by Louvain: move nodes until none gains, aggregate, and repeat.
+    """Find communities by Louvain: move nodes, aggregate communities, and repeat.
 
     Parameters
     ----------
     graph : Graph
         The p nodes.
     resolution : float
-        Resolution, the price of volume. A larger one gives more communities.
+        Resolution r in the gain of a move. A larger resolution gives more communities.
     order : ndarray of shape (p,), int64
         All nodes, in the order in which they are first visited.
 
     Returns
     -------
     ndarray of shape (p,), int64
-        Community of each node, numbered in the order of their first nodes.
+        Community of each node. Communities are numbered in the order of their first
+        nodes.
 
     References
     ----------
@@ -257,7 +261,7 @@ def louvain(graph, resolution, order):
 
 @njit()
 def move_nodes(graph, labels, k, resolution, order):
-    """Move single nodes among k communities until none gains; return their labels.
+    """Move nodes between k communities until no move has a gain; return the labels.
 
     The last node of a community never moves.
 
@@ -266,11 +270,11 @@ def move_nodes(graph, labels, k, resolution, order):
     graph : Graph
         The p nodes.
     labels : ndarray of shape (p,), int64
-        Community of each node at the start, from 0 to k - 1.
+        Initial community of each node, from 0 to k - 1.
     k : int
         Number of communities.
     resolution : float
-        Resolution, the price of volume.
+        Resolution r in the gain of a move.
     order : ndarray of shape (p,), int64
         All nodes, in the order in which they are first visited.
 

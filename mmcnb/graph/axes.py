@@ -14,8 +14,8 @@ from mmcnb.samples.matrix import (
     with_fixed_signs,
 )
 
-# Rows with more columns are reduced to this number of axes, because in many columns
-# most of a distance is noise.
+# Rows with more columns are projected on this number of axes, because in many columns
+# distances consist mostly of noise.
 LEADING_AXES = 50
 # Up to this number of columns, an eigendecomposition of the covariance matrix costs
 # little more than subspace iteration.
@@ -26,7 +26,7 @@ POWER_STEPS = 6
 
 @dataclass(frozen=True)
 class Axes:
-    """Centre rows, and project them on the leading axes if there are many columns.
+    """Map that centres rows and, with many columns, projects them on leading axes.
 
     Parameters
     ----------
@@ -46,12 +46,12 @@ class Axes:
 
     @property
     def n_axes(self) -> int:
-        """Number of columns along the axes."""
+        """Number of columns of the mapped rows."""
         return self.n_features if self.axes is None else self.axes.shape[1]
 
     @finite
     def __call__(self, rows: Matrix | CSRBlock) -> np.ndarray:
-        """Return dense or CSR rows along the axes, C-ordered and in their dtype."""
+        """Return the coordinates of rows on the axes, C-ordered, in the same dtype."""
         matrix = as_matrix(rows)
         mean = self.mean.astype(matrix.dtype, copy=False)
         if self.axes is None:
@@ -61,16 +61,16 @@ class Axes:
             scores = matrix @ axes - mean @ axes
         else:
             scores = (matrix - mean) @ axes
-        # Round to 24 bits by Veltkamp's splitting, because the last bits of BLAS differ
-        # between processors.
+        # Round to 24 bits by Veltkamp's splitting, because the last bits of BLAS
+        # results differ between processors.
         scaled = scores * np.float64(2**29 + 1)
         return np.ascontiguousarray(scaled - (scaled - scores), matrix.dtype)
 
     @finite
     def beyond(self, rows: Matrix | CSRBlock, points: np.ndarray) -> np.ndarray:
-        """Return the distances of rows from the space of the axes, as float64.
+        """Return the distances of rows from the subspace of the axes, as float64.
 
-        ``points`` are the rows along the axes, from calling this object.
+        ``points`` are the coordinates of the rows, as returned by calling this object.
         """
         matrix = as_matrix(rows)
         mean = self.mean
@@ -97,10 +97,10 @@ def leading_axes(
 ) -> Axes:
     """Return the leading axes of a dense or CSR sample.
 
-    The sample is not copied. ``each`` maps a function over its blocks, perhaps in
-    threads.
+    The sample is not copied. ``each`` maps a function over the blocks of rows, possibly
+    in several threads.
     """
-    # `Axes` raises InputError for rows whose sums overflow.
+    # Ignore overflows here, because `Axes` raises InputError for them.
     with np.errstate(over="ignore", invalid="ignore"):
         mean = np.asarray(sample.mean(axis=0, dtype=np.float64)).ravel()
     m, d = sample.shape
@@ -117,7 +117,7 @@ def leading_axes(
 def _axes_of_covariance(
     sample: Matrix, mean: np.ndarray, each: Each, n_axes: int
 ) -> np.ndarray:
-    """Return leading eigenvectors of the covariance matrix."""
+    """Return the leading eigenvectors of the covariance matrix."""
     from scipy.linalg import eigh
 
     d = sample.shape[1]
@@ -131,10 +131,10 @@ def _axes_of_covariance(
 
 @finite
 def _scatter(rows: Matrix, mean: np.ndarray) -> np.ndarray:
-    """Return the scatter matrix of some rows, multiplied in their precision.
+    """Return the scatter matrix of some rows, computed in the dtype of the rows.
 
-    Each column is divided by its largest value first, so that small columns beside
-    large ones keep their precision.
+    Each column is first divided by its largest value, so that columns of small values
+    keep their precision beside columns of large values.
     """
     centred = to_dense(rows) - mean.astype(rows.dtype, copy=False)
     scales = np.abs(centred).max(axis=0)
@@ -146,14 +146,14 @@ def _scatter(rows: Matrix, mean: np.ndarray) -> np.ndarray:
 def _axes_by_iteration(
     sample: Matrix, mean: np.ndarray, random_state: np.random.RandomState, n_axes: int
 ) -> np.ndarray:
-    """Return leading eigenvectors of the covariance matrix by subspace iteration."""
+    """Return the leading eigenvectors of the covariance, by subspace iteration."""
     from scipy.linalg import eigh
 
     d = sample.shape[1]
     axes = random_state.standard_normal((d, n_axes + SPARE_AXES))
     columns = np.arange(d)
     if hasattr(sample, "indices") and d > WIDE_COLUMNS:
-        used = np.unique(sample.indices)  # the axes are 0 in other columns
+        used = np.unique(sample.indices)  # axes are 0 in all other columns
         if used.size > axes.shape[1]:
             columns = used
             sample = sample[:, used]
@@ -168,7 +168,7 @@ def _axes_by_iteration(
 
 
 def _scatter_times(sample: Matrix, mean: np.ndarray, axes: np.ndarray) -> np.ndarray:
-    """Multiply the scatter matrix of a sample by some axes."""
+    """Return the product of the scatter matrix of a sample and some axes."""
     total = np.zeros_like(axes)
     for rows in row_blocks(sample):
         scores = rows @ axes - mean @ axes

@@ -1,4 +1,4 @@
-"""Louvain communities of a graph: at a resolution, by their number, or as a tree."""
+"""Louvain communities for a given resolution or number, and merge trees."""
 
 from typing import NamedTuple
 
@@ -7,8 +7,8 @@ from scipy.sparse import csr_array
 
 from mmcnb.graph.merge_tree import MergeTree, by_first, merged
 
-# To find a number of clusters, PIECES pieces per cluster are joined, but at most one
-# piece for NODES_A_PIECE nodes.
+# To find a given number of clusters, PIECES pieces per cluster are joined, but there is
+# at most one piece per NODES_A_PIECE nodes, unless there are as many clusters.
 PIECES = 8
 NODES_A_PIECE = 8
 # Limits of the search for a resolution.
@@ -17,14 +17,14 @@ MOST_BISECTIONS = 40
 
 
 class Graph(NamedTuple):
-    """A symmetric graph, as arrays of fixed types, so that routines are compiled once.
+    """A symmetric graph, as arrays of fixed dtypes, so that routines are compiled once.
 
     Attributes
     ----------
     indptr : ndarray of shape (p + 1,), int64
         Start of each row.
     indices : ndarray of shape (stored,), int64
-        Neighbours of each node, without the node itself.
+        Neighbours of each node, excluding the node itself.
     weights : ndarray of shape (stored,), float64, above 0
         Weights of the edges, each stored in both directions.
     loops : ndarray of shape (p,), float64, at least 0
@@ -52,9 +52,10 @@ def communities_at(
 ) -> np.ndarray | None:
     """Find exactly ``n_clusters`` communities of a graph.
 
-    Louvain at a high resolution gives small pieces, and at a lower resolution it joins
-    pieces into communities. The lower resolution is bisected until it gives the
-    requested number. Finally, single nodes move between the communities.
+    Louvain at a high resolution splits the graph into small pieces, and at a lower
+    resolution it joins the pieces into communities. The lower resolution is bisected
+    until the number of communities is the requested number. Finally, single nodes move
+    between the communities.
 
     Parameters
     ----------
@@ -70,8 +71,8 @@ def communities_at(
     Returns
     -------
     ndarray of shape (p,), int64, or None
-        Community of each node, numbered in the order of their first nodes; None if the
-        graph does not fall into this number of communities.
+        Community of each node, or None if Louvain finds fewer pieces than
+        ``n_clusters``. Communities are numbered in the order of their first nodes.
 
     Examples
     --------
@@ -103,9 +104,10 @@ def communities_at(
 def communities_by(
     graph: csr_array, loops: np.ndarray, resolution: float
 ) -> np.ndarray:
-    """Find communities by Louvain at a resolution, numbered by first nodes.
+    """Find communities by Louvain at a given resolution.
 
-    The result is deterministic.
+    Communities are numbered in the order of their first nodes. The result is
+    deterministic.
     """
     from mmcnb.graph import _louvain as kernels
 
@@ -127,13 +129,14 @@ def merge_tree(
     loops : ndarray of shape (p,)
         The diagonal, at least 0.
     n_clusters : int or None, default=None
-        The tree has at least three pieces for each of these clusters, if possible.
+        Number of clusters for which the tree needs at least three pieces each, if
+        possible.
 
     Returns
     -------
     MergeTree
-        A tree of about 900 pieces, or fewer if they would have less than 12 nodes on
-        average; more if ``n_clusters`` requires it.
+        A tree of about 900 pieces. It has fewer pieces if they would have fewer than 12
+        nodes on average, and more if ``n_clusters`` requires it.
 
     Examples
     --------
@@ -155,7 +158,7 @@ def merge_tree(
     order = np.arange(p)
     first_resolution = max(1.0, wanted / 64)
     pieces, resolution = _pieces(graph, wanted, order, first_resolution)
-    # Doubling may overshoot, so try half a doubling less.
+    # Doubling may overshoot, so also try the resolution divided by sqrt(2).
     fewer = kernels.louvain(graph, resolution / 2**0.5, order)
     if fewer.max() + 1 >= wanted:
         pieces = fewer
@@ -165,7 +168,7 @@ def merge_tree(
 def _pieces(
     graph: Graph, wanted: int, order: np.ndarray, start: float = 1.0
 ) -> tuple[np.ndarray, float]:
-    """Double a resolution until Louvain gives enough communities; return both."""
+    """Double a resolution until Louvain finds enough pieces; return both."""
     from mmcnb.graph import _louvain as kernels
 
     resolution = start
@@ -179,11 +182,12 @@ def _pieces(
 
 
 def _join_pieces(pieces: Graph, k: int, finest: float) -> tuple[np.ndarray, float]:
-    """Join pieces into k communities, and return these with a resolution for about k.
+    """Join pieces into k communities; return their labels and a resolution.
 
-    The resolution is bisected. If no resolution gives k communities, the communities of
-    the next larger number are merged by their links. At the resolution ``finest``, all
-    pieces are separate.
+    The resolution is bisected, from ``finest``, at which all pieces are separate. If no
+    resolution gives k communities, the smallest larger number of communities is reduced
+    to k by merging along the links. The returned resolution is the last one that gave
+    this number of communities.
     """
     from mmcnb.graph import _louvain as kernels
 
@@ -209,7 +213,7 @@ def _join_pieces(pieces: Graph, k: int, finest: float) -> tuple[np.ndarray, floa
 
 
 def _merged_pieces(graph: Graph, pieces: np.ndarray) -> MergeTree:
-    """Merge the pieces of a graph by their links."""
+    """Return the merge tree of the pieces of a graph."""
     from mmcnb.graph import _louvain as kernels
 
     between = kernels.aggregate(graph, pieces, pieces.max() + 1)
@@ -221,8 +225,8 @@ def _dense(graph: Graph) -> np.ndarray:
     k = graph.loops.size
     entries = graph.weights, graph.indices, graph.indptr
     matrix: np.ndarray = csr_array(entries, shape=(k, k)).toarray()
-    # Copy the upper triangle: the sums in the lower one were added in another order,
-    # and differ by rounding.
+    # Copy the upper triangle to the lower triangle, where sums were added in another
+    # order and differ by rounding.
     matrix = np.triu(matrix) + np.triu(matrix, 1).T
     np.fill_diagonal(matrix, graph.loops)
     return matrix

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-# Relative sizes are rounded to multiples of it, so that sums are exact in any order.
+# Relative sizes are rounded to multiples of GRAIN, so that sums are exact in any order.
 GRAIN = 2.0**-20
 
 
@@ -61,14 +61,14 @@ def genie_at(
     n_clusters : int
         Number of clusters.
     threshold : float
-        While the Gini index of the cluster sizes is above it, a smallest cluster is
-        merged; in (0, 1].
+        Threshold in (0, 1] for the Gini index of the cluster sizes. While the index is
+        above it, each merge joins a smallest cluster to another cluster.
 
     Returns
     -------
     ndarray of shape (p,), int64, or None
-        Cluster of each node, numbered in the order of their first nodes; None if the
-        tree does not have this number of clusters.
+        Cluster of each node, or None if the tree cannot be divided into this number of
+        clusters. Clusters are numbered in the order of their first nodes.
 
     Examples
     --------

@@ -14,17 +14,17 @@ from mmcnb.samples.matrix import WORK_NUMBERS
 
 # Up to this number of nodes, scanning all of them is faster than a search in cells.
 SEARCHED_NODES = 4096
-# The recall of each index is measured when it is built, on about CHECKED_ROWS nodes and
-# at least CHECKED_NEIGHBOURS neighbours of each, to choose `n_probes`.
+# To choose `n_probes`, the recall of an index is measured when it is built, on about
+# CHECKED_ROWS nodes and at least CHECKED_NEIGHBOURS neighbours of each node.
 CHECKED_ROWS = 2000
 CHECKED_NEIGHBOURS = 10
 LEAST_RECALL = 0.995
-SHARED_ROWS = 1024  # per task of a thread
+SHARED_ROWS = 1024  # rows per task of a thread
 
 
 @dataclass(frozen=True)
 class InvertedFileIndex:
-    """Inverted-file index: nodes in cells, of which a query scans only a few.
+    """Inverted-file index: nodes are grouped in cells, and queries scan only a few.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class InvertedFileIndex:
     centres : ndarray of shape (cells, c)
         Means of the cells.
     n_probes : int
-        Number of nearest cells that a query scans. If it is the number of cells, the
+        Number of nearest cells that a query scans. If a query scans all cells, the
         search is exact.
 
     Examples
@@ -93,20 +93,20 @@ class InvertedFileIndex:
         numbers : ndarray of shape (m, count), int64
             Numbers of the nodes.
         distances : ndarray of shape (m, count), float64
-            Their Euclidean distances.
+            Euclidean distances to these nodes.
         """
         if self.is_exact:
             return self._scan(rows, count)
         probes, _ = self._by_centre.nearest(rows, self.n_probes)
         numbers, distances = self._scan(rows, count, probes)
-        short = np.flatnonzero(numbers[:, -1] < 0)  # their cells contain fewer nodes
+        short = np.flatnonzero(numbers[:, -1] < 0)  # too few nodes in the scanned cells
         numbers[short], distances[short] = self._scan(rows[short], count)
         return numbers, distances
 
     def three_nearest(
         self, rows: np.ndarray, probes: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return the three nearest nodes in the cells that each row probes, as int64.
+        """Return the three nearest nodes in the probed cells of each row, as int64.
 
         If ``probes`` is None, all cells are searched. Missing nodes have the number -1.
         """
@@ -129,7 +129,7 @@ class InvertedFileIndex:
     def _scan(
         self, rows: np.ndarray, count: int, probes: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the nearest nodes in the cells that each row probes, None for all."""
+        """Return the nearest nodes in the probed cells of each row; None probes all."""
         m = rows.shape[0]
         starts = self.starts
         if probes is None:
@@ -151,7 +151,7 @@ def _half_squares(nodes: np.ndarray) -> np.ndarray:
 
 
 def exact_index(nodes: np.ndarray) -> InvertedFileIndex:
-    """Index nodes in a single cell, so that a query scans all of them."""
+    """Return an index with a single cell, so that a query scans all nodes."""
     nodes = np.ascontiguousarray(nodes)
     return InvertedFileIndex(nodes, np.array([0, nodes.shape[0]]), nodes[:1], 1)
 
@@ -169,7 +169,7 @@ def nearest_of_all(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the nearest nodes of each node, in the order of their distances.
 
-    The nodes must be distinct. The first one found is the node itself.
+    The nodes must be distinct, so the nearest node of each node is the node itself.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def nearest_of_all(
     count : int
         Number of nodes to find for each node, at most p.
     each : callable, default=map
-        Maps a function over items, perhaps in threads.
+        Maps a function over items, possibly in several threads.
 
     Returns
     -------
@@ -202,9 +202,9 @@ def nearest_of_all(
 def without_own(
     numbers: np.ndarray, distances: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Remove each node itself from the result of `nearest_of_all`.
+    """Remove each node itself from its nearest nodes, as found by `nearest_of_all`.
 
-    The results have one column less.
+    The returned arrays have one column less than the given arrays.
 
     Examples
     --------
@@ -216,8 +216,9 @@ def without_own(
     """
     p, count = numbers.shape
     is_other = numbers != np.arange(p)[:, None]
-    # Distinct rows have positive distances, so each node is nearest to itself. It may
-    # be missing if distances underflow; then the last node is removed.
+    # Distinct rows have positive distances, so each node is nearest to itself. The node
+    # itself may be missing if distances underflow. In this case, the last node is
+    # removed.
     is_other[is_other.all(axis=1), -1] = False
     shape = p, count - 1
     return numbers[is_other].reshape(shape), distances[is_other].reshape(shape)
@@ -241,15 +242,15 @@ def build_index(
     random_state : RandomState
         Source of randomness.
     count : int, default=10
-        Number of nearest nodes that queries will ask for. The recall is measured on
-        this number, but on at least ten.
+        Number of nearest nodes that queries will ask for. The recall is measured for
+        this number of nodes, or for ten if it is smaller.
     each : callable, default=map
-        Maps a function over items, perhaps in threads.
+        Maps a function over items, possibly in several threads.
 
     Returns
     -------
     index : InvertedFileIndex
-        The index. Up to 4,096 nodes stay in their order, in a single cell.
+        The index. Up to 4,096 nodes stay in their order and form a single cell.
     order : ndarray of shape (p,), int64
         For each node of the index, its number in ``nodes``.
     """
@@ -271,19 +272,20 @@ def build_index(
 
 
 def _cells(nodes: np.ndarray, seed: int) -> np.ndarray:
-    """Return the cell of each node, by a few steps of k-means."""
+    """Return the cell of each node, from at most five steps of k-means."""
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 
     n_cells = int(nodes.shape[0] ** 0.5)
     kmeans = KMeans(n_cells, n_init=1, init="random", max_iter=5, random_state=seed)
-    with threadpool_limits(1):  # sums would differ with the number of threads
-        # Use float64: in float32 many nodes would be equally near to two cells.
+    with threadpool_limits(1):  # sums depend on the number of threads
+        # Use float64, because in float32, many nodes would be equally near to two
+        # cells.
         return kmeans.fit(nodes.astype(np.float64)).labels_
 
 
 def _probes_needed(index: InvertedFileIndex, count: int, each: Each) -> int:
-    """Return the smallest n_probes for which queries find 99.5 % of the nodes."""
+    """Return the smallest n_probes with which queries find 99.5 % of nearest nodes."""
     step = math.ceil(index.nodes.shape[0] / CHECKED_ROWS)
     checked = np.ascontiguousarray(index.nodes[::step])
     n_cells = index.centres.shape[0]

@@ -4,26 +4,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-NO_WEIGHT = 1e-100  # in place of 0, between nodes without an edge
-# Two clusters with a smaller link are components: only a bridge joins them.
+NO_WEIGHT = 1e-100  # used instead of 0 between nodes without an edge
+# Two clusters with a smaller link are components of the graph, joined only by a bridge.
 LEAST_LINK = 1e-6
 
 
 @dataclass(frozen=True)
 class MergeTree:
-    """Nested clusters of nodes, with a partition for each number up to c pieces.
+    """Nested clusters of nodes, with one partition for each number of clusters.
 
     Parameters
     ----------
     piece_of_node : ndarray of shape (p,), int64
         Piece of each node, from 0 to c - 1. Pieces are never divided.
     merges : ndarray of shape (c - 1, 2), int64
-        The two parts that each merge joins. A part is a piece, by its number, or an
-        earlier merge, by c plus its number.
+        The two parts that each merge joins. A part is either a piece, given by its
+        number, or the result of merge t, given by c + t.
     links : ndarray of shape (c - 1,), float64
         Link of each merge, in descending order: w_ab 2m / (vol_a vol_b), where w_ab is
         the weight between the two parts, 2m the weight of the graph and vol_a the
-        volume of a part. It is the resolution at which the two would merge.
+        volume of part a. It is the resolution at which the two parts would merge.
     """
 
     piece_of_node: np.ndarray
@@ -51,7 +51,7 @@ class MergeTree:
         return self.without(np.arange(self.links.size) >= self.n_pieces - n_clusters)
 
     def without(self, is_undone: np.ndarray) -> np.ndarray:
-        """Return the cluster of each node if some merges and all above are undone."""
+        """Return the cluster of each node without some merges and all merges above."""
         c = self.n_pieces
         # Use lists, because reading single elements of an array is slow.
         merges = self.merges.tolist()
@@ -84,7 +84,7 @@ class MergeTree:
         return int(self.n_pieces - np.count_nonzero(self.links >= link))
 
     def sums(self, of_nodes: np.ndarray) -> np.ndarray:
-        """Return sums over the nodes of each piece, followed by those of each merge."""
+        """Return the sum over the nodes of each piece, and then of each merge."""
         c = self.n_pieces
         of_pieces = np.bincount(self.piece_of_node, of_nodes)
         sums = np.append(of_pieces, np.zeros(c - 1))
@@ -96,7 +96,7 @@ class MergeTree:
         """Return the number of the merge that joins each pair of different pieces."""
         c = self.n_pieces
         joined_by = np.zeros((c, c), np.int64)
-        # The pieces in each part; those of the merges are appended below.
+        # The pieces in each part. The parts that result from merges are appended below.
         pieces = [np.array([piece]) for piece in range(c)]
         for t, (a, b) in enumerate(self.merges):
             left = pieces[a]
@@ -109,8 +109,8 @@ class MergeTree:
     def linkage(self) -> np.ndarray:
         """Return SciPy's linkage matrix, of shape (c - 1, 4), with pieces as leaves.
 
-        The height of a merge is 1 / link. Components join at twice the largest other
-        height.
+        The height of a merge is 1 / link. Components of the graph are joined at twice
+        the largest height within a component.
         """
         joins_components = self.links < LEAST_LINK
         heights = 1 / np.maximum(self.links, LEAST_LINK)
@@ -125,7 +125,7 @@ class MergeTree:
 def by_first(labels: np.ndarray) -> np.ndarray:
     """Renumber clusters in the order of their first nodes.
 
-    Labels must be integers from 0 on, perhaps with unused numbers.
+    Labels must be integers of at least 0; not all numbers need to be used.
 
     Examples
     --------
@@ -159,6 +159,7 @@ def merged(piece_of_node: np.ndarray, weights: np.ndarray) -> MergeTree:
     Returns
     -------
     MergeTree
+        The merge tree.
 
     References
     ----------
@@ -167,9 +168,9 @@ def merged(piece_of_node: np.ndarray, weights: np.ndarray) -> MergeTree:
     c = weights.shape[0]
     volumes = np.maximum(weights.sum(axis=1), NO_WEIGHT)
     total = volumes.sum()
-    # Each row of the weights is a cluster, whose number is that of `MergeTree.merges`,
-    # or -1 if it was merged into another row. A weight of -1 marks rows that are not
-    # neighbours.
+    # Each row of the weights is a cluster. Its number is its number in
+    # `MergeTree.merges`, or -1 if it was merged into another row. A weight of -1 marks
+    # rows that are not neighbours.
     number = np.arange(c)
     np.fill_diagonal(weights, -1.0)
     link_of = np.full(2 * c, np.inf)  # indexed by the numbers of clusters
@@ -190,7 +191,7 @@ def merged(piece_of_node: np.ndarray, weights: np.ndarray) -> MergeTree:
         del chain[-2:]
         new = c + len(merges)
         merges.append((number[last], number[into]))
-        # By rounding, a link may be larger than the links below it, so limit it.
+        # Limit the link, because rounding may make it larger than the links below.
         below = min(link_of[number[last]], link_of[number[into]])
         link_of[new] = min(links[into], below)
         _join_rows(weights, into, last)
@@ -217,6 +218,6 @@ def _by_falling_link(
     c = links.size + 1
     order = np.argsort(-links, kind="stable")
     rank = np.argsort(order)
-    new_number = np.append(np.arange(c), c + rank)  # of each piece and merge
+    new_number = np.append(np.arange(c), c + rank)  # new number of each piece and merge
     renumbered = new_number[merges]
     return MergeTree(piece_of_node, renumbered[order], links[order])

@@ -22,26 +22,27 @@ from mmcnb.graph.sparse_nodes import AllColumns, SparseSearch
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples.matrix import CSRBlock, equal_rows_error, range_error
 
-N_NEIGHBORS = 10  # neighbours per node in the graph that scores partitions and votes
+N_NEIGHBORS = 10  # neighbours per node, for scores of partitions and for votes
 N_LISTED = 25  # nearest nodes that are stored for each node, and used for the gap
 N_NODES = 20_000  # default size of the sample
 BRIDGE_WEIGHT = 0.5  # largest weight of an edge that joins two components
 # The distance to this neighbour is the length scale of a node in weights of bridges.
 SCALE_NEIGHBOUR = 7
 LEAST_DISTANCE = 1e-12
-# With more components, searching in all other components would take most of the time.
+# With more components than this, a search in all other components would take most of
+# the time.
 MANY_COMPONENTS = 30
-MOST_AXES = 128  # onto which rows with more columns are projected
-# Nodes closer than this become one node. It is a fraction of the usual distance to the
-# last listed neighbour.
+MOST_AXES = 128  # maximum number of axes on which rows are projected
+# Nodes become one node if they are closer than this fraction of the 0.9 quantile of the
+# distances to the last listed neighbour.
 NEAR_EQUAL = 1e-6
-# If the length of each row of a sample differs from 1 by at most this, rows are
-# directions.
+# Rows are directions if the length of each row, except for rows of zeros, differs from
+# 1 by at most this value.
 UNIT_NORM = 0.01
 
 
 class RowMap(Protocol):
-    """Maps rows to points that can be compared with the nodes."""
+    """Protocol of objects that map rows to points, which are compared with nodes."""
 
     @property
     def n_features(self) -> int:
@@ -55,7 +56,7 @@ class RowMap(Protocol):
 
 
 class NodeSearch(Protocol):
-    """Finds the nodes nearest to points."""
+    """Protocol of objects that find the nodes nearest to points."""
 
     @property
     def nodes(self) -> Any:
@@ -78,7 +79,7 @@ class RisingDistances(NamedTuple):
     weights : ndarray of shape (p r,)
         Weight of the node from which each distance is measured.
     starts, ends : ndarray of shape (p r,), int64
-        The nodes from which and to which each distance is measured.
+        The nodes between which each distance is measured.
     """
 
     distances: np.ndarray
@@ -94,7 +95,7 @@ class NodeGraph:
     Parameters
     ----------
     axes : Axes, AllColumns or Precomputed
-        Centres rows, and projects them if there are many columns.
+        Maps rows to points, which are compared with the nodes.
     search : InvertedFileIndex, SparseSearch or Precomputed
         Searches for the nearest of the p nodes.
     sizes : ndarray of shape (p,), float64
@@ -102,8 +103,8 @@ class NodeGraph:
     node_of : ndarray of shape (m,), int64
         Node of each row of the sample.
     numbers, distances : ndarray of shape (p, r)
-        The nearest other nodes, nearest first, and the distances to them; r is 25, or
-        p - 1 if that is smaller.
+        Numbers of the nearest other nodes of each node, nearest first, and the
+        distances to them. r is the smaller of 25 and p - 1.
     is_unit : bool
         Whether the rows are directions, of length 1.
     """
@@ -127,17 +128,17 @@ class NodeGraph:
 
     @cached_property
     def counts(self) -> np.ndarray:
-        """Number of rows of each node if the lightest has one row; at most 2**31."""
+        """Number of rows of each node if the lightest node has one; at most 2**31."""
         unit = max(self.sizes.min(), self.sizes.max() / 2**31)
         return np.rint(self.sizes / unit).clip(1)
 
     def edges(self, n_neighbors: int = N_NEIGHBORS) -> tuple[csr_array, np.ndarray]:
-        """Return the weights of the edges, and each node's weight with itself.
+        """Return the weights of the edges, and the weight of each node with itself.
 
-        A node represents all rows that are equal to it. An edge between two nodes is
-        multiplied by the weight of the lighter one. The rest of the heavier node's
-        weight links its own rows to each other (a loop), so that the volume of each
-        node is its degree times its weight.
+        A node represents all rows that are equal to it. The weight of an edge between
+        two nodes is multiplied by the weight of the lighter node. The rest of the
+        heavier node's weight links its own rows to each other (a loop), so that the
+        volume of each node is its degree times its weight.
 
         Parameters
         ----------
@@ -168,7 +169,7 @@ class NodeGraph:
         return RisingDistances(distances, self.sizes[starts], starts, ends)
 
     def lengths(self) -> csr_array:
-        """Return the lengths of the edges of `edges`, in a matrix of the same form."""
+        """Return the lengths of the edges, in a matrix with the pattern of `edges`."""
         lengths = self.edges()[0].copy()
         entries = lengths.tocoo()
         lengths.data = self.search.lengths(entries.row, entries.col)
@@ -182,7 +183,7 @@ class NodeGraph:
         return labels[np.unique(self.node_of, return_index=True)[1]]
 
     def beyond(self, sample: Matrix, each: Each = map) -> np.ndarray:
-        """Return the distances of the nodes from the space of the axes."""
+        """Return the distances of the nodes from the subspace of the axes."""
         parts = of_row_blocks(
             sample, lambda rows: self.axes.beyond(rows, self.axes(rows)), each
         )
@@ -208,7 +209,7 @@ def node_graph(
     random_state : RandomState
         Source of randomness.
     each : callable, default=map
-        Maps a function over items, perhaps in threads.
+        Maps a function over items, possibly in several threads.
     n_axes : int, default=50
         Number of leading principal axes on which rows with more columns are compared.
         Directions are compared on all columns.
@@ -293,7 +294,7 @@ def _along(
 
 
 def _near_equal(numbers: np.ndarray, distances: np.ndarray) -> tuple[int, np.ndarray]:
-    """Group nodes so close to each other that they may differ by rounding only."""
+    """Group nodes that are so close that they may differ only by rounding."""
     p = numbers.shape[0]
     is_near = distances <= NEAR_EQUAL * np.quantile(distances[:, -1], 0.9)
     starts = np.append(0, is_near.sum(axis=1).cumsum())
@@ -302,7 +303,7 @@ def _near_equal(numbers: np.ndarray, distances: np.ndarray) -> tuple[int, np.nda
 
 
 def are_unit(sample: Matrix) -> bool:
-    """Return whether all rows have length 1, or 0, as directions and embeddings do.
+    """Return whether all rows have length 1 or 0, like directions and embeddings.
 
     Examples
     --------
@@ -324,8 +325,8 @@ def are_unit(sample: Matrix) -> bool:
 def axes_of(n_clusters: int) -> int:
     """Return the number of leading axes on which rows are compared.
 
-    It is 50 for up to 25 clusters, and otherwise twice the number of clusters, at most
-    128.
+    The number is 50 for up to 25 clusters, and otherwise twice the number of clusters,
+    but at most 128.
 
     Examples
     --------
@@ -337,7 +338,7 @@ def axes_of(n_clusters: int) -> int:
 
 
 def weighted(graph: csr_array, sizes: np.ndarray) -> tuple[csr_array, np.ndarray]:
-    """Return the edges of a graph whose nodes have weights, and the loops of the nodes.
+    """Return the edges and loops of a graph, scaled by the weights of its nodes.
 
     Parameters
     ----------
@@ -363,7 +364,7 @@ def weighted(graph: csr_array, sizes: np.ndarray) -> tuple[csr_array, np.ndarray
 
 
 Edges = dict[tuple[int, int], float]
-"""Lengths of edges, by pairs of nodes with the smaller number first."""
+"""Lengths of edges; keys are pairs of nodes with the smaller number first."""
 
 Bridges = dict[bytes, Edges]
 """The shortest edges between components; keys encode the component of each node."""
@@ -375,7 +376,7 @@ def connected_graph(
     nearest: tuple[np.ndarray, np.ndarray],
     bridges: Bridges | None = None,
 ) -> csr_array:
-    """Return the symmetric weights of the neighbour graph, after connecting it.
+    """Return the symmetric weights of the neighbour graph, after joining components.
 
     An edge with weights a and b in its two directions has the weight a + b - ab.
 
@@ -386,11 +387,11 @@ def connected_graph(
     n_neighbors : int
         Number of neighbours of each node, below p.
     nearest : pair of ndarray of shape (p, r)
-        Numbers and distances of at least ``n_neighbors`` nearest other nodes, nearest
-        first.
+        Numbers and distances of at least ``n_neighbors`` nearest other nodes of each
+        node, nearest first.
     bridges : dict or None, default=None
-        Cache of the shortest edges between components, which calls with other numbers
-        of neighbours may share for the same nodes.
+        Cache of the shortest edges between components. Calls with the same nodes but
+        different numbers of neighbours may share it.
 
     Returns
     -------
@@ -468,12 +469,12 @@ def _shortest_edges(
     nearest: tuple[np.ndarray, np.ndarray],
     are_many: bool,
 ) -> Edges:
-    """Return the shortest edge from each component, except the largest, to any other.
+    """Return the shortest edge from each component except the largest to any other.
 
-    It is taken from the listed neighbours if possible. Otherwise, if a node with all
-    its listed neighbours inside the component could be nearer to another component,
-    there is a search; ties go to the first node. If there are many components, this
-    search is limited to the component with the nearest mean.
+    The edge leads to a listed neighbour, unless a node without a listed neighbour
+    outside the component could be nearer to another component. In this case, the
+    shortest edge is searched, and ties go to the first node. If there are many
+    components, this search is limited to the component with the nearest mean.
     """
     listed, least = _listed_edges(component, nearest)
     if nodes is None:
@@ -500,13 +501,13 @@ def _listed_edges(
 ) -> tuple[list[_Edge], np.ndarray]:
     """Return the shortest edge from each component to a listed neighbour outside it.
 
-    The second result is a lower bound, for each component, of the distances to outside
+    The second result is a lower bound, for each component, on the distances to outside
     nodes that are not listed.
     """
     numbers, distances = nearest
     is_outside = component[numbers] != component[:, None]
     every = np.arange(component.size)
-    place = is_outside.argmax(axis=1)  # of the nearest node outside
+    place = is_outside.argmax(axis=1)  # place of the nearest outside node
     reaches = is_outside[every, place]
     ends = numbers[every, place]
     gaps = np.where(reaches, distances[every, place], np.inf)

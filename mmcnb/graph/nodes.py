@@ -17,14 +17,14 @@ BLOCKS_AT_ONCE = 2
 Result = TypeVar("Result")
 
 Each = Callable[..., Iterable]
-"""Maps a function over items, as `map` does, perhaps in threads."""
+"""Callable that maps a function over items like `map`, possibly in several threads."""
 
 Matrix: TypeAlias = np.ndarray | csr_array
 """Dense or CSR rows."""
 
 
 def finite(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """Make a function of rows raise InputError if its result overflows."""
+    """Wrap a function of rows so that it raises InputError if its result overflows."""
 
     @wraps(function)
     def checked(*arguments: object) -> np.ndarray:
@@ -56,14 +56,14 @@ def distinct_rows(sample: Matrix, each: Each = map) -> tuple[Matrix, np.ndarray]
     sample : ndarray or csr_array of shape (m, d)
         The rows; CSR rows must have ascending column numbers.
     each : callable, default=map
-        Maps a function over items, perhaps in threads.
+        Maps a function over items, possibly in several threads.
 
     Returns
     -------
     rows : ndarray or csr_array of shape (p, d)
         The distinct rows, in the order in which they first occur.
     number : ndarray of shape (m,), int64
-        Index into ``rows`` of each row of the sample.
+        For each row of the sample, the index of its equal in ``rows``.
 
     Examples
     --------

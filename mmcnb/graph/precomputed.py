@@ -1,4 +1,4 @@
-"""Precomputed neighbour graphs, whose nodes are known only by their distances."""
+"""Precomputed neighbour graphs: only the distances between their nodes are known."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -19,7 +19,7 @@ REMEDY = (
 
 @dataclass(frozen=True)
 class Precomputed:
-    """Row map and search for rows that are distances to the nearest of p nodes.
+    """Row map and node search for rows of distances to the nearest of p nodes.
 
     Parameters
     ----------
@@ -31,14 +31,14 @@ class Precomputed:
 
     n_features: int
     distances: csr_array = None
-    nodes: ClassVar[None] = None  # only their distances are known
+    nodes: ClassVar[None] = None  # only the distances between nodes are known
 
     def __call__(self, rows: Matrix | CSRBlock) -> csr_array:
         """Return rows as a csr_array of float64."""
         return csr_array(as_matrix(rows), dtype=np.float64)
 
     def beyond(self, rows: Matrix | CSRBlock, points: Matrix) -> np.ndarray:
-        """Return zeros, because the distances are already complete."""
+        """Return zeros, because the given distances cover all columns."""
         return np.zeros(points.shape[0])
 
     def nearest(self, rows: csr_array, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -87,8 +87,8 @@ def given_graph(distances: csr_array, weights: np.ndarray | None = None) -> Node
     Raises
     ------
     InputError
-        If ``distances`` is not a square sparse matrix of distances, has too few of
-        them, or if all are below 1e-6.
+        If ``distances`` is not a square sparse matrix, has more than 1,000,000 rows,
+        negative values or too few values in a row, or if all values are below 1e-6.
 
     Examples
     --------
@@ -156,7 +156,8 @@ def _check_distances(
             f"row {row[place]}, column {column[place]}: the value {data[place]:g} "
             f"is negative; {REMEDY}."
         )
-    # Distances are limited to LEAST_DISTANCE, so smaller ones would be nearly equal.
+    # Distances below LEAST_DISTANCE are replaced by it, so that tiny distances would be
+    # nearly equal.
     if data.max() < 1e6 * LEAST_DISTANCE:
         raise InputError(
             f"the largest distance is {data.max():g}, which is too small; "

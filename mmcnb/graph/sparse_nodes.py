@@ -16,10 +16,10 @@ CSR = "data", "indices", "indptr", "shape"  # names of the arrays of a CSR matri
 
 @dataclass(frozen=True)
 class AllColumns:
-    """Keep all columns, and add one that is 1 for rows of zeros.
+    """Map that keeps all columns, and adds a column that is 1 for rows of zeros.
 
-    Without it, a row of zeros would be nearer to any direction than two directions
-    without a common column are to each other.
+    Without the added column, a row of zeros would be nearer to any direction than two
+    directions without a common column are to each other.
 
     Parameters
     ----------
@@ -133,10 +133,10 @@ def _roots(squares: np.ndarray) -> np.ndarray:
 
 
 def _smallest(values: np.ndarray, count: int) -> np.ndarray:
-    """Return the places of the smallest values in each row, smallest first.
+    """Return the column numbers of the smallest values in each row, smallest first.
 
-    Ties go to the first ones. They are frequent: all directions without a common column
-    have the same distance.
+    Ties go to the lowest column number. They are frequent, because all directions
+    without a common column have the same distance.
     """
     is_taken = _are_smallest(values, count)
     places = np.nonzero(is_taken)[1].reshape(-1, count)
@@ -146,13 +146,13 @@ def _smallest(values: np.ndarray, count: int) -> np.ndarray:
 
 
 def _are_smallest(values: np.ndarray, count: int) -> np.ndarray:
-    """Return which values are among the ``count`` smallest of their row."""
+    """Return a mask of the ``count`` smallest values in each row."""
     last = count - 1
     limit = np.partition(values, last, axis=1)[:, last:count]
     is_below = values < limit
     is_tied = values == limit
     n_below = is_below.sum(axis=1, keepdims=True)
-    n_tied = np.cumsum(is_tied, axis=1)  # number of ties up to each place
+    n_tied = np.cumsum(is_tied, axis=1)  # number of ties up to each column
     return is_below | (is_tied & (n_tied <= count - n_below))
 
 
@@ -160,18 +160,18 @@ def _are_smallest(values: np.ndarray, count: int) -> np.ndarray:
 
 
 def csr_parts(matrix: csr_array, prefix: str = "") -> dict[str, np.ndarray]:
-    """Return the arrays of a CSR matrix, by name."""
+    """Return the arrays of a CSR matrix by name."""
     arrays = matrix.data, matrix.indices, matrix.indptr, np.array(matrix.shape)
     return {f"{prefix}{name}": array for name, array in zip(CSR, arrays, strict=True)}
 
 
 def csr_of(arrays: Mapping[str, np.ndarray], fault: str, prefix: str = "") -> csr_array:
-    """Restore a CSR matrix from its `csr_parts`, which may be damaged.
+    """Restore a CSR matrix from the result of `csr_parts`, which may be damaged.
 
     Raises
     ------
     InputError
-        If they do not form a valid matrix; the message is ``fault``.
+        If the arrays do not form a valid matrix. The message is ``fault``.
     """
     data, indices, indptr, shape = (arrays[f"{prefix}{name}"] for name in CSR)
     try:

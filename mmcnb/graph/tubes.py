@@ -1,8 +1,8 @@
 """Straight tubes between groups of points, and the weight of the points along them.
 
 All points in a slab of a tube are counted, so the profile along a tube does not depend
-on the dimension of the points. In many columns, distances concentrate, and the distance
-to the tenth neighbour says little about the density.
+on the dimension of the points. In contrast, distances concentrate in many columns, so
+the distance to the tenth neighbour is a poor measure of the density.
 """
 
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ import numpy as np
 SLABS_BEHIND = 3  # slabs behind the start of a tube
 MOST_SLABS = 64
 SLABS_IN_DEVIATION = 2
-WITHIN = 0.9  # share of the points of a group that lie in its tube
-# Least radius of a tube as a fraction of its length, for points without an extent.
+WITHIN = 0.9  # fraction of the points of a group inside its tube
+# Smallest radius of a tube as a fraction of its length, for points on the axis.
 LEAST_WIDTH = 1e-3
 
 
@@ -26,12 +26,12 @@ class Tube(NamedTuple):
     group : int
         Number of the group at which the tube starts.
     start, direction : ndarray of shape (c,)
-        The mean of the group, and the direction of the tube, of length 1.
+        Mean of the group, and unit vector along the tube.
     radius, step : float
         Radius of the tube, and thickness of a slab.
     n_slabs : int
-        Number of slabs. The first three lie behind the start, and the last one contains
-        the end.
+        Number of slabs. The first three slabs are behind the start, and the last slab
+        contains the end.
     """
 
     group: int
@@ -45,10 +45,11 @@ class Tube(NamedTuple):
 def tube_between(group: int, points: np.ndarray, target: np.ndarray) -> Tube | None:
     """Return the tube from a group of points to a target.
 
-    Its radius is the distance from the axis within which nine of ten points lie. As the
-    axis starts at the mean of the same n points, their distances are too small by a
-    factor of sqrt((n - 1) / (n + 1)), which is corrected. Otherwise a tube from few
-    points in many columns would miss other points on its way.
+    The radius is the 0.9 quantile of the distances of the points from the axis. Because
+    the axis starts at the mean of these n points, the distances are too small by a
+    factor of sqrt((n - 1) / (n + 1)). The radius is corrected by this factor. Without
+    the correction, a tube computed from few points in many columns would miss other
+    points along the axis.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ def tube_between(group: int, points: np.ndarray, target: np.ndarray) -> Tube | N
     points : ndarray of shape (n, c), float64
         Points of the group, at least two.
     target : ndarray of shape (c,)
-        Where the tube ends.
+        End of the tube.
 
     Returns
     -------
@@ -104,9 +105,10 @@ def weights_in_slabs(
     points : ndarray of shape (m, c)
         The points.
     weights : ndarray of shape (m,)
-        Their weights.
+        Weights of the points.
     tubes : sequence of Tube
-        The tubes. Tubes of the same group must have the same start and be adjacent.
+        The tubes. Tubes of the same group must have the same start and follow each
+        other.
 
     Returns
     -------
@@ -131,8 +133,8 @@ def weights_in_slabs(
             centred = points - tube.start
             squares = np.einsum("ij,ij->i", centred, centred)
         along = centred @ tube.direction
-        # The last bits of BLAS differ between blocks and processors, so round to
-        # float32.
+        # The last bits of BLAS results differ between blocks and processors, so round
+        # to float32.
         across = (squares - along**2).astype(np.float32)
         slab = np.floor((along / tube.step).astype(np.float32)) + SLABS_BEHIND
         is_inside = across <= np.float32(tube.radius**2)

@@ -19,8 +19,8 @@ from mmcnb.graph.nodes import Matrix
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples.matrix import CSRBlock
 
-# As a fraction of the distance to the second nearest node: a row this close to its
-# nearest node belongs to it.
+# A row belongs to its nearest node if its distance to this node is at most this
+# fraction of its distance to the second nearest node.
 OWN = 1e-3
 # A threshold that the outlier score of every row exceeds.
 EVERY_ROW = -1e9
@@ -28,12 +28,12 @@ EVERY_ROW = -1e9
 
 @dataclass(frozen=True)
 class Vote:
-    """Map rows to the share of each cluster in the vote of their nearest nodes.
+    """Map of rows to the shares of the clusters in the vote of the nearest nodes.
 
     Parameters
     ----------
     axes : Axes, AllColumns or Precomputed
-        Centres rows, and projects them if there are many columns.
+        Maps rows to points, which are compared with the nodes.
     search : InvertedFileIndex, SparseSearch or Precomputed
         Searches for the nearest nodes.
     labels : ndarray of shape (p,), int64
@@ -43,20 +43,22 @@ class Vote:
     sizes : ndarray of shape (p,), float64
         Weights of the nodes.
     n_neighbors : int
-        Number of nearest nodes that vote on a row. A node also votes on its own rows.
+        Number of nearest nodes that vote on a row. A node also votes on rows that
+        belong to it.
     tree : MergeTree
         Nested clusters of the nodes.
     offsets : ndarray of shape (p,)
         Offset of log d₁₀ that outlier scores subtract, for rows nearest to each node.
     thresholds : ndarray of shape (p,), or None, default=None
-        Outlier score above which rows nearest to each node are noise; None without
-        noise.
+        Outlier score above which rows nearest to each node are noise. If None, no rows
+        are noise.
     bound : float, default=inf
         Outlier score that one in a hundred rows of the fit exceeds.
     is_deep : ndarray of shape (p,), int64, or None, default=None
         1 for a node whose ten nearest neighbours belong to its own cluster, otherwise
-        0. A row that is surrounded by such nodes of one cluster gets this cluster
-        without a vote, which saves time. If None, there is a vote for all rows.
+        0. A row that is surrounded by such nodes of one cluster is assigned to this
+        cluster without a vote, which saves time. If None, all rows are labelled by a
+        vote.
     """
 
     axes: RowMap
@@ -81,10 +83,10 @@ class Vote:
         dtype: DTypeLike,
         nearest: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> np.ndarray:
-        """Return the shares of the clusters for rows along the axes.
+        """Return the shares of the clusters for the points of rows.
 
-        ``nearest`` has the numbers and distances of their nearest nodes, if these are
-        known already.
+        ``nearest`` contains the numbers and distances of the nearest nodes of each
+        point, if they are already known.
         """
         clusters = self.clusters_without_vote(points)
         voting = np.flatnonzero(clusters < 0)
@@ -102,10 +104,10 @@ class Vote:
         return shares
 
     def clusters_without_vote(self, points: Matrix) -> np.ndarray:
-        """Return the cluster of each row along the axes, or -1 if it needs a vote.
+        """Return the cluster of each point, or -1 if the point needs a vote.
 
-        A row needs no vote if all nodes in its nearest cell are deep in the same
-        cluster, or if the three nearest nodes in its two nearest cells are.
+        A point needs no vote if all nodes in its nearest cell, or the three nearest
+        nodes in its two nearest cells, are deep in the same cluster.
         """
         index = self.search
         if (
@@ -125,7 +127,7 @@ class Vote:
 
     @cached_property
     def _deep_clusters(self) -> np.ndarray:
-        """Cluster of each deep node, otherwise -1; the last entry is for node -1."""
+        """Cluster of each deep node, otherwise -1. The last entry is for node -1."""
         return np.append(np.where(self.is_deep == 1, self.labels, -1), -1)
 
     @cached_property
@@ -138,8 +140,9 @@ class Vote:
         clusters = self._deep_clusters[:-1]
         least = np.full(n_cells, self.n_features)
         most = np.full(n_cells, -1)
-        # The cells belong to the means before the last step of k-means, so a node may
-        # be nearer to the mean of another cell. It then counts in both cells.
+        # The cells were assigned before the last update of the means in k-means, so a
+        # node may be nearer to the mean of another cell. Such a node counts in both
+        # cells.
         own_cells = np.repeat(np.arange(n_cells), sizes)
         for cells in (own_cells, index.two_nearest_cells(index.nodes)[:, 0]):
             np.minimum.at(least, cells, clusters)
@@ -157,10 +160,11 @@ class Vote:
     def outlier_scores(
         self, numbers: np.ndarray, distances: np.ndarray, beyond: np.ndarray
     ) -> np.ndarray:
-        """Return outlier scores of rows from their nearest nodes.
+        """Return the outlier scores of rows, computed from their nearest nodes.
 
-        There is one node more than in a vote. ``beyond`` is the distance of each row
-        from the space of the axes. A row among ten equal rows is not an outlier.
+        The arrays contain one node more than a vote uses. ``beyond`` is the distance of
+        each row from the subspace of the axes. Rows that belong to a node of at least
+        ten equal rows have a score of at most 0.
         """
         logs = log_distances(distances, beyond, is_own(distances))
         scores = logs - self.offsets[numbers[:, 0]]
@@ -170,10 +174,10 @@ class Vote:
     def excess(
         self, numbers: np.ndarray, distances: np.ndarray, scores: np.ndarray
     ) -> np.ndarray:
-        """Return by how much outlier scores exceed the thresholds of the nearest nodes.
+        """Return the outlier scores minus the thresholds of the nearest nodes.
 
-        The excess of a row among ten equal rows is at most 0, unless all rows near its
-        node are noise.
+        Rows that belong to a node of at least ten equal rows have an excess of at most
+        0, unless the threshold makes all rows near this node noise.
         """
         if self.thresholds is None:
             return np.full(scores.size, -1.0)
@@ -189,10 +193,10 @@ class Vote:
     def _weights(self, numbers: np.ndarray, distances: np.ndarray) -> np.ndarray:
         """Return the weights of the votes.
 
-        They are defined like the weights of the graph. If a row belongs to a heavy
+        Votes have the weights of the edges of the graph. If a row belongs to a heavy
         node, the weights of lighter nodes are reduced, and the heavy node receives the
-        rest. A node has more than half of the votes on its own rows, so they get its
-        label, and no cluster is left empty.
+        difference. A node has more than half of the votes on rows that belong to it.
+        These rows therefore get the label of the node, and no cluster is left empty.
         """
         weights = kernels.calibrated_weights(distances)
         rows = np.flatnonzero(is_own(distances))
@@ -209,7 +213,10 @@ class Vote:
 
 
 def is_own(distances: np.ndarray) -> np.ndarray:
-    """Return which rows belong to their nearest node, from distances, nearest first."""
+    """Return a mask of the rows that belong to their nearest node.
+
+    ``distances`` are the distances of each row to its nearest nodes, nearest first.
+    """
     second = distances[:, min(1, distances.shape[1] - 1)]
     return distances[:, 0] <= OWN * second
 
@@ -267,15 +274,16 @@ def outlier_offsets(
     labels : ndarray of shape (p,), int64
         Cluster of each node.
     is_sure : bool or ndarray of shape (p,), default=False
-        Nodes that certainly belong to their cluster, however small it is. Their offset
-        is the median of the cluster.
+        Nodes that certainly belong to their cluster, however small the cluster is.
+        Their offset is the median of ``logs`` in the cluster.
 
     Returns
     -------
     ndarray of shape (p,)
-        A weighted mean of two medians, in the cluster of the node and over all nodes.
-        The two weights are equal if the cluster has a tenth of the nodes. If it has
-        fewer than 1 %, the offset is reduced by 2.
+        A weighted mean of two medians of ``logs``, over the cluster of the node and
+        over all nodes. The two weights are equal if the cluster contains a tenth of the
+        nodes. If the cluster contains less than 1 % of the nodes, the offset is reduced
+        by 2.
 
     Examples
     --------
@@ -306,9 +314,9 @@ def log_distances(
 ) -> np.ndarray:
     """Return log d₁₀ of rows, the log distance to the tenth nearest node.
 
-    Distances are those in all columns: ``beyond`` is the distance of each row from the
-    space of the axes. If a row belongs to a node (``is_own``), this node does not
-    count.
+    To obtain distances in all columns, ``distances`` are combined with ``beyond``, the
+    distance of each row from the subspace of the axes. If a row belongs to a node
+    (``is_own``), this node does not count.
     """
     place = np.minimum(N_NEIGHBORS - 1 + np.asarray(is_own), distances.shape[1] - 1)
     tenth = np.hypot(distances[np.arange(len(distances)), place], beyond)
@@ -329,7 +337,7 @@ def noise_threshold(
         Outlier scores and weights of the nodes.
     noise : "auto" or float
         If "auto", the threshold is ``deviations`` robust deviations above the median.
-        If a number, about this share of the rows is noise.
+        If a number, about this fraction of the rows is noise.
     deviations : float, default=2.5
         Number of robust deviations.
 
@@ -347,7 +355,7 @@ def noise_threshold(
     """
     if isinstance(noise, str):
         median = np.median(scores)
-        # 1.4826 MAD is the standard deviation of normal scores.
+        # For normally distributed scores, 1.4826 MAD is the standard deviation.
         return float(median + deviations * 1.4826 * np.median(np.abs(scores - median)))
     order = np.argsort(-scores, kind="stable")
     n_noise = np.count_nonzero(np.cumsum(sizes[order]) <= noise * sizes.sum())

@@ -1,4 +1,4 @@
-"""Arrays of a vote in a model file; arrays that are read may contain anything."""
+"""Arrays of a vote in a model file, which are validated when they are read."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ Arrays = Mapping[str, np.ndarray]
 
 
 def vote_arrays(vote: Vote) -> dict[str, np.ndarray]:
-    """Return the arrays of a vote, by name."""
+    """Return the arrays of a vote by name."""
     tree = vote.tree
     n_probes = getattr(vote.search, "n_probes", 1)
     arrays = {
@@ -61,15 +61,15 @@ def _search_arrays(search: NodeSearch) -> dict[str, np.ndarray]:
 
 
 def restore_vote(arrays: Arrays) -> Vote:
-    """Restore a vote from its `vote_arrays`.
+    """Restore a vote from the result of `vote_arrays`.
 
     Raises
     ------
     InputError
-        If an array does not fit the others. Its numbers could lead a compiled search
-        outside the nodes.
+        If an array does not fit the others. Compiled routines do not check indices, so
+        an invalid array could make a search read outside the nodes.
     """
-    # Only arrays with the prefix: the scaling of a model has a "mean", too.
+    # Use only arrays with the prefix, because the scaling of a model also has a "mean".
     parts = {
         name.removeprefix("graph_"): array
         for name, array in arrays.items()
@@ -98,7 +98,7 @@ def restore_vote(arrays: Arrays) -> Vote:
         # Files of version 0.3 and earlier have one threshold for all nodes.
         _check_fits("threshold", thresholds.shape in ((), (p,)))
         thresholds = np.broadcast_to(thresholds, (p,))
-    for name in ("offsets", "threshold", "bound"):  # outlier scores are float32
+    for name in ("offsets", "threshold", "bound"):  # because outlier scores are float32
         values = np.abs(parts.get(name, 0.0))
         _check_fits(name, np.max(values) < np.finfo(np.float32).max)
     return Vote(
@@ -161,7 +161,7 @@ def _restore_axes(parts: Arrays, search: NodeSearch) -> RowMap:
 
 
 def restore_tree(parts: Arrays, n_nodes: int) -> MergeTree:
-    """Restore a merge tree from its arrays, which are named without a prefix."""
+    """Restore a merge tree from its arrays, whose names have no prefix here."""
     pieces = parts["pieces"]
     merges = parts["merges"]
     links = parts["links"]
