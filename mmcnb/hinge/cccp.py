@@ -1,10 +1,10 @@
 """The CCCP loop over labels, and its continuation in C.
 
-Each round solves the convex subproblem for fixed labels, and then takes the labels that
-its hyperplane gives; the objective never increases. From random labels, rounds at C =
-10 end in a useless local optimum. Therefore rounds first run until the labels no longer
-change at a C near 1, where the problem has a single optimum. Then C is raised in steps,
-each of which starts with the labels and cutting planes of the step before.
+Each round solves the convex subproblem for fixed labels, and then relabels the rows by
+its hyperplane. The objective never increases. From random labels, rounds at C = 10 end
+in a useless local optimum. Therefore, the first rounds run at C = 1.01, where the
+problem has a single optimum, until the labels no longer change. Then C is raised in
+steps. Each step starts with the labels and cutting planes of the previous step.
 """
 
 from collections.abc import Sequence
@@ -22,31 +22,32 @@ from mmcnb.hinge.cutting_plane import (
 )
 from mmcnb.hinge.training_set import TrainingSet
 
-# Values of C in the continuation: `python -m benchmarks collapse`.
+# Values of C in the continuation, chosen by `python -m benchmarks collapse`.
 PATH = (1.01, 1.3, 2.0, 3.5, 6.0, 10.0)
-LOOSE_GAP = 0.03  # duality gap in units of rho that is allowed before the last C
-# Share of the labels that may still change in the last round at a C before the last
-# one; the next C changes labels anyway.
+LOOSE_GAP = 0.03  # tolerance of the duality gap before the last C, in units of rho
+# Fraction of the labels that may still change in the last round at any C but the last.
+# The next C changes labels anyway.
 PASSING_SHARE = 0.003
 
 
 @dataclass(frozen=True)
 class CCCPLimits:
-    """When the rounds over labels stop, and which labels they accept.
+    """Stopping rules of the rounds over labels, and the size limit of the clusters.
 
     Parameters
     ----------
     max_rounds : int, default=30
         Maximum number of rounds at one C.
     changed : float, default=0.0
-        Stop when the total weight of the rows that change their label is at most this.
+        Stop when the total weight of the rows that change their label is at most this
+        value.
     least : float, default=0.05
-        Smallest allowed share of the weight in the smaller cluster.
+        Minimum share of the weight in the smaller cluster.
     eta : float, default=0.01
         Tolerance of the cutting-plane loop at the last C.
     settles : bool, default=True
         Whether rounds at the last C continue until the labels no longer change.
-        Otherwise the looser limits of the other C apply there too.
+        Otherwise, the looser limits of the other values of C apply there too.
     """
 
     max_rounds: int = 30
@@ -59,7 +60,7 @@ class CCCPLimits:
         """Return looser limits for a C that is not the last one.
 
         The remaining duality gap is C eta rho, and rho exceeds |w|². With a constant
-        eta, the labels would change without improvement at a large C.
+        eta, labels would change at a large C without improving the result.
         """
         return replace(
             self,
@@ -70,7 +71,7 @@ class CCCPLimits:
 
 @dataclass(frozen=True)
 class CCCPResult:
-    """Labels, and the solution from which they follow.
+    """Labels, and the solution that determines them.
 
     Parameters
     ----------
@@ -82,19 +83,20 @@ class CCCPResult:
         The solution of the last round that did not degenerate.
     threshold : float or ndarray of shape (k,)
         Decision value that separates the two clusters: 0, or a quantile if the smaller
-        cluster would have too few rows otherwise. With more than two clusters, the
-        values that are subtracted from the scores.
+        cluster would otherwise have too few rows. With more than two clusters, the
+        values subtracted from the scores.
     status : {"converged", "stalled", "sweeps", "rounds"}
-        "converged" if the last round changed few enough labels and its cutting-plane
-        loop reached its tolerance. Otherwise the reason why the rounds ended.
+        "converged" if the last round changed at most the allowed number of labels and
+        its cutting-plane loop reached its tolerance. Otherwise, the reason why the
+        rounds ended.
     training_set : TrainingSet
         The rows, in the features of the boundary.
     quantile_steps : int, default=0
         Number of rounds, on the whole path, in which labels had to be shifted to keep
         the cluster sizes within their bounds.
     changed : float or None, default=None
-        Weight of the rows whose label the last round changed; None if it was not
-        counted, because labels of a stream were shifted.
+        Weight of the rows whose label the last round changed. It is None if the weight
+        was not counted, which can happen if the boundary was shifted.
     """
 
     labels: Labels
@@ -108,7 +110,7 @@ class CCCPResult:
 
 
 def path_to(C: float) -> tuple[float, ...]:
-    """Return increasing values of C from near 1 to ``C``.
+    """Return increasing values of C from 1.01 to ``C``.
 
     Examples
     --------
@@ -123,9 +125,9 @@ def path_to(C: float) -> tuple[float, ...]:
 
 
 def greatest_balance(C: float) -> float:
-    """Return the largest balance with which every labelling has a solution at C.
+    """Return the largest balance for which every labelling has a solution at C.
 
-    The first plane needs C (1 - balance) > 1.
+    The first plane, which contains all rows, has a solution if C (1 - balance) > 1.
 
     Examples
     --------
@@ -145,7 +147,7 @@ def continuation(
     record: Record,
     budget: SweepBudget | None = None,
 ) -> CCCPResult | None:
-    """Run rounds at increasing C, each from the labels and planes of the C before.
+    """Run rounds at increasing C, each starting from the labels and planes of the last.
 
     Parameters
     ----------
@@ -158,7 +160,7 @@ def continuation(
     path : sequence of float
         Increasing values of C.
     limits : CCCPLimits
-        When rounds at one C stop, and which labels they accept.
+        Stopping rules of the rounds at one C, and the size limit of the clusters.
     record : callable
         Called with one dict per sweep.
     budget : SweepBudget or None, default=None
@@ -167,7 +169,7 @@ def continuation(
     Returns
     -------
     CCCPResult or None
-        The last result that did not degenerate, or None if all did.
+        The last result that did not degenerate, or None if the first round degenerated.
     """
     budget = budget or SweepBudget()
     working_set.labels = None
@@ -212,7 +214,7 @@ def _rounds(
             labels, objective, C, limits.eta, tag(record, round=number), budget
         )
         if solution.status == "degenerate":
-            working_set.labels = None  # the remaining planes are not a useful start
+            working_set.labels = None  # its planes are not a useful start
             return state
         training_set = working_set.training_set
         step = training_set.label_step(

@@ -1,13 +1,14 @@
 """The cutting-plane loop: for fixed labels, planes are added until none is violated.
 
-Wu & Zhang, Alg. 1-3, lines 5-14, with the stopping rule (13). Each subset c of the rows
-is a constraint on the mean of c_i (rho - y_i f(x_i)). The most violated constraint
-consists of the rows with y_i f(x_i) <= rho, eq. (12), so one sweep finds it. In centred
-features, plane k is P_k = Σ_i a_ki (φ_i - φ̄) with a_k = c_k∘y/n. It is stored as inner
-products with the basis (``centred``) and as coefficients on the basis (``coefs``); the
-Gram matrix of the planes is the product of the two. Labels are fixed while planes are
-added. The papers update them inside the loop, which makes the problem non-convex. When
-labels change, all planes are rebuilt.
+Wu & Zhang, Alg. 1-3, lines 5-14, with the stopping rule (13). Each subset of the rows,
+with indicators c_i, is a constraint on the mean of c_i (rho - y_i f(x_i)). The most
+violated constraint consists of the rows with y_i f(x_i) <= rho, eq. (12), and is found
+by one sweep. In centred features, plane k is P_k = Σ_i a_ki (φ_i - φ̄) with a_k =
+c_k∘y/n. Each plane is stored as inner products with the basis (``centred``) and as
+coefficients on the basis (``coefs``). The Gram matrix of the planes is the product of
+these two matrices. Labels are fixed while planes are added. The papers update labels
+inside the loop, which makes the problem non-convex. When labels change between loops,
+all planes are rebuilt.
 """
 
 from dataclasses import dataclass, replace
@@ -35,7 +36,7 @@ from mmcnb.samples.matrix import row_shares
 if TYPE_CHECKING:
     from mmcnb.kernels.cutting_plane import SamplePlanes
 
-# If |w|² is below this share of the total variance, the labels cannot be separated.
+# If |w|² is below this fraction of the total variance, the labels cannot be separated.
 DEGENERATE = 1e-6
 # Names of the status numbers that `mmcnb.kernels.sample_subproblem` returns.
 STATUS = ("converged", "stalled", "degenerate", "unsolved")
@@ -43,7 +44,7 @@ STATUS = ("converged", "stalled", "degenerate", "unsolved")
 
 @dataclass(frozen=True)
 class Objective:
-    """The objective: form of the threshold, balance, and scale of the features.
+    """Form of the objective: threshold, balance, and scale of the features.
 
     Parameters
     ----------
@@ -88,27 +89,27 @@ class SubproblemResult:
     status: str
 
     def value(self, slack: float) -> float:
-        """Return 1/2|w|² - rho + C slack; with a fixed threshold rho is left out."""
+        """Return 1/2|w|² - rho + C slack, without rho if the threshold is fixed."""
         rho = self.quadratic.rho if self.threshold == "adaptive" else 0.0
         return 0.5 * self.quadratic.norm2 - rho + self.C * max(0.0, slack)
 
     @property
     def objective(self) -> float:
-        """The lower bound J_CP that the cutting planes give."""
+        """The objective of the cutting planes, J_CP, a lower bound."""
         return self.value(self.quadratic.xi)
 
     @property
     def primal(self) -> float:
-        """The objective with the true slack, an upper bound for these labels."""
+        """The objective with the true slack, an upper bound."""
         return self.value(self.statistics.violation)
 
     @property
     def score(self) -> float:
         """Quality of the solution; larger is better.
 
-        With an adaptive threshold the score is |w|², which equals minus twice the
-        objective at the optimum. With a fixed threshold it is C, the objective without
-        a hyperplane, minus the objective.
+        With an adaptive threshold, the score is |w|², which is -2 times the objective
+        at the optimum. With a fixed threshold, the score is C, the objective without a
+        hyperplane, minus the objective.
         """
         if self.threshold == "adaptive":
             return self.quadratic.norm2
@@ -127,8 +128,8 @@ class NewPlane(NamedTuple):
     Parameters
     ----------
     generator : object
-        From this the plane is rebuilt under other labels: a `Generator`, or the rows of
-        the constraint.
+        Object from which the plane is rebuilt under other labels: a `Generator`, or the
+        rows of the constraint.
     statistics : ConstraintStatistics
         Statistics of the sweep.
     centred : ndarray of shape (p,)
@@ -144,7 +145,7 @@ class NewPlane(NamedTuple):
 
 
 class SweepBudget:
-    """Counter of the sweeps that are still allowed; None for no limit."""
+    """Counter of the sweeps that are still allowed; with None there is no limit."""
 
     def __init__(self, sweeps: int | None = None) -> None:
         self.left = float("inf") if sweeps is None else sweeps
@@ -153,8 +154,8 @@ class SweepBudget:
 class WorkingSet:
     """The working set Ω of the cutting-plane loop, on a fixed basis or on the columns.
 
-    For each plane it stores the hyperplane that generated the plane, p + 1 numbers, but
-    no array of size n. One sweep rebuilds all planes under new labels.
+    For each plane, it stores the hyperplane that generated the plane (p + 1 numbers and
+    rho), but no array of size n. One sweep rebuilds all planes under new labels.
 
     Parameters
     ----------
@@ -162,15 +163,15 @@ class WorkingSet:
         The rows.
     """
 
-    # Maximum number of planes added in one loop, and in a loop with random labels.
+    # Maximum number of planes added in one loop, and in one loop with random labels.
     max_planes = 1000
     random_planes = 200
 
     def __init__(self, training_set: TrainingSet) -> None:
         self.training_set = training_set
-        # Only with the plane of all rows is the first QP always feasible.
+        # Start with the plane of all rows, so that the first QP is always feasible.
         self.generators: list[Any] = [training_set.all_rows()]
-        self.labels: Labels | None = None  # the labels under which planes were built
+        self.labels: Labels | None = None  # labels for which the planes were built
         self.s = self.t = np.empty(0)
         self.centred = self.coefs = np.empty((0, 0))
 
@@ -210,7 +211,7 @@ class WorkingSet:
             self.coefs = np.vstack([self.coefs, plane.coef])
 
     def keep(self, is_kept: np.ndarray) -> None:
-        """Drop all cutting planes that are not marked; basis vectors are kept."""
+        """Drop all cutting planes that are not marked, but no basis vectors."""
         self.generators = [self.generators[k] for k in np.flatnonzero(is_kept)]
         self.s = self.s[is_kept]
         self.t = self.t[is_kept]
@@ -221,7 +222,7 @@ class WorkingSet:
     def _represent(
         self, centred: np.ndarray, planes: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the inner products of planes with the basis, and the coefficients."""
+        """Return the inner products of planes with the basis and their coefficients."""
         flat = centred.reshape(planes, -1)
         coefs = self.training_set.represent(centred)
         if coefs is centred:  # rows are their own features
@@ -253,8 +254,8 @@ class WorkingSet:
     ) -> SubproblemResult:
         """Solve the convex subproblem for fixed labels.
 
-        If the planes belong to other labels, they are rebuilt first. The loop adds
-        planes, and drops planes that have been idle for a while.
+        If the planes were built for other labels, they are rebuilt first. The loop adds
+        planes, and drops planes that had no weight in three successive QPs.
 
         Parameters
         ----------
@@ -289,7 +290,7 @@ class WorkingSet:
             except PlaneQPError:
                 if solution is None:
                     raise
-                # The last plane was nearly a combination of the others.
+                # The last plane was nearly a linear combination of the other planes.
                 return replace(solution, status="stalled")
             hyperplane = self.hyperplane(quadratic.multipliers, quadratic.beta)
             budget.left -= 1
@@ -316,9 +317,9 @@ class WorkingSet:
         eta: float,
         lowers: list[float],
     ) -> str | None:
-        """Return the reason to end the loop after a sweep, or None to continue.
+        """Return the status with which the loop ends after a sweep, or None to go on.
 
-        ``lowers`` has the lower bounds after all sweeps so far.
+        ``lowers`` contains the lower bounds from all sweeps so far.
         """
         quadratic = solution.quadratic
         least_norm2 = DEGENERATE * objective.total_variance
@@ -349,11 +350,11 @@ class ExactWorkingSet(WorkingSet):
     """Cutting planes with all rows as the basis (Alg. 2).
 
     The features are the kernel matrix itself. The coefficients of a plane are the
-    signed indicators of its rows, so the kernel matrix need not be inverted.
+    signed indicators of its rows, so the kernel matrix is not inverted.
     """
 
     def relabel(self, labels: Labels) -> None:
-        """Rebuild all cutting planes under the labels."""
+        """Rebuild all cutting planes under new labels."""
         self.labels = labels
         n = self.training_set.n_samples
         shares = row_shares(n, self.training_set.weights)
@@ -388,10 +389,11 @@ class ExactWorkingSet(WorkingSet):
 class SampleWorkingSet(WorkingSet):
     """Cutting planes of a dense sample in memory, with a compiled loop.
 
-    The loop is `mmcnb.kernels.sample_subproblem`. Each plane also stores which rows it
-    contains, one byte per row, so that new labels update it only by the rows whose
-    label changes. The compiled loop supports only an adaptive threshold without
-    balance. Other forms, and streamed rows, use the loop of `WorkingSet`.
+    The loop is `mmcnb.kernels.sample_subproblem`. Each plane also stores a mask of its
+    rows, one byte per row. To update a plane under new labels, only the rows whose
+    label changes are needed. The compiled loop supports only an adaptive threshold
+    without balance. Other forms of the objective, and streamed rows, use the loop of
+    `WorkingSet`.
     """
 
     state: "SamplePlanes | None" = None  # the planes after the first loop
@@ -405,10 +407,10 @@ class SampleWorkingSet(WorkingSet):
         record: Record,
         budget: SweepBudget,
     ) -> SubproblemResult:
-        """Solve the subproblem as `WorkingSet.cutting_plane` does.
+        """Solve the subproblem; see `WorkingSet.cutting_plane`.
 
-        The compiled loop does not count against the budget, which limits passes over
-        rows that are not in memory.
+        Sweeps of the compiled loop do not count against the budget, which limits passes
+        over rows that are not in memory.
         """
         rows = self.training_set
         if objective.threshold == "fixed" or objective.balance or not rows.hold_labels:
@@ -450,7 +452,7 @@ class SampleWorkingSet(WorkingSet):
         return solution
 
     def _start(self) -> "SamplePlanes":
-        """Return the generators as `SamplePlanes` that have no rows yet."""
+        """Return the generators as `SamplePlanes` whose row masks are still empty."""
         n = self.training_set.n_samples
         p = self.training_set.mean.shape[0]
         n_planes = len(self.generators)
@@ -460,7 +462,7 @@ class SampleWorkingSet(WorkingSet):
             plane[p] = hyperplane.offset
             plane[p + 1] = rho
         members = np.zeros((n_planes, n), np.int8)
-        signs = np.zeros(n, np.int8)  # 0 is no label, so that all rows count as changed
+        signs = np.zeros(n, np.int8)  # no label is 0, so all rows count as changed
         return kernels.SamplePlanes(planes, members, signs)
 
 

@@ -39,11 +39,11 @@ from mmcnb.samples.derived import cache_features
 from mmcnb.samples.matrix import Matrix, Weights
 
 MOST_LANDMARKS = 200  # default maximum, chosen by `python -m benchmarks basis`
-N_INIT = 8  # starts of least squares if more than two clusters are searched
+N_INIT = 8  # starts of least squares for more than two clusters
 
 
 def basis_size(n_landmarks: int | None, rows: int) -> int:
-    """Return the number of landmarks; the default is half of the rows, at most 200."""
+    """Return the number of landmarks: by default half of the rows, but at most 200."""
     if n_landmarks:
         return min(rows, n_landmarks)
     return max(2, min(MOST_LANDMARKS, rows // 2))
@@ -57,7 +57,10 @@ def candidate_kernels(
     degree: int = 3,
     coef0: float = 1.0,
 ) -> list[Kernel]:
-    """Return the kernels to try on a sample: one, or one per candidate bandwidth.
+    """Return the kernels to try on a sample.
+
+    A Gaussian kernel with ``gamma="auto"`` gives one kernel per candidate bandwidth;
+    otherwise there is a single kernel.
 
     Raises
     ------
@@ -78,7 +81,7 @@ def needs_of_landmarks(
     n_landmarks: int | None,
     landmarks: Sequence[object] | np.ndarray | None = None,
 ) -> FitNeeds:
-    """Return the memory and work of a fit on landmarks of a sample."""
+    """Return the memory and work of a fit on landmarks from a sample."""
     searched = min(rows.n_samples, sample_size)
     if landmarks is None:
         size = basis_size(n_landmarks, searched)
@@ -118,7 +121,7 @@ def drawn_candidates(
     n_landmarks: int | None,
     random_state: np.random.RandomState,
 ) -> list[Callable[[], KernelFeatures]]:
-    """Choose landmarks among the rows of a sample; return `landmark_candidates`."""
+    """Choose landmarks from a sample, and return its `landmark_candidates`."""
     size = basis_size(n_landmarks, rows.shape[0])
     basis = choose_landmarks(rows, size, random_state, weights, may_be_sparse=True)
     is_whole = size == rows.shape[0]
@@ -133,7 +136,7 @@ def fit_on_landmarks(
     landmarks: Sequence[object] | np.ndarray | None = None,
     refine: Refine = refine_on_all_rows,
 ) -> FitResult:
-    """Fit on landmarks of the sample, and refine the best start on all rows."""
+    """Fit on landmarks from the sample, and refine the best start on all rows."""
     rows = session.sample
     weights = session.sample_weights
     if landmarks is None:
@@ -160,16 +163,17 @@ def margin_on_sample(
     record: Record = ignore,
     gamma: float | str = "auto",
 ) -> Model:
-    """Find the widest margin between clusters of rows in memory, in one thread.
+    """Find the clusters with the widest margin for rows in memory, in one thread.
 
-    Two clusters are searched as in `SparseKernelMMC`, but with every second bandwidth.
-    More clusters are searched as in `CrammerSingerMMC` with its default parameters.
+    The search for two clusters is the one of `SparseKernelMMC`, but with every second
+    bandwidth. The search for more clusters is the one of `CrammerSingerMMC` with
+    default parameters.
 
     Parameters
     ----------
     rows : ndarray or csr_array of shape (m, d)
         The rows, at most `HELD_ROWS`. If there are more than 2,000 rows (or 100 per
-        cluster), the search uses a sample, and all rows refine its result.
+        cluster), the search uses a sample, and its result is refined on all rows.
     weights : ndarray of shape (m,) or None
         Weights of the rows.
     n_clusters : int
@@ -186,8 +190,8 @@ def margin_on_sample(
     Returns
     -------
     Model
-        A model without scaling, whose rule has one score per cluster. The scores are
-        divided by rho, so that margins are in units of the widest margin.
+        A model without scaling. Its rule has one score per cluster. The scores are
+        divided by rho, so that margins are in units of rho.
 
     Examples
     --------
@@ -223,9 +227,9 @@ def _widest_of_two(
     record: Record,
     gamma: float | str,
 ) -> tuple[Model, float]:
-    """Search two clusters on a sample of the rows, and refine the best on all rows.
+    """Search for two clusters on a sample, and refine the best result on all rows.
 
-    Returns a model with scores, and rho.
+    Return a model with scores, and rho.
     """
     sample, sample_weights = draw_rows(rows, weights, SAMPLE_ROWS, random_state)
     kernels = candidate_kernels(sample, sample_weights, kernel, gamma)
@@ -266,7 +270,7 @@ def margin_needs(rows: RowShape, n_clusters: int, kernel: str, n_rows: int) -> F
         needs = needs_of_landmarks(rows, SAMPLE_ROWS, None)
     else:
         needs = needs_of_search(rows, _settings(n_clusters, kernel))
-    # With this few rows the compiled loop runs, so the routines of sweeps over blocks
-    # are not needed.
+    # For at most `HELD_ROWS` rows the compiled loop is used, so the routines for sweeps
+    # over blocks are not needed.
     names = sorted(needs.routines.keys() - MARGIN_ROUTINES.keys())
     return replace(needs, routines={name: needs.routines[name] for name in names})

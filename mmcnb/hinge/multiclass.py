@@ -1,19 +1,19 @@
-"""More than two clusters: found by least squares, separated by the widest margin.
+"""More than two clusters, found by least squares and separated by the widest margin.
 
 The labels come from a search on the sample and from passes of least squares over all
 rows. (Hinge rounds on all rows would undo the improvements of these passes.) Then the
-labels are fixed, and one cutting-plane loop finds the scores that separate them by the
-widest margin (Crammer and Singer). These scores are the model. Each row is compared
-with its runner-up, the other cluster with the largest score. W has one row per cluster,
-and f_h = W_h·z in centred features z. The hinge loss of a row in cluster c is max(0,
-rho - (f_c - max_{r != c} f_r)), and
+labels are fixed, and one cutting-plane loop finds the scores that separate the clusters
+by the widest margin (Crammer and Singer). The model consists of these scores. Each row
+is compared with its runner-up, the other cluster with the largest score. W has one row
+per cluster, and f_h = W_h·z in centred features z. The hinge loss of a row in cluster c
+is max(0, rho - (f_c - max_{r != c} f_r)), and
 
     min  1/2 |W|² - rho + C mean_i max(0, rho - (f_c - f_r))
 
 is the two-cluster problem with other planes: P = mean over the active rows of (e_c -
-e_r) z', a k x r matrix that is stored flattened. Therefore the QP, the cutting-plane
-loop and the CCCP rounds are shared. With two clusters W = (w, -w), and rho and the
-objective are twice their values in the two-cluster form.
+e_r) z', a k x r matrix that is stored flattened. Therefore, both problems share the QP,
+the cutting-plane loop and the CCCP rounds. With two clusters, W = (w, -w), and rho and
+the objective are twice their values in the two-cluster form.
 """
 
 from collections.abc import Sequence
@@ -61,8 +61,8 @@ from mmcnb.samples.matrix import Block, Matrix, Weights, as_matrix, check_cluste
 
 # Passes of least squares over all rows, chosen by `python -m benchmarks peers`.
 PASSES = 3
-# Maximum number of rounds at one C on the sample. Later rounds improve nothing
-# (`python -m benchmarks mkc`).
+# Maximum number of rounds at one C on the sample. Later rounds do not improve the
+# result (`python -m benchmarks mkc`).
 ROUNDS = 5
 LEAST_SQUARES = "least squares"
 ALL_ROWS = "all rows"
@@ -70,7 +70,7 @@ ALL_ROWS = "all rows"
 
 @dataclass(frozen=True)
 class MarginPass(ClustersPass):
-    """Pass that sums max(0, rho - margin) over the rows, and counts the clusters."""
+    """Pass that sums max(0, rho - margin) over the rows, and computes cluster sizes."""
 
     rho: float
 
@@ -90,7 +90,7 @@ class MarginPass(ClustersPass):
 
 @dataclass(frozen=True)
 class RunnerUpPass(SumPass):
-    """Pass that computes, for each of some scores, the most violated constraint.
+    """Pass that computes the most violated constraint of each of several generators.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class RunnerUpPass(SumPass):
     labels : Labels
         Cluster of each row.
     generators : sequence of (Scores, float)
-        Scores and their rho. With an infinite rho all rows are active, and all other
+        Scores and their rho. If rho is infinite, all rows are active, and all other
         clusters are runners-up with equal weight.
     """
 
@@ -129,7 +129,7 @@ def _all_runner_ups(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the cutting plane of all rows, in the form of `most_violated_runner_ups`.
 
-    It does not depend on scores.
+    This plane does not depend on scores.
     """
     sums, sizes = kernels.cluster_row_sums(rows, labels, k, weights)
     n_runner_ups = max(k - 1, 1)
@@ -147,11 +147,11 @@ class MulticlassTrainingSet(TrainingSet):
     engine, features, normalization, weights, hold_labels, basis, row_sum
         As in `TrainingSet`.
     sketch : MulticlassTrainingSet or None, default=None
-        A uniform sample of the rows on which cluster sizes are kept within the bounds;
-        None uses all rows.
+        A uniform sample of the rows, from which the size multipliers are computed; None
+        uses all rows.
     bounds : pair of ndarray of shape (k,)
-        Smallest and largest size (or weight) of each cluster, counted in the sketch if
-        there is one.
+        Smallest and largest size (or weight) of each cluster. If there is a sketch, its
+        own bounds are used.
     """
 
     bounds: Bounds = field(kw_only=True)
@@ -167,20 +167,20 @@ class MulticlassTrainingSet(TrainingSet):
         return np.ones(self.n_samples) if self.weights is None else self.weights
 
     def all_rows(self) -> Generator:
-        """Return the generator of the plane of all rows: zero scores, infinite rho."""
+        """Return the generator of the plane of all rows, with infinite rho."""
         k = self.n_clusters
         p = self.mean.shape[0]
         return Generator(rules.Scores(np.zeros((p, k)), np.zeros(k)), np.inf)
 
     def hyperplane(self, coef: np.ndarray, beta: float) -> rules.Scores:
-        """Return scores with mean 0 from the coefficients of all clusters."""
+        """Return scores with mean 0, given the coefficients of all clusters."""
         coef = coef.reshape(self.n_clusters, -1)
         return rules.Scores(np.ascontiguousarray(coef.T), coef @ self.mean)
 
     def plane_sums(
         self, labels: rules.Labels, generators: Sequence[Generator]
     ) -> PlaneSums:
-        """Sum the planes that generators give under the labels; their t are 0."""
+        """Compute the planes of several generators under the labels; all t are 0."""
         means, centred = self._runner_ups(labels, generators)
         s = means[:, 0]
         return PlaneSums(s, np.zeros_like(s), centred)
@@ -188,7 +188,7 @@ class MulticlassTrainingSet(TrainingSet):
     def most_violated(
         self, labels: rules.Labels, hyperplane: Any, rho: float
     ) -> MostViolated:
-        """Find the constraint that scores violate most, in one sweep."""
+        """Find the constraint that the scores violate most, in one sweep."""
         means, centred = self._runner_ups(labels, [Generator(hyperplane, rho)])
         active, violation, changed, hinge = means[0].tolist()
         statistics = ConstraintStatistics(
@@ -222,7 +222,8 @@ class MulticlassTrainingSet(TrainingSet):
     ) -> Self:
         """Return the same problem on other rows.
 
-        If labels are not held in memory, this training set becomes the sketch.
+        If labels are not stored and no sketch is given, this training set becomes the
+        sketch.
         """
         if sketch is None and not hold_labels:
             sketch = self
@@ -242,7 +243,7 @@ class MulticlassTrainingSet(TrainingSet):
         statistics: ConstraintStatistics,
         least: float,
     ) -> LabelStep:
-        """Label rows by their largest score, after subtracting size multipliers."""
+        """Label each row by its largest score, after subtracting size multipliers."""
         b = (self.sketch or self).size_multipliers(hyperplane)
         boundary = hyperplane.shifted(b)
         new = self.labels_of(boundary)
@@ -255,7 +256,7 @@ class MulticlassTrainingSet(TrainingSet):
         return LabelStep(new, boundary, b, changed, counted)
 
     def size_multipliers(self, scores: rules.Scores) -> np.ndarray:
-        """Return values to subtract from the scores to keep sizes within bounds."""
+        """Return values to subtract from the scores so that sizes are within bounds."""
         return _size_multipliers(self.decide(scores), self.bounds, self.row_weights)
 
 
@@ -305,7 +306,7 @@ class HingeRefinement:
     def working_set(
         self, stage: Stage, bounds: Bounds, hold_labels: bool = False
     ) -> WorkingSet:
-        """Return the working set of some rows, with bounds for the sample's sizes."""
+        """Return the working set of some rows, with bounds on the cluster sizes."""
         training_set = MulticlassTrainingSet(
             self.engine,
             stage.rows,
@@ -317,14 +318,14 @@ class HingeRefinement:
         return WorkingSet(training_set)
 
     def working_set_of(self, labels: np.ndarray) -> WorkingSet:
-        """Return the working set of the sample; bounds follow the cluster sizes."""
+        """Return the working set of the sample, with bounds ordered by cluster size."""
         k = self.partition.n_clusters
         sizes = np.bincount(labels, self.sample.features.weights, k)
         bounds = self.partition.bounds_by_size(sizes)
         return self.working_set(self.rows, bounds, hold_labels=True)
 
     def run_start(self, start: Partition, record: Record) -> np.ndarray | None:
-        """Return the labels at the last C that separates them, or None."""
+        """Return the labels at the last separable C, or None if there is none."""
         labels = start.labels
         state = self.config.warm_start(
             start.start, labels, self.working_set_of(labels), self.objective, record
@@ -342,10 +343,10 @@ class HingeRefinement:
     def label_all(
         self, labels: np.ndarray, rows: Stage, record: Record
     ) -> LabelledRows:
-        """Label all rows by least squares, starting with the labels of the sample."""
+        """Label all rows by least squares, starting from the labels of the sample."""
 
         def record_J(row: Row) -> None:
-            # The objective of least squares gets a column of its own in the history.
+            # The objective of least squares has a separate column in the history.
             renamed = {"J" if name == "objective" else name: row[name] for name in row}
             record(renamed | {"stage": LEAST_SQUARES})
 
@@ -359,11 +360,11 @@ class HingeRefinement:
         record: Record,
         max_sweeps: int,
     ) -> tuple[rules.Scores, SubproblemResult]:
-        """Find the widest margin between labelled clusters; return scores and solution.
+        """Find the widest margin between labelled clusters.
 
-        The planes found in one stage are the start of the next. The largest C that
-        separates the labels is used. If no C does, the first C is used, although the
-        solution is degenerate.
+        Return scores and a solution. The planes from one stage are the start of the
+        next stage. The largest C that separates the labels is used. If no C separates
+        them, the first C is used, although the solution is degenerate.
         """
         labels = rules.RuleLabels(labelled.rule)
         generators = list[Generator]()
@@ -398,8 +399,8 @@ def cluster_sample(
 ) -> tuple[Partition, HingeRefinement]:
     """Cluster a sample by least squares, and refine the best partitions.
 
-    Returns the best partition, and the refinement, which can separate its clusters on
-    more rows.
+    Return the best partition, and the refinement, which can then separate the clusters
+    of this partition on more rows.
     """
 
     def refinement(sample: LandmarkSample) -> HingeRefinement:
@@ -433,7 +434,7 @@ def widest_margin_of_rows(
     random_state: np.random.RandomState,
     record: Record,
 ) -> tuple[Model, float]:
-    """Cluster rows in memory as `fit_multiclass` does; return a model and its rho."""
+    """Cluster rows in memory like `fit_multiclass`, and return a model and its rho."""
     n = rows.shape[0]
     size = settings.searched_rows(n)
     sample, sample_weights = draw_rows(rows, weights, size, random_state)
@@ -456,7 +457,7 @@ def widest_margin_of_rows(
 def fit_multiclass(
     session: FitSession, settings: SearchSettings, config: SearchConfig
 ) -> FitResult:
-    """Find clusters by least squares and refinement, and fit scores that separate them.
+    """Find clusters by least squares, refine them, and fit scores that separate them.
 
     The scores are functions of kernel values against landmarks.
     """
@@ -525,8 +526,8 @@ def multiclass_result(
     Returns
     -------
     FitResult
-        The result. It has a warning if clusters are empty, or if the margin is not
-        wider than the margin of random labels.
+        The result. The result has a warning if clusters are empty, or if the margin is
+        not wider than the margin for random labels.
     """
     sweep = MarginPass(session.weights, model.rule, solution.quadratic.rho)
     hinge, sizes, first, _ = session.engine.run(sweep, features, "margins")

@@ -1,10 +1,10 @@
-"""Cutting planes under several kernels, whose combination is learned with the margin.
+"""Cutting planes under several kernels; their combination is learned with the margin.
 
 The features of all kernels are concatenated, each in its own coordinates. Labels,
 cutting planes and loops are the same as for one kernel. Only the optimisation differs:
-an SOCP finds the weights of the kernels together with the multipliers of the planes. In
-centred features each cluster has mean score 0, so the balance constraints between pairs
-of clusters always hold.
+an SOCP finds the weights of the kernels and the multipliers of the planes together. In
+centred features, each cluster has mean score 0, so the balance constraints between
+pairs of clusters always hold.
 """
 
 from collections.abc import Callable
@@ -56,7 +56,7 @@ class MultipleKernelWorkingSet(WorkingSet):
     Parameters
     ----------
     training_set : TrainingSet
-        The rows, in the features of all kernels. Its normalization has a block for each
+        The rows, in the features of all kernels. The normalization has a block for each
         kernel.
 
     Attributes
@@ -64,15 +64,15 @@ class MultipleKernelWorkingSet(WorkingSet):
     columns : list of slice
         The features of each kernel.
     kernel_weights : ndarray of shape (kernels,)
-        Weights from the last SOCP: non-negative, with Euclidean norm 1. Before the
-        first SOCP they are all equal.
+        Weights from the last SOCP: non-negative, with Euclidean norm 1. They are all
+        equal before the first SOCP.
 
     References
     ----------
     B. Zhao, J. T. Kwok and C. Zhang, Multiple kernel clustering, Alg. 1 and sec. 4.
     """
 
-    random_planes = 50  # fewer than for one kernel, because an SOCP is much slower
+    random_planes = 50  # fewer than for one kernel, because SOCPs are slower than QPs
 
     def __init__(self, training_set: TrainingSet) -> None:
         super().__init__(training_set)
@@ -103,7 +103,7 @@ class MultipleKernelWorkingSet(WorkingSet):
         return super()._row(solution, planes) | weights
 
     def solve(self, C: float, balance: float, threshold: Threshold) -> PlaneSolution:
-        """Solve the SOCP; if all planes are 0, the kernel weights do not change."""
+        """Solve the SOCP and update the kernel weights, unless all planes are 0."""
         grams = self.grams
         if not any(np.diag(gram).max() > 0 for gram in grams):
             return replace(
@@ -124,8 +124,8 @@ class MultipleKernelWorkingSet(WorkingSet):
 class MultipleKernelSample:
     """A sample under several kernels, each scaled to trace(K̃)/n = 1.
 
-    Without this scaling to a total variance of 1, the weights of the kernels would
-    depend on their scale.
+    Without this scaling, the weights of the kernels would depend on the scale of the
+    kernel values.
 
     Parameters
     ----------
@@ -143,10 +143,10 @@ class MultipleKernelSample:
     Attributes
     ----------
     features : Samples
-        Kernel values between the rows and the basis, with the kernels side by side.
+        Kernel values between the rows and the basis, concatenated for all kernels.
     normalization : tuple of ndarray
-        For each kernel, M such that M M' is the inverse of the kernel matrix of the
-        basis, scaled to a total variance of 1.
+        For each kernel, a matrix M such that M M' is the inverse of the kernel matrix
+        of the basis, scaled so that the total variance is 1.
     columns : tuple of slice
         The features of each kernel.
     z : ndarray of shape (m, r)
@@ -155,7 +155,7 @@ class MultipleKernelSample:
     Raises
     ------
     InputError
-        If the landmarks are too few to distinguish the rows under some kernel.
+        If the landmarks are too few to distinguish the rows under one of the kernels.
     """
 
     def __init__(
@@ -198,7 +198,7 @@ class MultipleKernelSample:
         self.z = _narrow(np.hstack(parts))
 
     def candidate(self, engine: Engine, bounds: Bounds | None = None) -> KernelFeatures:
-        """Return features for two clusters or, with bounds, for any number."""
+        """Return features for two clusters or, given bounds, for more clusters."""
         new_training_set: Callable[..., TrainingSet] = TrainingSet
         if bounds is not None:
             new_training_set = partial(MulticlassTrainingSet, bounds=bounds)
@@ -215,7 +215,7 @@ class MultipleKernelSample:
 
 
 def _narrow(z: np.ndarray) -> np.ndarray:
-    """Return coordinates with the same inner products, at most as many as rows."""
+    """Return coordinates with equal inner products and at most one column per row."""
     if z.shape[1] <= z.shape[0]:
         return z
     values, vectors = np.linalg.eigh(z @ z.T)
@@ -237,8 +237,8 @@ def search_clusters(
     sample : MultipleKernelSample
         The sample.
     partition : PartitionConfig
-        How to partition. Size constraints apply in the search by least squares; the
-        refinement only keeps the minimum size.
+        Settings of the partition. The search by least squares applies all size
+        constraints, the refinement only the minimum size.
     config : SearchConfig
         Settings of the search.
 
@@ -293,7 +293,7 @@ def fit_clusters(
     partition: PartitionConfig,
     config: SearchConfig,
 ) -> FitResult:
-    """Search for more than two clusters on the sample, and refine on all rows.
+    """Search for more than two clusters on the sample, and refine them on all rows.
 
     Parameters
     ----------
@@ -302,7 +302,7 @@ def fit_clusters(
     sample : MultipleKernelSample
         The sample.
     partition : PartitionConfig
-        How to partition the sample.
+        Settings of the partition of the sample.
     config : SearchConfig
         Settings of the search.
 
@@ -311,8 +311,8 @@ def fit_clusters(
     FitResult
         The result, with the names and weights of the kernels.
     """
-    # With many clusters some labels change in every round, but later rounds do not
-    # improve the result.
+    # With many clusters, some labels change in every round, but the rounds after the
+    # first five do not improve the result.
     limits = replace(config.limits, max_rounds=min(ROUNDS, config.limits.max_rounds))
     config = replace(config, limits=limits)
     restart = search_clusters(session, sample, partition, config)
@@ -320,7 +320,7 @@ def fit_clusters(
         accepting = replace(config, separable=False)
         restart = search_clusters(session, sample, partition, accepting)
     assert restart is not None  # this search accepts any solution
-    # Relative weights, because the bounds on sizes are numbers of rows.
+    # Use relative weights, because the bounds on cluster sizes are numbers of rows.
     counted = replace(session, weights=relative_weights(session.weights))
     state, model = refined(counted, restart)
     random_state = np.random.RandomState(config.seed)

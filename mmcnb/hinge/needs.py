@@ -10,28 +10,31 @@ from mmcnb.least_squares.search import SearchSettings, search_needs
 from mmcnb.samples import GROUP_ROWS
 from mmcnb.samples.matrix import FREED_BYTES
 
-# Compiled routines, with their seconds of compilation.
+# Compiled routines and their compile times in seconds.
 MARGIN_ROUTINES = {"most_violated_constraint": 8.0}
 ROUND_ROUTINES = {"sample_subproblem_parts": 6.5}
-# With at most this many rows, methods with a compiled loop hold all rows in memory.
+# Up to this number of rows, methods with a compiled loop hold all rows in memory.
 HELD_ROWS = 2**14
 # Sizes of the larger sample to try if the memory limit does not allow `GROUP_ROWS`.
 SMALLER_SAMPLES = (2**15, 2**14, 2**13)
-# Numbers of sweeps over all rows, chosen by `python -m benchmarks engine`.
+# Maximum numbers of sweeps over all rows (MANY and FEW), and the number that plans
+# assume. They were chosen by `python -m benchmarks engine`.
 MANY_SWEEPS = 300
 FEW_SWEEPS = 5
 LIKELY_SWEEPS = 20
-# Cutting planes of a linear method held in memory at a time, each with its hyperplane.
+# Number of cutting planes of a linear method, each with its hyperplane, that are in
+# memory at the same time.
 LINEAR_PLANES = 80
-SUMMED_PLANES = 40  # of these planes, the number whose sums are computed in one block
+SUMMED_PLANES = 40  # number of these planes that are summed in one block
 MARGIN_LIBRARIES = 40 * 2**20  # memory of the compiled routines of the hinge loss
 
 
 def larger_sample(n_samples: int, compiled: bool = False) -> int:
-    """Return the size of the larger sample; 0 if the data are not much larger.
+    """Return the size of the larger sample, or 0 if no larger sample is used.
 
-    ``compiled`` says whether the method has a compiled loop for rows in memory. The
-    larger sample is then all rows, if they are at most `HELD_ROWS`.
+    The larger sample has `GROUP_ROWS` rows if there are more than twice as many rows.
+    ``compiled`` says whether the method has a compiled loop for rows in memory. In this
+    case, up to `HELD_ROWS` rows are all in the larger sample.
 
     Examples
     --------
@@ -49,14 +52,14 @@ def larger_sample(n_samples: int, compiled: bool = False) -> int:
 def most_sweeps(n_samples: int, feature_bytes: float) -> int:
     """Return the maximum number of sweeps over all rows.
 
-    It depends only on the size of the data and not on the free memory, because labels
-    would otherwise depend on the machine.
+    The maximum depends only on the size of the data and not on the free memory.
+    Otherwise, labels would depend on the machine.
     """
     return MANY_SWEEPS if n_samples * feature_bytes <= plan.CACHED_BYTES else FEW_SWEEPS
 
 
 def on_all_rows(needs: FitNeeds, rows: RowShape, larger_rows: int) -> FitNeeds:
-    """Add the needs of the refinement on more rows to those of a fit on a sample."""
+    """Add the refinement on more rows to the needs of a fit on a sample."""
     columns = needs.n_landmarks
     larger = _larger_bytes(rows, columns, larger_rows) if larger_rows else 0.0
     sweeps = most_sweeps(rows.n_samples, columns * 4 or rows.row_bytes)
@@ -65,7 +68,7 @@ def on_all_rows(needs: FitNeeds, rows: RowShape, larger_rows: int) -> FitNeeds:
 
 
 def with_smaller_samples(needs: FitNeeds, rows: RowShape) -> Iterator[FitNeeds]:
-    """Yield needs with fewer rows in the larger sample, for small memory limits."""
+    """Yield needs for each of the `SMALLER_SAMPLES`, for small memory limits."""
     if rows.n_samples <= 2 * GROUP_ROWS or not needs.larger_bytes:
         return
     for larger_rows in SMALLER_SAMPLES:
@@ -74,8 +77,9 @@ def with_smaller_samples(needs: FitNeeds, rows: RowShape) -> Iterator[FitNeeds]:
 
 
 def _larger_bytes(rows: RowShape, n_landmarks: int, larger_rows: int) -> float:
-    """Return the bytes of the larger sample while its parts are concatenated."""
-    # Dense parts are freed as they are copied; CSR parts only after all are copied.
+    """Return the memory of the larger sample during concatenation, in bytes."""
+    # Each dense part is freed after it is copied. CSR parts are freed only after all
+    # parts are copied.
     columns = 4.0 * larger_rows * n_landmarks
     return FREED_BYTES + (columns or bytes_of_rows(rows, larger_rows))
 
@@ -122,7 +126,7 @@ def hinge_needs(
 
 
 def needs_of_search(rows: RowShape, settings: SearchSettings) -> FitNeeds:
-    """Return the needs of a hinge method that separates clusters of least squares."""
+    """Return the needs of a hinge method that separates least-squares clusters."""
     needs = on_all_rows(
         search_needs(rows, settings), rows, larger_sample(rows.n_samples)
     )
@@ -137,6 +141,6 @@ def needs_of_search(rows: RowShape, settings: SearchSettings) -> FitNeeds:
 
 
 def margin_seconds(rows: int, n_features: int = 0, n_clusters: int = 2) -> float:
-    """Estimate the seconds that the starts on a sample take on one core."""
+    """Estimate the time of the starts on a sample on one core, in seconds."""
     # Measured in fits of 1,500 x 30 and 20,000 x 50 rows.
     return 0.35 * rows / 2000 * (1 + n_features / 500) * (n_clusters - 1)

@@ -1,4 +1,4 @@
-"""SKMMC as published (Wu & Zhang, Alg. 3): each plane has basis vectors of its own.
+"""SKMMC as published (Wu & Zhang, Alg. 3): each plane has its own basis vectors.
 
 Each plane Ψ_k, and the mean Ψ_0 of all rows, is approximated by Σ β_j φ(b_j). Centred
 planes are differences of these sums, so their Gram matrix and the hyperplane need only
@@ -32,17 +32,17 @@ from mmcnb.hinge.two_clusters import result_of, separation
 from mmcnb.samples import GROUP_ROWS, Samples
 from mmcnb.samples.matrix import Weights, with_short_indices
 
-# Bytes per row: labels of the best start and of this start, labels before and after a
-# round, the rows of a plane, and a copy of one of the last two while parts are joined.
+# Upper bound of the bytes per row: labels of the best start and of the current start,
+# labels before and after a round, the mask of the rows of a plane, and a copy of one
+# array while parts are concatenated.
 ROW_BYTES = 8.0
 
 
 class OwnBasisWorkingSet(WorkingSet):
     """Cutting planes with one basis vector each, on rows that are streamed.
 
-    The features are kernel values against all basis vectors so far, and are recomputed
-    in each sweep. Under new labels, all planes are dropped except the plane of all
-    rows.
+    The features are kernel values against all basis vectors so far. They are recomputed
+    in each sweep. New labels drop all planes except the plane of all rows.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ class OwnBasisWorkingSet(WorkingSet):
     weights : ndarray of shape (n,) or None
         Sample weights.
     seed : int
-        Seed of the starts of the fixed points. It is the same for all planes, so that
-        the labels can converge.
+        Seed for the starts of the fixed-point iterations. All planes use the same seed,
+        so that the labels can converge.
     """
 
     evaluations = 0  # number of kernel evaluations, divided by the number of rows
@@ -89,7 +89,7 @@ class OwnBasisWorkingSet(WorkingSet):
         return estimate
 
     def _restart(self) -> None:
-        """Drop all planes, and all basis vectors except those of the mean."""
+        """Drop all planes, and all basis vectors except the ones of the mean."""
         self.generators = []
         self.s = np.empty(0)
         self.t = np.empty(0)
@@ -100,7 +100,7 @@ class OwnBasisWorkingSet(WorkingSet):
         """Use the kernel values against a basis as features."""
         kernel = self.kernel
         self.basis = basis
-        # The mean of the features follows from the estimate of Ψ_0 without a pass.
+        # The mean of the features is computed from the estimate of Ψ_0, without a pass.
         mean = kernel(basis, self.mean.basis) @ self.mean.beta
         self.training_set = TrainingSet(
             engine=self.engine,
@@ -141,8 +141,8 @@ class OwnBasisWorkingSet(WorkingSet):
             factors = (*factors, self.counts)
         plane = self._estimate(RowCoefficients(factors))
         mean = self.mean
-        # The plane has coefficients on its own basis vectors, which come last, and on
-        # the basis vectors of the mean, which come first.
+        # The plane has coefficients on its own basis vectors, which are the last ones,
+        # and on the basis vectors of the mean, which are the first ones.
         n_planes, n_vectors = self.coefs.shape
         coefs = np.zeros((n_planes + 1, n_vectors + len(plane.beta)))
         coefs[:-1, :n_vectors] = self.coefs
@@ -157,7 +157,7 @@ class OwnBasisWorkingSet(WorkingSet):
         self._set_basis(basis)
 
     def _totals(self, active: np.ndarray) -> tuple[float, float]:
-        """Return the weight of the active rows, and their weight signed by labels.
+        """Return the sum of the weights of the active rows, and their signed sum.
 
         Rows are added in groups, so that no float array of all rows is created.
         """
@@ -176,7 +176,7 @@ class OwnBasisWorkingSet(WorkingSet):
 def fit_on_own_basis(
     session: FitSession, config: SearchConfig, kernel: Kernel
 ) -> FitResult:
-    """Fit all rows by Alg. 3, from several starts; the largest |w| is selected.
+    """Fit all rows by Alg. 3 from several starts, and select the largest |w|.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ def fit_on_own_basis(
 def _rank(end: CCCPResult) -> tuple[float, float]:
     """Return the sort key of the result of a start: its C, then its score.
 
-    Scores are rounded, so that of equally good results the first one is selected on
+    Scores are rounded, so that the first of several equally good results is selected on
     every processor.
     """
     return end.solution.C, round(end.solution.score, 9)
@@ -252,7 +252,7 @@ def _end_of(
     config: SearchConfig,
     record: Record,
 ) -> CCCPResult:
-    """Run a start along the path, and accept any solution if the first C fails."""
+    """Run a start along the path; if the first C fails, accept any solution there."""
     path = config.path
     end = continuation(working_set, start, objective, path, config.limits, record)
     if end is None:
@@ -268,7 +268,7 @@ def _starts(
     config: SearchConfig,
     random_state: np.random.RandomState,
 ) -> Iterator[Labels]:
-    """Yield starting labels by k-means or at random; "mixed" begins with k-means."""
+    """Yield starting labels from k-means or at random; "mixed" begins with k-means."""
     from sklearn.cluster import KMeans
 
     sample = with_short_indices(session.sample)

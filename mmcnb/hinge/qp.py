@@ -1,26 +1,29 @@
-"""The programs over cutting planes, which have a few dozen variables for any data size.
+"""The optimisation problems over cutting planes: a QP, or an SOCP for several kernels.
 
-With one kernel the problem is a quadratic program (QP), Wu & Zhang, eq. (22) and (37)
-in centred features. G is the Gram matrix of the planes; s and t are the means of their
-rows and of their signed rows. The dual is
+The number of variables depends on the number of planes and not on the number of rows.
+
+With one kernel, the problem is a quadratic program (QP), Wu & Zhang, eq. (22) and (37)
+in centred features. G is the Gram matrix of the planes. For each plane, s is the share
+of its rows among all rows, and t is the mean of their labels, with 0 for all other
+rows. The dual is
 
     adaptive   min  1/2 λ'Gλ                      s.t.  s'λ - balance·u >= 1
     fixed      min  1/2 λ'Gλ - s'λ + balance·u
     both                                          s.t.  1'λ <= C, |t'λ| <= u, λ >= 0
 
-and rho, xi and beta are the multipliers of its rows. `mmcnb.kernels.plane_qp` solves
-it. The paper's closed formula for rho divides zero by zero at every ordinary optimum,
-so it is not used.
+and rho, xi and beta are the multipliers of its constraints. `mmcnb.kernels.plane_qp`
+solves it. The paper's closed formula for rho divides zero by zero at every ordinary
+optimum, so it is not used.
 
-With several kernels it is a second-order cone program (SOCP), because Zhao, Kwok and
-Zhang learn labels, margin and a combination of kernels together. G_k is the Gram matrix
-of the planes under kernel k. The dual is
+With several kernels, the problem is a second-order cone program (SOCP), because Zhao,
+Kwok and Zhang learn labels, margin and a combination of kernels together. G_k is the
+Gram matrix of the planes under kernel k. The dual is
 
     fixed      max  s'λ - balance·u - 1/2 |q|
     adaptive   min  1/2 |q|                       s.t.  s'λ - balance·u >= 1
     both       s.t.  q_k >= λ'G_k λ, 1'λ <= C, |t'λ| <= u, λ >= 0
 
-The weights of the kernels are q/|q|. For given weights the problem is the QP of the
+The weights of the kernels are q/|q|. For given weights, the problem is the QP of the
 single kernel Σ weight_k G_k. The QP solver is more accurate than the SOCP solver, so
 all values except the weights come from the QP.
 """
@@ -36,9 +39,10 @@ from mmcnb.errors import InputError
 from mmcnb.kernels import unchecked as kernels
 
 Threshold = Literal["adaptive", "fixed"]
-# Tolerances of the SOCP solver, tried in turn until it reaches one.
+# Tolerances of the SOCP solver, tried in this order until the solver reaches one.
 TOLERANCES = (1e-10, 1e-8, 1e-6)
-# Smaller eigenvalues of a Gram matrix, relative to the mean diagonal, count as 0.
+# Eigenvalues of a Gram matrix up to this value, relative to the mean diagonal, are
+# treated as 0.
 SMALLEST_EIGENVALUE = 1e-15
 NO_SOLUTION = (
     "the quadratic program of the planes has no solution; lower balance or raise C."
@@ -46,7 +50,7 @@ NO_SOLUTION = (
 
 
 class PlaneQPError(InputError, ArithmeticError):
-    """The QP of the cutting planes has no usable solution."""
+    """Error raised if the QP of the cutting planes has no usable solution."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ class PlaneSolution:
     norm2 : float
         |w|² = λ'Gλ.
     kernel_weights : ndarray of shape (kernels,) or None, default=None
-        Weights of several kernels.
+        Weights of the kernels, if there are several.
     """
 
     multipliers: np.ndarray
@@ -92,7 +96,7 @@ def solve_planes(
     gram : ndarray of shape (planes, planes)
         Inner products of the centred cutting planes.
     s, t : ndarray of shape (planes,)
-        Mean of each plane's rows, and of its signed rows.
+        Share of the rows in each plane, and mean of their labels over all rows.
     C : float
         Upper bound on the sum of the multipliers.
     balance : float
@@ -151,7 +155,7 @@ def solve_kernel_planes(
     grams : sequence of ndarray of shape (planes, planes)
         Inner products of the centred cutting planes, for each kernel.
     s, t : ndarray of shape (planes,)
-        Mean of each plane's rows, and of its signed rows.
+        Share of the rows in each plane, and mean of their labels over all rows.
     C : float
         Upper bound on the sum of the multipliers.
     balance : float
@@ -204,7 +208,7 @@ def solve_kernel_planes(
 
 
 class _ConeProblem(NamedTuple):
-    """The problem to minimise cost'x such that right - rows x lies in the cones."""
+    """The problem of minimising cost'x such that right - rows x is in the cones."""
 
     cost: np.ndarray
     rows: np.ndarray
@@ -220,7 +224,7 @@ def _cone_problem(
     balance: float,
     threshold: Threshold,
 ) -> _ConeProblem:
-    """Set up the SOCP in x = (λ, u if there is a balance, q, |q|), up to scaling."""
+    """Set up the SOCP in x = (λ, u, q, |q|), up to scaling; without balance, omit u."""
     import clarabel
 
     scale = float(np.mean([np.diag(gram) for gram in grams]))
@@ -240,8 +244,8 @@ def _cone_problem(
     linear_term[:planes] = s
     linear_term[planes:first_q] = -balance
 
-    # Scale λ by its expected size without the bound, so that the solver works with
-    # numbers near 1.
+    # Scale λ by its expected size without the bound on its sum, so that the solver
+    # works with numbers near 1.
     unit = 1.0 if threshold == "adaptive" else min(C, 1 / scale)
     # 1'λ <= C and λ >= 0.
     rows = [identity[:planes].sum(axis=0), *-identity[:planes]]
@@ -259,7 +263,7 @@ def _cone_problem(
     sides = [np.array(right)]
     cones = [clarabel.NonnegativeConeT(len(right))]
 
-    # (q + 1, q - 1, 2 F λ) in the cone is |F λ|² <= q.
+    # (q + 1, q - 1, 2 F λ) is in the cone if and only if |F λ|² <= q.
     for k, gram in enumerate(grams):
         factor = _factor(gram / scale)
         block = np.zeros((2 + factor.shape[0], size))
@@ -294,7 +298,7 @@ def _solve(problem: _ConeProblem) -> np.ndarray:
     for tolerance in TOLERANCES:
         settings = clarabel.DefaultSettings()
         settings.verbose = False
-        settings.max_threads = 1  # for the same bits on any number of cores
+        settings.max_threads = 1  # so that results do not depend on the number of cores
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
         solver = clarabel.DefaultSolver(
             no_quadratic_term,

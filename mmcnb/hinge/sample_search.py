@@ -1,9 +1,10 @@
 """The search for a start and a bandwidth, on a sample that fits in memory.
 
-Starts do not read the store. At each bandwidth, the start with the best score is
-selected. Among the bandwidths, partitions with a leave-one-out score of at most
-`CLEAN_SCORE` are compared by |w|² relative to the total variance; the largest is
-selected. If no partition has such a score, the lowest leave-one-out score is selected.
+Starts use only the sample in memory. At each bandwidth, the start with the best score
+is selected. Then a bandwidth is selected. Among the partitions with a leave-one-out
+score of at most `CLEAN_SCORE`, the selected partition has the largest |w|² relative to
+the total variance. If all scores are larger, the partition with the lowest
+leave-one-out score is selected.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,28 +36,29 @@ from mmcnb.samples import BLOCK_ROWS, Samples
 from mmcnb.samples.derived import Scaling, cache_features
 from mmcnb.samples.matrix import Matrix, Weights
 
-# Relative difference below which two scores are equal; the earlier start is then kept.
+# Scores with a relative difference of at most TIE are treated as equal, and the earlier
+# start is selected.
 TIE = 1e-6
 LOOSE_ETA = 0.1  # tolerance for random labels, which need no accurate solution
-COLD_STARTS = 2  # mixed starts before the warm ones
-WARM_STARTS = 2  # mixed starts that are partitions by least squares
-WARM_LEAD = 0.025  # relative lead in the score with which a warm start is selected
+COLD_STARTS = 2  # number of mixed starts before the warm starts
+WARM_STARTS = 2  # number of mixed starts that are partitions by least squares
+WARM_LEAD = 0.025  # relative lead in the score that a warm start needs to be selected
 LATE_STARTS = 2  # number of partitions with the lowest leave-one-out scores to try
-# Relative lead in the score at the last C with which a late start is selected. On rings
-# and moons in columns of noise, the right labels have 2.5 to 9 times the score of
-# others. The price is a table on which wrong clusters have 3 times the score.
+# Relative lead in the score at the last C that a late start needs to be selected. On
+# rings and moons with additional noise columns, the true labels have 2.5 to 9 times the
+# score of other labels. On one table, however, wrong clusters have 3 times the score.
 LATE_LEAD = 1.0
 WARM_C = 2.0  # C at which warm starts enter the path; random labels need C near 1
-CLEAN_SCORE = 0.06  # leave-one-out score up to which a partition counts as real
+CLEAN_SCORE = 0.06  # maximum leave-one-out score of a reliable partition
 # Default share of the labels that may change in the last round on more rows than the
-# sample: `python -m benchmarks engine`.
+# sample, chosen by `python -m benchmarks engine`.
 STILL_SHARE = 5e-4
-# A start is a rival of the best start if it has at least this share of its score. On
-# rings and moons in columns of noise, the right labels have at least 2.5 times the
-# score of wrong ones.
+# A start with other labels is a rival of the best start if its score is at least this
+# fraction of the best score. On rings and moons with additional noise columns, the true
+# labels have at least 2.5 times the score of wrong labels.
 RIVAL_SCORE = 0.7
-SAME_PARTITION = 0.8  # labels differ if their mean Jaccard index is below this value
-FINAL_ROUNDS = 5  # rounds on all rows after a larger sample, as few labels change
+SAME_PARTITION = 0.8  # partitions with a lower mean Jaccard index are different
+FINAL_ROUNDS = 5  # maximum number of rounds on all rows after a larger sample
 
 
 @dataclass(frozen=True)
@@ -91,9 +93,9 @@ def landmark_features(
 ) -> KernelFeatures:
     """Map the sample to kernel values against landmarks, and cache them in memory.
 
-    ``whole`` says that all distinct rows are landmarks. The method is then exact, so
-    the values are float64. As there are then few rows, the compiled loop would not save
-    the seconds that its compilation takes.
+    ``whole`` says whether all distinct rows are landmarks. In this case, the method is
+    exact, so kernel values are float64. There are also few rows, so the compiled loop
+    would not save the time of its compilation.
     """
     dtype: type[np.floating] = np.float32
     tolerance = 1e-6
@@ -118,7 +120,7 @@ def landmark_features(
 def exact_features(
     kernel: Kernel, engine: Engine, sample: Samples, basis: np.ndarray, weights: Weights
 ) -> KernelFeatures:
-    """Use all rows of the sample as the basis: the full kernel matrix in float64."""
+    """Return the sample with all its rows as the basis, and float64 kernel values."""
     features = cache_features(
         KernelSamples(sample, kernel.against(basis), np.float64), "memory"
     )
@@ -135,7 +137,7 @@ def exact_features(
 def linear_features(
     engine: Engine, sample: Samples, weights: Weights
 ) -> KernelFeatures:
-    """Use the rows themselves as features."""
+    """Return the sample with the rows themselves as features."""
     training_set = TrainingSet(engine, sample, None, weights, hold_labels=True)
     z = training_set.matrix()
     return KernelFeatures(None, z, weights, lambda: WorkingSet(training_set))
@@ -147,7 +149,7 @@ def draw_rows(
     size: int,
     random_state: np.random.RandomState,
 ) -> tuple[Matrix, Weights]:
-    """Draw at most ``size`` rows with their weights at random, in their order."""
+    """Draw at most ``size`` rows and their weights at random; keep their order."""
     if rows.shape[0] <= size:
         return rows, weights
     drawn = np.sort(random_state.permutation(rows.shape[0])[:size])
@@ -164,9 +166,9 @@ class SearchConfig:
     Parameters
     ----------
     path : tuple of float
-        Increasing values of C; a single value is the form of the papers.
+        Increasing values of C. The papers use a single value.
     limits : CCCPLimits
-        When rounds stop, and which labels they accept.
+        Stopping rules of the rounds, and the size limit of the clusters.
     seed : int
         Seed of the starts, the same for every bandwidth.
     sample_size : int
@@ -176,19 +178,19 @@ class SearchConfig:
     balance : float, default=0.0
         Bound l/n on the absolute value of the mean decision value, in units of rho.
     init : {"mixed", "random", "k-means"}, default="mixed"
-        How the starts are chosen.
+        Kinds of the starts, as in `starting_labels`.
     n_init : int, default=6
         Number of starts.
     separable : bool, default=True
-        Whether to reject fits whose margin is 0.
+        Whether to reject solutions with a margin of 0.
     tol : float, default=5e-4
         Share of the labels that may change in the last round on more rows than the
         sample.
     n_searches : int, default=0
         Number of additional local searches by least squares. The partitions with the
-        lowest leave-one-out scores enter the path at its last C. This is needed for
-        several kernels: at C = 2 a smooth kernel gets all the weight, and rounds move
-        away from the right labels of curved clusters.
+        lowest leave-one-out scores enter the path at its last C. Several kernels need
+        these late starts: at C = 2, a smooth kernel gets all the weight, and the rounds
+        move away from the true labels of curved clusters.
     """
 
     path: tuple[float, ...]
@@ -212,10 +214,10 @@ class SearchConfig:
         return Objective(self.threshold, self.balance, total_variance)
 
     def falling(self, objective: Objective) -> list[tuple[float, Objective]]:
-        """Return the values of C from the last to the first, each with its objective.
+        """Return the values of C from the last to the first, with their objectives.
 
-        The first C is repeated at the end, with an objective for which no solution is
-        degenerate, so that any labels have a solution there.
+        The list ends with the first C and an objective for which no solution is
+        degenerate, so that all labels have a solution there.
         """
         forms = [(C, objective) for C in reversed(self.path)]
         forms.append((self.path[0], replace(objective, total_variance=0.0)))
@@ -229,7 +231,7 @@ class SearchConfig:
         objective: Objective,
         record: Record,
     ) -> CCCPResult | None:
-        """Run rounds from labels that least squares found, without a C near 1."""
+        """Run rounds from labels found by least squares, from C = 2 on."""
         path = [C for C in self.path if C >= WARM_C] or self.path[-1:]
         return continuation(
             working_set,
@@ -251,7 +253,7 @@ def search_config(
     eta: float = 0.01,
     **fields: Any,
 ) -> SearchConfig:
-    """Convert parameters of an estimator to settings of the search on a sample.
+    """Return the settings of the search on a sample for parameters of an estimator.
 
     ``fields`` are passed to `SearchConfig` unchanged.
     """
@@ -281,7 +283,8 @@ class RestartResult:
     start : int
         Number of the start.
     scores : tuple of float
-        Scores of the solutions at C = 2, if the path contains it, and at the end.
+        Scores of the solutions at C = 2, if the path contains this value, and at the
+        last C.
     leave_one_out : float, default=0.0
         Leave-one-out score; 0 if only one bandwidth was tried.
     rivals : int, default=0
@@ -305,7 +308,7 @@ class RestartResult:
 
     @property
     def gamma(self) -> float | None:
-        """Gamma of the kernel; None without a kernel, or with several."""
+        """Gamma of the kernel; None without a kernel, or with several kernels."""
         kernel = self.candidate.kernel
         return float(kernel.gamma) if isinstance(kernel, Kernel) else None
 
@@ -318,17 +321,17 @@ class RestartResult:
     def score(self) -> float:
         """The criterion by which starts are compared: the geometric mean of the scores.
 
-        At a large C, a wide margin may separate two unrelated halves that only a few
-        outliers determine. At a small C more rows lie in the margin, and the score of
-        such a partition is much lower.
+        At a large C, a wide margin may separate two arbitrary halves that a few
+        outliers determine. At a small C, more rows are inside the margin, and such a
+        partition has a much lower score.
         """
         positive = np.maximum(self.scores, np.finfo(float).tiny)
         return float(np.exp(np.mean(np.log(positive))))
 
     def is_better_than(self, other: "RestartResult | None", margin: float) -> bool:
-        """Return whether the score is better than another start's by a margin.
+        """Return whether the score exceeds the score of another start by a margin.
 
-        A start that ended at a lower C is worse, because its labels could not be
+        A start that ended at a lower C is always worse, because its labels could not be
         separated at the next C.
         """
         if other is None:
@@ -340,7 +343,7 @@ class RestartResult:
         return self.score > other.score * (1 + margin)
 
     def is_far_ahead_of(self, other: "RestartResult | None") -> bool:
-        """Return whether a start that entered at the last C is clearly better."""
+        """Return whether a late start leads another start by `LATE_LEAD`."""
         if other is None:
             return True
         if self.state.solution.C != other.state.solution.C:
@@ -348,7 +351,7 @@ class RestartResult:
         return self.scores[-1] > other.scores[-1] * (1 + LATE_LEAD)
 
     def is_rival_of(self, best: "RestartResult") -> bool:
-        """Return whether the score is nearly as good as the best but the labels differ.
+        """Return whether the last score is near the best score, with other labels.
 
         A start that ended at a lower C is not a rival.
         """
@@ -360,7 +363,7 @@ class RestartResult:
         return mean_jaccard(self.labels, best.labels, weights) < SAME_PARTITION
 
     def warnings_of_rivals(self) -> list[str]:
-        """Return a warning if other starts are nearly as good with other labels."""
+        """Return a warning if there are rivals: similar scores, but other labels."""
         if self.rivals == 0:
             return []
         starts = "start has" if self.rivals == 1 else "starts have"
@@ -371,7 +374,7 @@ class RestartResult:
 
     @property
     def relative_norm2(self) -> float:
-        """|w|² in units of the total variance of the features."""
+        """Squared norm |w|² in units of the total variance of the features."""
         norm2 = self.state.solution.quadratic.norm2
         # The total variance is 0 if all rows are equal.
         return norm2 / max(self.objective.total_variance, 1e-100)
@@ -418,13 +421,13 @@ class RestartResult:
     ) -> CCCPResult:
         """Run rounds at the last C on more rows than the sample.
 
-        If the labels cannot be separated at the last C, lower ones are tried.
+        If the labels cannot be separated at the last C, lower values are tried.
         """
         training_set = working_set.training_set
         limits = self.config.limits
         max_rounds = limits.max_rounds
-        # After a larger sample only few labels change. A user who sets a lower tol asks
-        # for more rounds.
+        # Few labels change after a larger sample, so limit the rounds, unless the user
+        # asks for more rounds with a lower tol.
         if larger_sample(training_set.n_samples) and self.config.tol >= STILL_SHARE:
             max_rounds = min(FINAL_ROUNDS, max_rounds)
         still = self.config.tol * training_set.total_weight
@@ -447,9 +450,9 @@ def search_sample(
     config: SearchConfig,
     record: Record,
 ) -> list[RestartResult]:
-    """Try every bandwidth, and return the best result first.
+    """Search at each bandwidth, and return the results, best first.
 
-    Partitions by least squares are computed once, under the middle bandwidth, and are
+    Partitions by least squares are computed once, at the middle bandwidth, and are
     starts at all bandwidths.
 
     Parameters
@@ -458,7 +461,7 @@ def search_sample(
         If the sample is a single block, bandwidths are tried in parallel in its
         threads.
     candidates : sequence of callable
-        Functions that return the sample under one kernel.
+        Functions, each of which returns the sample under one kernel.
     config : SearchConfig
         Settings of the search.
     record : callable
@@ -469,15 +472,15 @@ def search_sample(
     -------
     list of RestartResult
         One result for each bandwidth at which some start was separable. Partitions with
-        a leave-one-out score of at most `CLEAN_SCORE` come first, in the order of their
-        relative |w|²; then the others, in the order of their leave-one-out score and,
-        for equal scores, of |w|². If no start was separable, the list has one result
-        whose margin may be 0.
+        a leave-one-out score of at most `CLEAN_SCORE` come first, sorted by decreasing
+        relative |w|². All other partitions follow, sorted by increasing leave-one-out
+        score and, for equal scores, by decreasing relative |w|². If no start was
+        separable, the list has one result whose margin may be 0.
     """
     restarts = _search_bandwidths(engine, candidates, config, record)
     if restarts:
         return restarts
-    # Not even the first C separates the rows. Accept a solution without a margin; the
+    # Not even the first C separates the rows. Accept a solution without a margin. The
     # report will say that no clusters were found.
     accepting = replace(config, separable=False)
     return _search_bandwidths(engine, candidates[:1], accepting, record)
@@ -508,7 +511,8 @@ def _search_bandwidths(
         return search_bandwidth(sample, config, record, partitions)
 
     numbers = range(len(candidates))
-    # The middle bandwidth takes longest, so it is started first.
+    # The middle bandwidth takes longest, because it also computes the partitions, so
+    # start with it.
     order = sorted(numbers, key=lambda number: number != middle)
     prepared = run_starts(engine, prepare, order, in_threads=in_threads)
     partitions = prepared[0][1]
@@ -544,7 +548,7 @@ def cleanest(
 
 
 def _rank(restart: RestartResult) -> tuple[float, float]:
-    # Bandwidths with the same partition have equal scores up to rounding. Round the
+    # Bandwidths with the same partition have equal scores, up to rounding. Round the
     # scores, so that the order does not depend on rounding errors.
     score = round(restart.leave_one_out, 9)
     if score <= CLEAN_SCORE:
@@ -558,9 +562,9 @@ def _rank(restart: RestartResult) -> tuple[float, float]:
 class Pieces(NamedTuple):
     """A path of C, cut into three parts.
 
-    ``first`` has the first C, after which many starts have the same labels. ``early``
-    has the values up to 2, and ``rest`` the others; a score is computed at the end of
-    each of these two parts.
+    ``first`` contains the first C, after which many starts have the same labels.
+    ``early`` contains the next values up to C = 2, and ``rest`` all other values. A
+    score is computed at the end of ``early`` and at the end of ``rest``.
     """
 
     first: tuple[float, ...]
@@ -569,7 +573,7 @@ class Pieces(NamedTuple):
 
     @property
     def warm(self) -> "Pieces":
-        """The path of warm starts; rounds at the first C would lose their labels."""
+        """Path of warm starts, whose labels would be lost in rounds at the first C."""
         if self.early:
             return Pieces((), self.early[-1:], self.rest)
         return Pieces((), (), self.rest[-1:])
@@ -599,10 +603,11 @@ def search_bandwidth(
 ) -> RestartResult | None:
     """Run the starts under one kernel, and refine the best one.
 
-    All starts run at the first C, and those that end with distinct labels along the
-    whole path. The first two ``partitions`` enter the path at C = 2, and are selected
-    if they lead clearly. If there are more partitions, those with the lowest
-    leave-one-out scores enter at the last C, and are selected if they lead by far.
+    All starts run at the first C. Starts whose labels then differ from the labels of
+    earlier starts run along the rest of the path. The first two ``partitions`` enter
+    the path at C = 2, and need a relative lead of `WARM_LEAD` to be selected. If there
+    are more partitions, the two with the lowest leave-one-out scores also enter at the
+    last C, and need a relative lead of `LATE_LEAD`.
     """
     late: list[GivenLabels] = []
     if len(partitions) > WARM_STARTS:
@@ -616,7 +621,7 @@ def search_bandwidth(
         candidate.weights,
         partitions[:WARM_STARTS],
     )
-    gamma = getattr(candidate.kernel, "gamma", np.nan)  # several kernels have none
+    gamma = getattr(candidate.kernel, "gamma", np.nan)  # NaN for several kernels
     record = tag(record, gamma=gamma)
     objective = config.objective(candidate)
     best: RestartResult | None = None
@@ -655,7 +660,7 @@ def _run_start(
 ) -> RestartResult | None:
     """Run one start; return None if it reaches the same labels as an earlier start.
 
-    ``reached`` has the labels, up to their sign, that starts had at the end of each
+    ``reached`` contains the labels, up to their sign, of all starts at the end of each
     part of the path.
     """
     working_set = candidate.new_working_set()
@@ -696,20 +701,21 @@ def _run_start(
 
 
 def count_rivals(best: RestartResult, restarts: Sequence[RestartResult]) -> int:
-    """Count the starts that are nearly as good as the best but have other labels."""
+    """Return the number of rivals of the best start."""
     return sum(restart.is_rival_of(best) for restart in restarts)
 
 
 def mean_jaccard(labels: np.ndarray, others: np.ndarray, weights: Weights) -> float:
-    """Return the mean, over the clusters, of the Jaccard index with the best match.
+    """Return the mean, over the clusters, of the largest Jaccard index with a cluster.
 
-    Unlike the share of equal labels, it is small for unrelated partitions whatever
-    their cluster sizes.
+    The Jaccard index of a cluster is computed with the most similar cluster of the
+    other labelling. Unlike the share of equal labels, the mean is small for unrelated
+    partitions with any cluster sizes.
 
     Parameters
     ----------
     labels, others : ndarray of shape (m,)
-        Two labelings of the same rows.
+        Two labellings of the same rows.
     weights : ndarray of shape (m,) or None
         Sample weights.
 
@@ -757,7 +763,7 @@ def _settled(restart: RestartResult, record: Record) -> RestartResult:
 def solve_random(
     working_set: WorkingSet, labels: Labels, objective: Objective, C: float
 ) -> SubproblemResult:
-    """Solve the subproblem for random labels at one C, with few planes."""
+    """Solve the subproblem for random labels at one C, with a limit on the planes."""
     working_set.max_planes = min(working_set.max_planes, working_set.random_planes)
     return working_set.cutting_plane(
         labels, objective, C, LOOSE_ETA, ignore, SweepBudget()

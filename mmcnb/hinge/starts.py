@@ -1,4 +1,4 @@
-"""Starting labels of the search on a sample: random, by least squares, and others."""
+"""Starting labels for the search on a sample."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -21,17 +21,17 @@ INITS = ("mixed", "random", "k-means")
 # Number of principal components for k-means, and for least squares if the columns are
 # sparse or many.
 LEADING = 50
-SEARCHED_ROWS = 1000  # rows in a local search; its matrix has the square of this size
+SEARCHED_ROWS = 1000  # rows in a local search, which needs a square matrix of this size
 SEARCH_RIDGE = 1e-3  # ridge per row in the local search
 HALVES = np.full(2, 0.5)  # cluster proportions of random labels
 
 
 class Start(NamedTuple):
-    """Labels -1 or +1 to start from.
+    """Starting labels -1 or +1.
 
-    A start is warm if its labels are a partition that was found before. It then skips
-    the first C of the path, at which labels of different starts become equal. A late
-    start enters the path at the last C.
+    A start is warm if its labels are a partition that was found before. Warm starts
+    skip the first values of C, because there the labels of different starts become
+    equal. Late starts enter the path at the last C.
     """
 
     labels: GivenLabels
@@ -52,9 +52,9 @@ def starting_labels(
     Parameters
     ----------
     init : {"mixed", "random", "k-means"}
-        "mixed" yields, in this order, random labels, the signs of the first kernel
-        principal component, the given partitions, the signs of two more components,
-        k-means, and further random labels.
+        Kinds of the starts. "mixed" yields, in this order, random labels, the signs of
+        the first kernel principal component, the given partitions, the signs of the
+        next two components, k-means labels, and further random labels.
     n_init : int
         Number of starts.
     z : ndarray or csr_array of shape (n, r)
@@ -69,6 +69,7 @@ def starting_labels(
     Yields
     ------
     Start
+        The labels, and where the start enters the path.
 
     Examples
     --------
@@ -78,7 +79,7 @@ def starting_labels(
     >>> len(list(starting_labels("mixed", 2, z, np.random.RandomState(0))))
     2
     """
-    # Each kind is the number of a component, labels, or the name of a random start.
+    # A kind is the number of a component, a partition, or the name of a random start.
     kinds: list[int | GivenLabels | str]
     kinds = ["k-means" if init == "k-means" else "coin"] * n_init
     if init == "mixed":
@@ -104,7 +105,7 @@ def least_squares_labels(
     least: float = 0.05,
     n_searches: int = 0,
 ) -> list[GivenLabels]:
-    """Partition a sample by least squares: by a regularisation path and local searches.
+    """Partition a sample by least squares: a regularisation path, and local searches.
 
     Parameters
     ----------
@@ -115,15 +116,15 @@ def least_squares_labels(
     weights : ndarray of shape (n,) or None, default=None
         Sample weights.
     least : float, default=0.05
-        Smallest allowed share of a cluster.
+        Minimum share of the smaller cluster.
     n_searches : int, default=0
-        Number of additional local searches, each on newly drawn rows.
+        Number of additional local searches, each on a new random sample of the rows.
 
     Returns
     -------
     list of GivenLabels
-        Labels -1 or +1: the end of the regularisation path, then the result of each
-        local search.
+        Labels -1 or +1: the partition at the end of the regularisation path, followed
+        by the result of each local search.
 
     Examples
     --------
@@ -140,7 +141,7 @@ def least_squares_labels(
         coordinates = nystroem.principal_directions(z, LEADING, weights)
     features = nystroem.principal_features(coordinates, weights)
     flip = random_labels(z.shape[0], HALVES, random_state)
-    all_equal = (features.z == features.z[0]).all()  # under the kernel
+    all_equal = (features.z == features.z[0]).all()  # equal under the kernel
     if all_equal:
         return [_signed(flip, random_state), _signed(flip, random_state)]
     # The ridges are chosen for kernel values of at most 1.
@@ -165,7 +166,7 @@ def _local_search_labels(
     least: float,
     random_state: np.random.RandomState,
 ) -> np.ndarray:
-    """Cluster some rows by local search, and assign all rows to the nearer mean.
+    """Cluster 1,000 rows by local search, and assign all rows to the nearer mean.
 
     The paper calls the local search "shaking".
     """
@@ -192,7 +193,7 @@ def _local_search_labels(
 
 
 def _signed(labels: np.ndarray, random_state: np.random.RandomState) -> GivenLabels:
-    """Convert labels 0 and 1 to -1 and +1; draw random ones if only one occurs."""
+    """Convert labels 0 and 1 to -1 and +1; if only one occurs, draw random labels."""
     labels = np.asarray(labels, np.int8)
     if labels.min() == labels.max():
         return coin_flip(labels.shape[0], random_state)

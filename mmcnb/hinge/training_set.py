@@ -1,4 +1,4 @@
-"""The training set of the solver: weighted features, and sums over them by passes."""
+"""The training set of the solver: weighted features, and passes that compute sums."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, Samples
 from mmcnb.samples.matrix import Block, Matrix, Weights, as_matrix
 
-BINS = 4096  # bins of a histogram; five passes then find a quantile to the last bit
+BINS = 4096  # bins of a histogram, so that five passes find a quantile to the last bit
 NO_VALUE = [[0.0], [np.inf], [-np.inf]]  # an empty bin: weight, smallest and largest
 
 
@@ -28,7 +28,7 @@ NO_VALUE = [[0.0], [np.inf], [-np.inf]]  # an empty bin: weight, smallest and la
 class ConstraintStatistics:
     """Statistics of a hyperplane under given labels, from one sweep.
 
-    Except for ``changed``, they are weighted means over all rows.
+    All statistics except ``changed`` are weighted means over all rows.
 
     Parameters
     ----------
@@ -37,13 +37,14 @@ class ConstraintStatistics:
     signed : float
         Mean of the labels of these rows, with 0 for all other rows (t).
     violation : float
-        Mean of c (rho - y f), the true slack.
+        Mean of c (rho - y f), the true slack; c is 1 for rows of the constraint and 0
+        for all other rows.
     positive : float
         Share of the rows with f >= 0; 0 if there are more than two clusters.
     changed : float
         Weight of the rows whose label the hyperplane would change.
     hinge : float
-        Mean of max(0, rho - |f|), the slack under the labels that the hyperplane gives.
+        Mean of max(0, rho - |f|), the slack under the labels of the hyperplane.
     """
 
     active: float
@@ -55,7 +56,7 @@ class ConstraintStatistics:
 
 
 class Generator(NamedTuple):
-    """A hyperplane and its rho, which determine a cutting plane for any labels."""
+    """A hyperplane and its rho; labels and a generator determine a cutting plane."""
 
     hyperplane: Any
     rho: float
@@ -71,7 +72,8 @@ class MostViolated(NamedTuple):
     statistics : ConstraintStatistics
         Statistics of the sweep.
     active : ndarray of shape (n,), int8
-        1 for rows of the constraint and 0 for others; empty if labels are not stored.
+        1 for rows of the constraint and 0 for all other rows; empty if labels are not
+        stored.
     """
 
     centred: np.ndarray
@@ -80,7 +82,7 @@ class MostViolated(NamedTuple):
 
 
 class PlaneSums(NamedTuple):
-    """The planes of several generators: s, t, and means of y F in centred features."""
+    """The planes of several generators: s, t and centred means of y F."""
 
     s: np.ndarray
     t: np.ndarray
@@ -91,7 +93,8 @@ class PlaneSums(NamedTuple):
 class MostViolatedPass(SumPass):
     """Pass that computes the constraint that a hyperplane violates most.
 
-    The constraint consists of the rows with y f(x) <= rho; the pass sums their y F(x).
+    The constraint consists of the rows with y f(x) <= rho. The pass computes the sum of
+    y F(x) over these rows.
 
     Parameters
     ----------
@@ -104,7 +107,7 @@ class MostViolatedPass(SumPass):
     rho : float
         Threshold of the margin.
     keep_rows : bool, default=False
-        Whether to return which rows are in the constraint, one byte per row.
+        Whether to return a mask of the rows in the constraint, one byte per row.
     """
 
     labels: Labels
@@ -132,7 +135,7 @@ class MostViolatedPass(SumPass):
 
 @dataclass(frozen=True)
 class LabelStep:
-    """New labels, and the boundary from which they follow.
+    """New labels, and the boundary that determines them.
 
     Parameters
     ----------
@@ -146,8 +149,8 @@ class LabelStep:
     changed : float
         Weight of the rows whose label changes.
     counted : bool
-        Whether ``changed`` is exact. If labels are not stored and were shifted, it is
-        the weight that would change without the shift.
+        Whether ``changed`` is exact. Otherwise, ``changed`` is the weight of the labels
+        that would change without the shift.
     """
 
     labels: Labels
@@ -167,16 +170,16 @@ class TrainingSet:
         Runs the passes.
     features : Samples
         Features of the rows: kernel values against a basis, or the rows themselves.
-    normalization : ndarray of shape (p, r), tuple of such, or None
-        M such that M M' is the inverse of the kernel matrix of the basis; F M then has
-        the inner products of the landmark space (Nyström). A tuple has the diagonal
-        blocks of M, for the features of several kernels. None if the features are
-        already orthonormal coordinates.
+    normalization : ndarray of shape (p, r), tuple of ndarray, or None
+        M such that M M' is the inverse of the kernel matrix of the basis. The rows of F
+        M then have the inner products of the Nyström approximation. A tuple contains
+        the diagonal blocks of M, one for each of several kernels. None if the features
+        are already orthonormal coordinates.
     weights : ndarray of shape (n,) or None, default=None
         Sample weights.
     hold_labels : bool, default=False
         Whether to store labels, one byte per row, instead of computing them in each
-        sweep. This saves time for rows in memory.
+        sweep. Stored labels save time if rows are in memory.
     basis : ndarray of shape (p, d) or None, default=None
         The basis vectors; None if the rows are their own features.
     row_sum : (ndarray of shape (p,), float) or None, default=None
@@ -221,7 +224,7 @@ class TrainingSet:
         return as_matrix(self.features.block(0, self.n_samples)).astype(np.float64)
 
     def represent(self, row_sums: np.ndarray) -> np.ndarray:
-        """Return the coefficients of vectors from inner products with the basis."""
+        """Return the coefficients of vectors from their products with the basis."""
         if not self.inverses:
             return row_sums
         parts = [
@@ -238,7 +241,7 @@ class TrainingSet:
         row_sum: tuple[np.ndarray, float] | None = None,
         sketch: Self | None = None,
     ) -> Self:
-        """Return the same problem for other rows in the same features."""
+        """Return a training set with other rows in the same feature space."""
         return replace(
             self,
             features=features,
@@ -249,11 +252,11 @@ class TrainingSet:
         )
 
     def all_rows(self) -> Generator:
-        """Return the generator of the plane of all rows: f = 0, and infinite rho."""
+        """Return the generator of the plane of all rows: f = 0 and infinite rho."""
         return Generator(Hyperplane(np.zeros(self.mean.shape[0]), 0.0), np.inf)
 
     def hyperplane(self, coef: np.ndarray, beta: float) -> Any:
-        """Return the hyperplane with some coefficients and mean decision value beta."""
+        """Return the hyperplane with given coefficients and mean value beta."""
         return Hyperplane(coef, beta - float(self.mean @ coef))
 
     def most_violated(
@@ -296,11 +299,11 @@ class TrainingSet:
         return PlaneSums(s, t, row_sums / total - np.outer(t, self.mean))
 
     def decide(self, rule: Hyperplane | Scores) -> np.ndarray:
-        """Compute decision values or scores of all rows."""
+        """Return the decision values or scores of all rows."""
         return np.concatenate(self._sweep(DecisionPass(rule)))
 
     def labels_of(self, hyperplane: Any) -> Labels:
-        """Return the labels of all rows by a hyperplane."""
+        """Return the labels that a hyperplane gives to all rows."""
         if self.hold_labels:
             labels = self._sweep(DecisionPass(RuleLabels(hyperplane)))
             return GivenLabels(np.concatenate(labels))
@@ -322,14 +325,15 @@ class TrainingSet:
         hyperplane : Hyperplane
             The hyperplane.
         statistics : ConstraintStatistics
-            Statistics of the hyperplane under these labels.
+            Statistics of the hyperplane under the previous labels.
         least : float
-            Smallest allowed share of the smaller cluster.
+            Minimum share of the smaller cluster.
 
         Returns
         -------
         LabelStep
-            The new labels, the threshold, and the weight of the changed labels.
+            The new labels, the shifted boundary, the threshold, and the weight of the
+            changed labels.
         """
         q = 0.0
         positive = statistics.positive
@@ -342,11 +346,11 @@ class TrainingSet:
         return LabelStep(labels, boundary, q, statistics.changed, counted=q == 0.0)
 
     def quantile(self, hyperplane: Hyperplane, share: float) -> float:
-        """Find a threshold with approximately a given share of the weight below it.
+        """Return a threshold with approximately a given share of the weight below it.
 
         A histogram is refined in several passes, so no array of size n is stored. Equal
-        values are not split: of the thresholds on either side of them, the one with the
-        larger smaller cluster is used.
+        values are not split: of the thresholds below and above them, the threshold with
+        the larger minimum cluster size is used.
         """
         if self.sketch is not None:
             return self.sketch.quantile(hyperplane, share)
@@ -411,7 +415,7 @@ class PlaneSumsPass(SumPass):
 class HistogramPass(WeightedPass):
     """Pass that computes the weight, smallest and largest decision value of each bin.
 
-    The first bin has the values below all edges.
+    The first bin contains the values below all edges.
     """
 
     hyperplane: Hyperplane

@@ -25,14 +25,16 @@ from mmcnb.hinge.training_set import ConstraintStatistics
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.matrix import Weights, stack
 
-# The report has a warning if the smaller cluster has less than this share of the rows.
+# The report has a warning if the smaller cluster contains less than this share of the
+# rows.
 SMALL_SHARE = 0.3
-# Two bandwidths count as different if less than this share of their labels agree.
+# There is a warning if two criteria select bandwidths for which less than this share of
+# the labels agree.
 AGREEMENT = 0.9
 
 
-# A function that refines a start on all rows. It returns the result of the rounds, and
-# the model whose features they used.
+# A function that refines a start on all rows. It returns the result of the rounds and
+# the model, which computes the features that the rounds used.
 Refine = Callable[[FitSession, RestartResult], tuple[CCCPResult, Model]]
 
 
@@ -44,8 +46,8 @@ def refine_on_all_rows(
 ) -> tuple[CCCPResult, Model]:
     """Refine the labels and cutting planes of the sample on all rows.
 
-    With many rows, a larger sample is used in between. With few rows and a compiled
-    loop, all rows are held in memory.
+    With more than 131,072 rows, the result is first refined on a larger sample. With a
+    compiled loop and at most `HELD_ROWS` rows, all rows are held in memory.
     """
     model = restart.model(session.scaling)
     features = session.cached(model.features(session.samples))
@@ -80,7 +82,7 @@ def refine_on_all_rows(
 
 
 class LargerSample(NamedTuple):
-    """Features of some rows in memory, their weights, and the sums over all rows."""
+    """Features and weights of some rows in memory, and feature sums over all rows."""
 
     features: Samples
     weights: Weights
@@ -90,7 +92,7 @@ class LargerSample(NamedTuple):
 def draw_larger_sample(
     session: FitSession, features: Samples, size: int, seed: int
 ) -> LargerSample:
-    """Draw a larger sample, and compute the sums over all rows in the same pass."""
+    """Draw a larger sample, and compute feature sums over all rows in the same pass."""
     rows = sample_rows(
         session.samples.n_samples, size, session.weights, np.random.RandomState(seed)
     )
@@ -128,11 +130,12 @@ def fit_two_clusters(
     session : FitSession
         The fit.
     candidates : sequence of callable
-        Functions that return the sample under one kernel.
+        Functions, each of which returns the sample under one kernel.
     config : SearchConfig
         Settings of the search.
     refine : callable, default=refine_on_all_rows
-        Function that refines the best start if there are more rows than in the sample.
+        Function that refines the best start on all rows, if the sample does not contain
+        all rows.
     **attributes
         Fitted attributes to set instead of gamma.
 
@@ -192,7 +195,7 @@ def fit_two_clusters(
 def _bandwidth_entries(
     restarts: list[RestartResult],
 ) -> list[dict[str, float | None]]:
-    """Return the entries of the report about the bandwidths."""
+    """Return the entries of the report for the bandwidths."""
     return [
         {
             "gamma": restart.gamma,
@@ -215,9 +218,9 @@ def result_of(
     attributes: Mapping[str, object],
     report: dict[str, object],
 ) -> FitResult:
-    """Return the fit result of a model, from the statistics of its boundary.
+    """Return the fit result of a model, given the statistics of its boundary.
 
-    A warning about a small cluster is only written to the report.
+    The warning about a small cluster only appears in the report.
     """
     solution = state.solution
     share = statistics.positive
@@ -249,7 +252,7 @@ def result_of(
 def changed_labels(session: FitSession, state: CCCPResult) -> float | None:
     """Return the number (or weight) of labels that the last round changed.
 
-    Returns None if they were not counted.
+    Return None if these labels were not counted.
     """
     if state.changed is None:
         return None
@@ -266,7 +269,7 @@ def separation(
 ) -> tuple[dict[str, object], list[str]]:
     """Compare a solution with a solution for random labels.
 
-    Returns entries of the report, and warnings.
+    Return entries of the report, and warnings.
     """
     is_better = bool(solution.score > random.score)
     report: dict[str, object] = {
@@ -296,7 +299,7 @@ def _unclean(score: float) -> list[str]:
 
 
 def _disagreements(restarts: list[RestartResult]) -> list[str]:
-    """Return warnings for criteria that select a bandwidth with different labels."""
+    """Return warnings for criteria whose best bandwidth gives different labels."""
     preferred = {
         "|w|²": max(restarts, key=lambda restart: round(restart.relative_norm2, 9)),
         "the leave-one-out score": min(
