@@ -1,4 +1,4 @@
-"""Read dense arrays with missing values as tables: in memory, in files and stores."""
+"""Read dense arrays with missing values as tables, from memory, files and stores."""
 
 import os
 from collections.abc import Iterator
@@ -28,11 +28,11 @@ from mmcnb.tables.reader import TableReader
 from mmcnb.tables.remedies import options_of_files, options_of_frames
 
 OF_ARRAYS = ("na_values", "missing")
-"""Options of tables that apply to dense rows of numbers as well."""
+"""Table options that also apply to dense rows of numbers."""
 
 
 def is_of_arrays(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path leads to arrays of numbers, and not to a table."""
+    """Return whether a path leads to an array of numbers rather than a table."""
     if "://" in os.fspath(path):
         return True
     place = checked_path(path)
@@ -52,7 +52,7 @@ def refuse_table_options(source: object, options: TableOptions) -> None:
                 what = f"a {type(source).__name__}"
             raise InputError(
                 f"{name} applies to data frames and tables only, and {what} is "
-                "neither: leave it out."
+                f"neither: leave {name} out."
             )
 
 
@@ -76,7 +76,8 @@ class ArrayTable(BaseTable):
         self.names = names or list(map(str, range(rows.n_features)))
         self.keys = self.names
         self.types = [pa.from_numpy_dtype(rows.dtype)] * rows.n_features
-        # Groups of a few megabytes are whole chunks, so that each is decoded only once.
+        # A group is a few megabytes of whole chunks, so that each chunk is decoded only
+        # once.
         length = rows.chunk_rows * -(-step_rows(rows.row_bytes) // rows.chunk_rows)
         starts = range(0, rows.n_samples, length)
         self.lengths = [min(length, rows.n_samples - start) for start in starts]
@@ -104,7 +105,7 @@ class ArrayTable(BaseTable):
 
 
 class StoredTable(ArrayTable):
-    """The columns of a table in a store, with texts in place of their 0/1 columns."""
+    """The columns of a table in a store, with text columns instead of 0/1 columns."""
 
     def __init__(self, rows: Any) -> None:
         super().__init__(rows)
@@ -166,7 +167,7 @@ class FilledSamples(ChunkedSamples):
         self.is_reopenable = base.is_reopenable
         self.checksummed = base.checksummed
         self._options = replace(options, encoding=self.encoding)
-        # Attributes by which callers reach other data of the store.
+        # Callers reach other data of the store through these attributes.
         for name in ("storage", "arrays", "node"):
             if hasattr(base, name):
                 setattr(self, name, getattr(base, name))
@@ -216,7 +217,7 @@ def open_array(
     if rows.is_sparse:
         raise InputError(
             f"{rows.name} has sparse rows, and na_values and missing apply to dense "
-            "rows only: leave them out, or give X.toarray()."
+            "rows only: leave both options out, or give X.toarray()."
         )
     return _open(rows, options or TableOptions())
 
@@ -224,19 +225,19 @@ def open_array(
 def open_as_fitted(
     source: Any, element: str | None, options: TableOptions
 ) -> Samples | None:
-    """Open dense rows with the columns of a fit; None if the columns differ."""
+    """Open dense rows that have the columns of a fit; return None for other rows."""
     encoding = options.encoding
     if encoding is None or encoding.is_ordered or not encoding.is_plain:
         return None
     rows = _unfilled(_unchecked(source, element))
     if rows.is_sparse or not _has_columns(rows, encoding):
         return None
-    # Every row must get a label, even if the fit has left out rows with gaps.
+    # Every row must get a label, even if the fit left out rows with missing values.
     return _open(rows, replace(options, missing=encoding.missing))
 
 
 def _has_columns(rows: Samples, encoding: Encoding) -> bool:
-    """Whether rows have the columns of a fit, by name or else by number."""
+    """Return whether rows have the columns of a fit."""
     if encoding.has_names:
         return rows.feature_names == encoding.names
     return rows.feature_names is None and rows.n_features == len(encoding.columns)
@@ -258,7 +259,7 @@ def _unchecked(source: Any, element: str | None) -> Samples:
 
 
 def open_stored_gaps(rows: Any, options: TableOptions | None = None) -> Samples:
-    """Open the rows of a store in which NaN marks missing values, and fill these."""
+    """Open the rows of a store in which NaN marks missing values, and fill them."""
     options = options or TableOptions()
     samples = _open(rows, options)
     if isinstance(samples, FilledSamples) and options.na_values is None:
@@ -309,12 +310,12 @@ def _filled(rows: Samples, options: TableOptions) -> Samples:
 def _open_refilled(
     rows: Samples, options: TableOptions, encoding: Encoding | None
 ) -> Samples:
-    """Open rows with their missing values filled the way a fit fills them."""
+    """Open rows, and fill their missing values with the numbers that the fit uses."""
     return _open_any(rows, refilling(options, encoding))
 
 
 def _open_any(rows: Samples, options: TableOptions) -> Samples:
-    """Open rows, whether or not they are rows of a store with missing values."""
+    """Open the rows of a store with missing values, or any other rows."""
     if getattr(rows, "gaps", None) is not None:
         return open_stored_gaps(rows, options)
     return _open(rows, options)

@@ -40,13 +40,13 @@ def kind_of(data_type: pa.DataType) -> str:
 
 
 def is_text(data_type: pa.DataType) -> bool:
-    """Whether a type is one of Arrow's string types.
+    """Return whether a type is one of Arrow's string types.
 
-    A dictionary of strings is not, because its values are categories.
+    A dictionary of strings is not such a type, because its values are categories.
     """
     return data_type in (pa.string(), TEXT, pa.string_view())
 
 
 def type_name(data_type: pa.DataType) -> str:
-    """Return a type for messages, on one line even if names of fields have newlines."""
+    """Return the name of a type on one line, even if field names contain newlines."""
     return " ".join(str(data_type).split())

@@ -1,4 +1,4 @@
-"""Base class of tables: columns by name and number, and parts of rows."""
+"""Base class of tables, whose columns have names and numbers."""
 
 import csv
 import difflib
@@ -18,7 +18,7 @@ Types = Mapping[str, pa.DataType]
 
 
 class Part(NamedTuple):
-    """Some consecutive rows of a table.
+    """Consecutive rows of a table.
 
     Attributes
     ----------
@@ -26,10 +26,10 @@ class Part(NamedTuple):
         The columns, by key.
     n_rows : int
     place : callable
-        Returns how messages call a row, given its number in the part.
+        Returns the name of a row for messages, given its number in the part.
     ragged : sequence of str
-        A sentence about each line that was left out because its number of cells is
-        wrong.
+        A sentence about each line that was left out because it has the wrong number of
+        cells.
     first : int
         Number of the first row in its file.
     file : int
@@ -76,18 +76,18 @@ def row_place(first: int) -> Callable[[int], str]:
 
 
 class BaseTable:
-    """Base class of tables, whose columns are known by name and number.
+    """Base class of tables, whose columns are found by name or number.
 
     Attributes
     ----------
     name : str
         Name of the table in messages.
     keys : list of str
-        Names of the columns in parts.
+        Keys of the columns in `Part`.
     types : list of pyarrow.DataType
         Types of the columns. A later row may change them.
     names : list of str
-        Names of the columns; their numbers if there is no header.
+        Names of the columns, or their numbers if there is no header.
     has_names : bool
         Whether there is a header.
     is_text : bool
@@ -95,20 +95,21 @@ class BaseTable:
     has_known_marks : bool
         Whether to search for numbers such as -999 that mark missing values.
     fault_of_empty : str
-        Key in `FAULTS` for a column without values that an option asks for.
+        Key in `FAULTS` of the message about a column that an option asks for, but that
+        has no values.
     index_columns : tuple of int
-        Columns that are known to hold row names.
+        Columns that are known to contain row names.
     paths : sequence of Path
         Files of the table; empty if it is in memory.
     files : tuple of str
         Names of the files relative to their folder; empty if the table is not a folder.
     lengths : list of int or None
-        Number of rows of each group that can be read on its own; None if there are no
+        Number of rows in each group that can be read separately; None if there are no
         groups.
     notes : sequence of str
-        Sentences about what was decided or changed while reading.
+        Sentences about decisions made, and values changed, while reading.
     partial_keys : set of str
-        Columns that only some of the files have.
+        Keys of the columns that only some of the files have.
     blocks : sequence of str
         For each column, the name of the list that it is an element of, or ``""``. Empty
         if there are no lists.
@@ -134,7 +135,7 @@ class BaseTable:
     metadata: Mapping[bytes, bytes] | None = None
 
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
-        """Read columns of all rows, or of one group.
+        """Read columns of all rows, or of the rows of one group.
 
         Parameters
         ----------
@@ -151,7 +152,7 @@ class BaseTable:
         raise NotImplementedError
 
     def orders(self) -> dict[int, list[str]]:
-        """Return the texts of ordered categories, by number of the column."""
+        """Return the texts of ordered categories, by column number."""
         return {}
 
     def label_of(self, position: int) -> str:
@@ -165,7 +166,8 @@ class BaseTable:
         name = self.names[position]
         number = str(position)
         is_clear = self.names.count(name) == 1 and not name.startswith("-")
-        # A blank name is used only where the number would be another column's name.
+        # A blank name is used only if another column's name equals this column's
+        # number.
         if self.has_names and is_clear and (name.strip() or number in self.names):
             return shlex.quote(name)
         return number
@@ -176,10 +178,10 @@ class BaseTable:
         Parameters
         ----------
         references : str, int, sequence of these, or None
-            Names or numbers. A name that is not a column may be that of a list, which
-            stands for all of its elements, or several names separated by commas.
+            Names or numbers. A name that no column has may be the name of a list, which
+            selects all elements of the list, or several names separated by commas.
         option : str
-            The option, for messages.
+            Name of the option, for messages.
 
         Raises
         ------
@@ -210,7 +212,7 @@ class BaseTable:
         Parameters
         ----------
         name : str
-            Name of the column in the fit, which may have commas.
+            Name of the column in the fit, which may contain commas.
         by_number : bool
             Whether a name such as "3" may be the number of a column.
 
@@ -235,7 +237,7 @@ class BaseTable:
         return position
 
     def _lack(self, name: str) -> str:
-        """Return the rest of a sentence about a missing column of the fit."""
+        """Return the end of a message that a column of the fit is missing."""
         if not self.has_names:
             return (
                 f"has no header, but the model needs a column {name!r}: write the "
@@ -268,12 +270,12 @@ class BaseTable:
         return None
 
     def _unknown(self, reference: object) -> str:
-        """Return the rest of a sentence that says why a reference names no column."""
+        """Return the end of a message about a reference that no column matches."""
         n_names = len(self.names)
         if not isinstance(reference, str) or is_numeral(reference):
             return (
-                f": there is no column {reference} among {n_names}: "
-                "count from 0, or backwards from -1"
+                f": there is no column {reference} among the {n_names} columns: count "
+                "from 0, or backwards from -1"
             )
         if not self.has_names:
             return (
@@ -291,7 +293,7 @@ class BaseTable:
 
 
 def is_numeral(reference: object) -> TypeGuard[str]:
-    """Whether a text is an integer, which can be the number of a column."""
+    """Return whether a reference is a string that contains an integer."""
     return (
         isinstance(reference, str)
         and reference.isascii()

@@ -11,7 +11,7 @@ from mmcnb.tables.orders import places_of_texts
 
 
 def parse_cells(texts: pa.Array, form: CellForm) -> pa.Array:
-    """Parse texts in a given form; null for texts that do not have this form.
+    """Parse texts in a given form, and return null for texts that do not match it.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def parse_cells(texts: pa.Array, form: CellForm) -> pa.Array:
 
 
 def _places(texts: pa.Array, form: CellForm) -> pa.Array:
-    """Return the ranks of texts in an order, from 0; null for others."""
+    """Return the ranks of texts in an order, from 0, and null for texts outside it."""
     distinct = pc.unique(texts)
     of_texts = ["" if text is None else text for text in distinct.to_pylist()]
     places = places_of_texts(form.levels, of_texts, form.by_keys)

@@ -1,4 +1,4 @@
-"""Select the columns of a table by options or by a fit, and assign their roles."""
+"""Select the columns of a table as options or a fit require, and assign their roles."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -18,11 +18,11 @@ from mmcnb.tables.notes import option_with
 from mmcnb.tables.options import TableOptions
 from mmcnb.tables.record_columns import IDENTIFIES, NUMBERS_ROWS, is_duration
 
-UNNAMED = ("", "Unnamed: 0")  # names of a first column that holds row names
+UNNAMED = ("", "Unnamed: 0")  # names of a first column that contains row names
 ORDERED_DATE = re.compile("%[dm][-/.]%[dm][-/.]%[yY]")
-LEAST_FEATURES = 2  # that must remain when columns that describe the record are dropped
+LEAST_FEATURES = 2  # that remain when columns describing the record are dropped
 TYPE_OF_PLAIN_CELLS = {"flag": BOOL, "number": FLOAT64}
-# For each kind of column in a fit, the kinds that it may have in new rows.
+# For each kind of column in a fit, the kinds that the column may have in new rows.
 ALIKE = {
     "number": ("number", "flag", "text"),
     "flag": ("number", "flag", "text"),
@@ -34,7 +34,7 @@ ALIKE = {
 }
 
 Decisions = Mapping[int, Decision]
-"""What kind of values the texts of columns are, by number of the column."""
+"""What kind of values the texts of each column are, by column number."""
 
 
 def choose_columns(
@@ -47,7 +47,7 @@ def choose_columns(
     table : BaseTable
     options : TableOptions
     decisions : mapping of int to Decision
-        What kind of values the texts of columns are, by number of the column.
+        What kind of values the texts of each column are, by column number.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def choose_columns(
 
 
 def decisions_asked_for(table: BaseTable, options: TableOptions) -> dict[int, Decision]:
-    """Return the decisions made by options and by ordered categories of the table."""
+    """Return the decisions that follow from options and from ordered categories."""
     if options.encoding is not None:
         return {}
     decisions: dict[int, Decision] = {}
@@ -142,7 +142,7 @@ def _features(
     decisions: Decisions,
     kept: Sequence[int],
 ) -> list[TableColumn]:
-    """Return the columns that may be features, with their roles."""
+    """Return the columns that may become features, with their roles."""
     named = {*kept, *(positions if options.asks_columns else ())}
     asked = {*named, *(positions if options.takes_all else ())}
     columns = []
@@ -164,7 +164,7 @@ def _feature(
     decision: Decision | None,
     asked: Collection[int],
 ) -> TableColumn:
-    """Return a column that may be a feature, with its role."""
+    """Return a column that may become a feature, with its role."""
     column = _column(table, position, Role.LEFT_OUT)
     column.is_asked = position in asked
     column.marks = options.numeric_marks_of(column.name)
@@ -189,7 +189,7 @@ def _is_time_of_day(column: TableColumn) -> bool:
 
 
 def _asks_for_dates(column: TableColumn, options: TableOptions) -> bool:
-    """Whether an option asks for a date column, or states the order of its fields."""
+    """Return whether an option asks for dates, or gives the order of day and month."""
     if column.kind != "date":
         return False
     formats = () if column.form is None else column.form.formats
@@ -233,9 +233,9 @@ def _check_kinds(table: BaseTable, positions: list[int]) -> None:
 
 
 def _written_index(table: BaseTable, named: set[int], labels: list[int]) -> list[int]:
-    """Return the column of row names that pandas has written, unless it is the labels.
+    """Return the column of row names that pandas wrote, unless it is the label column.
 
-    The result is empty if there is no such column, or if there are several.
+    The list is empty if there is no such column, or if there are several.
     """
     index = list(table.index_columns)
     if table.has_names and table.names[0].strip() in UNNAMED and 0 not in named:
@@ -251,7 +251,8 @@ def check_features(table: BaseTable, columns: Sequence[TableColumn]) -> None:
     Raises
     ------
     InputError
-        The message gives the reasons for columns that no option leaves out.
+        No column is a feature. The message gives the reason for each column that was
+        left out without an option asking for it.
     """
     if not columns:
         raise InputError(f"{table.name} has no columns: give it at least one.")
@@ -294,7 +295,7 @@ def leave_out_records(features: Sequence[TableColumn]) -> None:
 
 
 def _certainty(column: TableColumn) -> tuple[bool, float, bool, bytes]:
-    """Return a sort key: how certain it is that a column describes the record."""
+    """Return a sort key that measures how certainly a column describes the record."""
     sign = column.record
     assert sign is not None
     is_counter = sign.why == NUMBERS_ROWS
@@ -312,13 +313,13 @@ def encoded_columns(
     encoding : Encoding
         The columns of the fit.
     index_column : str, int or None, default=None
-        Column of row names. None uses the one of the fit, if the table has it, or the
-        one that pandas has written.
+        Column of row names. By default, the fit's column of row names if the table has
+        it, otherwise the column of row names that pandas wrote.
 
     Raises
     ------
     InputError
-        A column does not exist, or has another kind of values.
+        A column does not exist, or has values of a different kind.
     """
     names = encoding.names_or_numbers
     width = len(names)
@@ -360,14 +361,14 @@ def _check_lists(table: BaseTable, names: Sequence[str]) -> None:
         if 0 < n_of_fit < len(elements):
             raise InputError(
                 f"{table.name}: the lists of {block!r} have {len(elements)} elements, "
-                f"and had {n_of_fit} in the fit: give lists of the same length."
+                f"but had {n_of_fit} in the fit: give lists of the same length."
             )
 
 
 def _index_of_fit(
     table: BaseTable, encoding: Encoding, features: set[int]
 ) -> list[int]:
-    """Return the column of row names: that of the fit, or one that pandas wrote."""
+    """Return the column of row names of the fit, or one that pandas wrote."""
     name = encoding.index_column
     is_there = name in table.names and encoding.has_names == table.has_names
     if name is not None and is_there:
@@ -411,7 +412,7 @@ def _encoded_column(
 
 
 def _form_of_kind(kind: str, options: Mapping[str, Any]) -> CellForm:
-    """Return how to read the texts of a column that was not text in the fit."""
+    """Return the form in which to read texts if the column was not text in the fit."""
     if kind == "date":
         return CellForm("date", formats=("ISO8601", CLOCK_FORMAT))
     if kind == "number":

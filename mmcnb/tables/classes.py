@@ -23,9 +23,9 @@ class ClassLabels:
     _has_begun = False
 
     def numbers(self, values: pa.Array) -> tuple[np.ndarray, int]:
-        """Convert the labels of the next rows.
+        """Convert the labels of the next rows to integers.
 
-        The first label of the column decides whether labels are integers.
+        The first label of the column decides whether labels are read as integers.
 
         Parameters
         ----------
@@ -35,8 +35,8 @@ class ClassLabels:
         -------
         labels : ndarray of int64
         first_wrong : int
-            First row whose label is not an integer, although the earlier ones are; -1
-            if there is none.
+            First row whose label is not an integer although all earlier labels are; -1
+            if there is no such row.
         """
         if types.is_integer(values.type):
             return np.array(values, np.int64), -1
@@ -56,6 +56,6 @@ class ClassLabels:
 
 
 def _whole_labels(texts: pa.Array) -> np.ndarray:
-    """Return integers written as 3, +3, 3.0 or 3e0."""
+    """Convert texts such as 3, +3, 3.0 and 3e0 to integers."""
     digits = pc.replace_substring_regex(texts, r"^\+|(\.0*)?([eE].*)?$", "")
     return np.array(digits.cast(pa.int64()))

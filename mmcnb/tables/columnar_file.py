@@ -25,28 +25,28 @@ from mmcnb.tables.plain_types import has_order, plain_type, texts_of_order
 BUFFER_BYTES = 2**18
 CATEGORIES = pa.dictionary(pa.int32(), TEXT)
 PAGE_BYTES = 2**20  # approximate size of a page of a Parquet file
-TEXT_BYTES = 32  # assumed least size of a text in memory
+TEXT_BYTES = 32  # smallest assumed size of a text in memory
 
 
 class OpenedFile(NamedTuple):
-    """What is known about a file before its rows are read.
+    """Properties of a file that are known before its rows are read.
 
     Attributes
     ----------
     schema : pyarrow.Schema
     lengths : list of int or None
-        Number of rows of each group that can be read on its own; None if there are no
+        Number of rows in each group that can be read separately; None if there are no
         groups.
     cached_bytes : int
-        Memory that reading needs at once.
+        Memory that a reader of the file needs in addition to a batch of rows.
     batches : callable
-        Reads batches of rows. Its arguments are the numbers of the columns in ascending
-        order, the largest number of rows of a batch, and the number of a group, or None
-        for all rows.
+        Reads batches of rows. Its arguments are the column numbers in ascending order,
+        the maximum number of rows in a batch, and the number of a group (None reads all
+        groups).
     has_names : bool
         Whether columns have names.
     notes : tuple of str
-        Sentences about what was decided.
+        Sentences about the decisions made.
     blocks : tuple of str
         For each column, the name of the list that it is an element of, or ``""``.
     """
@@ -105,7 +105,7 @@ def _flat(opened: OpenedFile, name: str) -> OpenedFile:
 
 
 class ColumnarFile:
-    """Rows of a file whose cells have types, such as Parquet or Arrow.
+    """Rows of a file in a typed format such as Parquet or Arrow.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ class ColumnarFile:
         index_names: list[str] = []
         categories: set[str] = set()
         ordered_numbers: set[str] = set()
-        # Files that pandas has not written lack this metadata, or have it incomplete.
+        # In files that pandas has not written, this metadata is missing or incomplete.
         with suppress(ValueError, LookupError, TypeError):
             index_names = [*schema.pandas_metadata["index_columns"]]
             for column in schema.pandas_metadata["columns"]:
@@ -172,7 +172,7 @@ class ColumnarFile:
         }
 
     def orders(self) -> dict[str, list[str]]:
-        """Return the texts of ordered categories, by key of the column.
+        """Return the texts of ordered categories, by column key.
 
         Parquet does not store the order of numeric categories, so they are sorted.
         """
@@ -193,7 +193,7 @@ class ColumnarFile:
         return pa.array(sorted(numbers)).cast(TEXT).to_pylist()
 
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
-        """Yield columns of all rows, or of one group; see `BaseTable.parts`."""
+        """Yield columns of all rows, or of one row group; see `BaseTable.parts`."""
         first = sum((self.lengths or [])[: group or 0])
         positions = sorted(map(self.keys.index, wanted))
         keys = [self.keys[position] for position in positions]
@@ -206,7 +206,7 @@ class ColumnarFile:
 
 
 def open_parquet(path: Path) -> OpenedFile:
-    """Open a Parquet file such that only pages of a row group are in memory."""
+    """Open a Parquet file so that only pages, not whole row groups, are in memory."""
     metadata = pa.parquet.read_metadata(path)
     # Reading columns in threads takes more memory and no less time.
     options = {"metadata": metadata, "buffer_size": BUFFER_BYTES, "pre_buffer": False}
@@ -222,7 +222,7 @@ def open_parquet(path: Path) -> OpenedFile:
         groups = None if group is None else [group]
         row_bytes = sum(row_bytes_of[schema.names[position]] for position in positions)
         step = min(step, step_rows(row_bytes))
-        # pyarrow selects columns by name, so columns that share a name are all read.
+        # pyarrow selects columns by name, so it reads all columns that share a name.
         names = list(dict.fromkeys(schema.names[position] for position in positions))
         read = chain.from_iterable(map(positions_of.__getitem__, names))
         place = {position: k for k, position in enumerate(read)}
@@ -237,7 +237,8 @@ def open_parquet(path: Path) -> OpenedFile:
     cached = 0
     for group in groups[:1]:
         for chunk in map(group.column, range(group.num_columns)):
-            # A page, its dictionary, and the buffer of bytes not decoded yet.
+            # Memory of a page, its dictionary, and the buffer of bytes that are not
+            # decoded yet.
             most = BUFFER_BYTES + 2 * PAGE_BYTES
             cached += min(most, 2 * chunk.total_uncompressed_size)
     return OpenedFile(
@@ -256,7 +257,7 @@ def _row_bytes(metadata: Any, schema: pa.Schema) -> dict[str, float]:
         group = metadata.row_group(number)
         for chunk in map(group.column, range(group.num_columns)):
             name = chunk.path_in_schema.partition(".")[0]
-            if name in sizes:  # names that contain a point are not found
+            if name in sizes:  # not the case if the column's name contains a dot
                 sizes[name] += chunk.total_uncompressed_size / n_rows
     for field in schema:
         # Dictionary-encoded values are larger in memory than their codes in the file.

@@ -18,15 +18,15 @@ from mmcnb.tables.decide import Decision
 from mmcnb.tables.options import TableOptions
 from mmcnb.tables.record_columns import NUMBERS_ROWS, RecordSign
 
-MOST_DISTINCT = 1000  # distinct values that are counted; more cannot be categories
-GAP = ""  # the category of missing texts
+MOST_DISTINCT = 1000  # columns with more distinct values are not categorical
+GAP = ""  # the category that stands for missing texts
 MOST_LEVELS = 7  # levels of an order that are shown in messages
 SECONDS_OF_DAY = 86400
-LEAST_WORDS = 4  # words per text, on average, from which on texts are documents
+LEAST_WORDS = 4  # texts with at least as many words on average are documents
 
 
 class Role(Enum):
-    """What a column becomes; the value is the text shown in listings."""
+    """What a column becomes; the value of each member is the text shown in listings."""
 
     NUMBER = "number"
     FLAG = "0 or 1"
@@ -54,7 +54,7 @@ ROLE_OF_TEXTS = {
     "refuse": Role.REFUSED,
 }
 ROLE_OF_DATES = {
-    "auto": Role.SECONDS,  # until all rows are read; then it may be left out
+    "auto": Role.SECONDS,  # may become LEFT_OUT after all rows have been read
     "epoch": Role.SECONDS,
     "drop": Role.LEFT_OUT,
     "refuse": Role.REFUSED,
@@ -62,7 +62,7 @@ ROLE_OF_DATES = {
 
 
 def role_of(kind: str, options: TableOptions) -> Role:
-    """Return the role of a column, by its kind and the options for texts and dates."""
+    """Return the role of a column of a kind, given the options for texts and dates."""
     if kind == "text":
         return ROLE_OF_TEXTS[options.categories]
     if kind == "date":
@@ -72,62 +72,64 @@ def role_of(kind: str, options: TableOptions) -> Role:
 
 @dataclass
 class TableColumn:
-    """A column of a table: what is decided about it, and counts of its values.
+    """A column of a table, with its role and counts of its values.
 
     Attributes
     ----------
     position : int
         Number of the column in the table, from 0.
     key : str
-        Its name in parts of the table.
+        Key of the column in `Part`.
     name : str
     type : pyarrow.DataType
         Type of its cells in the table.
     role : Role
-        What it becomes.
+        What the column becomes.
     decision : Decision or None
-        What kind of values its texts are; None if its cells are not texts, or if a fit
-        has decided.
+        What kind of values the texts of the column are; None if its cells are not
+        texts, or if a fit has decided this.
     form : CellForm or None
-        How its texts are read; None if there is nothing to decide.
+        How the texts of the column are read; None if its cells are not texts.
     is_asked : bool
-        Whether it is kept even if it carries no information.
+        Whether the column is kept even if it carries no information.
     is_named : bool
-        Whether it is kept even if it describes the record.
+        Whether the column is kept even if it describes the record.
     record : RecordSign or None
-        Why it seems to describe the record; None if it does not, or is asked for.
+        Why the column seems to describe the record; None if it does not, or if an
+        option asks for the column.
     is_even : bool
-        Whether its numbers, but not its name, look like an identifier.
+        Whether the numbers of the column, but not its name, resemble an identifier.
     marks : tuple of float
         Numbers that mark missing values.
     block : str
-        Name of the list that it is an element of, or "".
+        Name of the list that the column is an element of, or "".
     angle : {"", "sin", "cos"}
-        Which coordinate of a time of day it is. A time of day is a point on a circle,
-        so one column of the table becomes two columns here.
+        Which coordinate of a time of day the column is. A time of day is a point on a
+        circle, so one column of the table becomes two features.
     known_marks : dict of {float: int}
-        The markers that no option names, and the number of rows that have each.
+        The markers that no option names, with the number of rows that contain each.
     categories : pyarrow.Array or None
         The texts that become 0/1 columns, sorted; None until they are known.
     fill : float or None
         Number that replaces missing values, by default the median; None until it is
         known.
     why : str
-        Why it is left out; "" if an option says so.
+        Why the column is left out; "" if an option leaves it out.
     can_be_kept : bool
-        Whether an option can keep it although it would be left out.
+        Whether an option can keep the column if it would otherwise be left out.
     gaps : int
-        Number of missing values in all rows, if these have been counted ahead.
+        Number of missing values in all rows, if they were counted before reading.
     unknown : int
-        Number of cells so far whose text does not occur in the fit.
+        Number of cells read so far that contain a text unknown to the fit.
     n_wrong : int
-        Number of cells so far that do not match its kind, and count as missing.
+        Number of cells read so far that do not match the kind of the column, and
+        therefore count as missing.
     wrong : tuple of str
-        Up to three examples of these cells.
+        Up to three examples of cells that do not match.
     missing : int or None
-        Number of missing cells so far; None if the column is not read.
+        Number of missing cells read so far; None if the column is not read.
     distinct : pyarrow.Array or None
-        Distinct values so far; None if there are too many.
+        Distinct values read so far; None if there are more than `MOST_DISTINCT`.
     """
 
     position: int
@@ -163,12 +165,12 @@ class TableColumn:
 
     @property
     def kind(self) -> str:
-        """Kind of its values: number, flag, text, order, date, time or other."""
+        """Kind of the values: number, flag, text, order, date, time or other."""
         return kind_of(self.type) if self.form is None else self.form.kind
 
     @property
     def dtype(self) -> np.dtype:
-        """NumPy's type of the numbers that the column becomes."""
+        """NumPy dtype of the numbers that the column becomes."""
         if self.role is Role.ONE_HOT:
             return np.dtype(np.uint8)
         if self.role is Role.ORDER:
@@ -183,7 +185,7 @@ class TableColumn:
 
     @property
     def type_to_read(self) -> pa.DataType:
-        """Arrow type to read the cells as: plain numbers, texts, dates or times."""
+        """Arrow type that the cells are read as: numbers, texts, dates or times."""
         if self.form is not None and self.form.kind in ("text", "order"):
             return TEXT
         if self.role is Role.ROW_NAMES and _is_date(self.type):
@@ -196,7 +198,7 @@ class TableColumn:
 
     @property
     def encoded(self) -> EncodedColumn:
-        """Description of the column by which new rows are read."""
+        """Description of the column that determines how new rows are read."""
         kind = "left out"
         if self.is_feature:
             kind = self.kind
@@ -216,7 +218,7 @@ class TableColumn:
         )
 
     def encode(self, values: pa.Array) -> pa.Array:
-        """Convert values to numbers; a text becomes the number of its category."""
+        """Convert values to numbers; each text becomes the number of its category."""
         if self.role is Role.REFUSED:
             return pc.if_else(values.is_valid(), pa.scalar(0, pa.uint8()), None)
         if self.role is Role.ONE_HOT:
@@ -228,14 +230,14 @@ class TableColumn:
         if self.angle:
             turns = pc.multiply(values.cast(FLOAT64), 2 * np.pi / SECONDS_OF_DAY)
             return pc.sin(turns) if self.angle == "sin" else pc.cos(turns)
-        if types.is_float16(values.type):  # pyarrow cannot combine it with other types
+        if types.is_float16(values.type):  # pyarrow cannot combine it
             return pa.array(np.asarray(values, np.float32))
         if types.is_boolean(values.type):
             return values.cast(pa.uint8())
         return values
 
     def _numbers_of_texts(self, texts: pa.Array) -> pa.Array:
-        """Return the numbers of categories; null for gaps that are not a category."""
+        """Return the numbers of categories, or null for gaps without a category."""
         assert self.categories is not None
         has_gaps = GAP in self.categories.to_pylist()
         if has_gaps:
@@ -245,7 +247,7 @@ class TableColumn:
         return pc.if_else(is_unknown, UNKNOWN, numbers)
 
     def begin_count(self) -> None:
-        """Reset the counts, before a pass over the rows."""
+        """Reset the counts before a pass over the rows."""
         self.missing = 0
         self.unknown = 0
         self.n_wrong = 0
@@ -323,7 +325,7 @@ class TableColumn:
 
 
 def shown_order(form: CellForm) -> str:
-    """Return the levels of an order for messages, at most seven of them.
+    """Return up to seven levels of an order, for messages.
 
     Examples
     --------
@@ -339,14 +341,14 @@ def shown_order(form: CellForm) -> str:
 
 
 def are_documents(texts: Collection[str], n_rows: int) -> bool:
-    """Whether texts are sentences or longer, and many of them differ.
+    """Return whether texts have four words or more on average and are mostly distinct.
 
     Parameters
     ----------
     texts : collection of str
         The distinct texts.
     n_rows : int
-        Number of rows that have them.
+        Number of rows that contain these texts.
 
     Examples
     --------
@@ -362,10 +364,11 @@ def are_documents(texts: Collection[str], n_rows: int) -> bool:
 
 
 def float32_merges(values: pa.Array, is_first: bool) -> bool:
-    """Whether float32 would merge distinct values.
+    """Return whether float32 would merge distinct values.
 
-    For integers this holds beyond 2**24. Of fractional numbers, only those of the first
-    rows are examined, and more than 1 % of them must be merged.
+    Integers are merged if one exceeds 2**24 in magnitude. Fractional numbers are
+    examined in the first rows only, and count as merged if float32 removes more than 1
+    % of the distinct values.
 
     Parameters
     ----------
@@ -385,7 +388,7 @@ def float32_merges(values: pa.Array, is_first: bool) -> bool:
 
 
 def _is_date(data_type: pa.DataType) -> bool:
-    """Whether NumPy can hold values of a type as dates; it has no time zones."""
+    """Return whether NumPy can represent a type as dates, which have no time zone."""
     if types.is_timestamp(data_type):
         return data_type.tz is None
     return types.is_date(data_type)

@@ -14,20 +14,21 @@ from mmcnb.tables.csv_lines import Line, split_lines, tidy
 MARKS = (",", ";", "\t", "|")
 GROUPED = re.compile(r"-?\d{1,3}(,\d{3})*(\.\d+)?")
 VALUES = ("number", "quantity", "date", "flag")
-_ODD = 0.1  # largest share of lines that may have another number of cells
+_ODD = 0.1  # largest share of lines that may have a different number of cells
 
 
 class _Division(NamedTuple):
-    """How well a delimiter divides lines into cells; a larger tuple is better.
+    """A measure of how well a delimiter divides lines into cells; larger is better.
 
     Attributes
     ----------
     is_even : bool
-        Whether nearly all lines of the second half have the same number of cells.
+        Whether at least 90 % of the lines of the second half, or all but one, have the
+        most common number of cells.
     values : float
-        Share of their cells that are numbers, quantities, dates or flags.
+        Share of the cells in these lines that are numbers, quantities, dates or flags.
     even : float
-        Share of all lines that have this number of cells.
+        Share of all lines that have the most common number of cells.
     """
 
     is_even: bool
@@ -40,8 +41,8 @@ def find_delimiter(
 ) -> str:
     """Return the delimiter that divides the lines best.
 
-    Spaces are considered only if no other delimiter divides the lines evenly, and if
-    some column has numbers.
+    Spaces are considered only if no other delimiter divides the lines evenly, and are
+    selected only if they yield a column of numbers.
 
     Parameters
     ----------
@@ -52,7 +53,8 @@ def find_delimiter(
     gaps : collection of str
         Markers of missing values.
     decimal : str
-        Decimal mark. It is not considered as a delimiter unless cells are in quotes.
+        Decimal mark, which is not considered as a delimiter unless some cells are
+        quoted.
     path : object
         The file, for messages.
     """
@@ -76,10 +78,11 @@ def find_delimiter(
 
 
 def _has_whole_numbers(text: str) -> bool:
-    """Whether each line is a single number with commas between thousands.
+    """Return whether each line is a single number with commas between thousands.
 
-    If all lines have the same number of commas, these could also be delimiters, unless
-    the header has no comma and all numbers have decimals.
+    If all lines have the same number of commas, the commas could also be delimiters.
+    They are not if each line has one comma, all numbers have decimals, and the header
+    has no comma.
     """
     lines = list(filter(str.strip, text.splitlines()))
     rows = lines[1:]
@@ -93,7 +96,7 @@ def _has_whole_numbers(text: str) -> bool:
 def _divide(
     text: str, mark: str, gaps: Collection[str], path: object
 ) -> _Division | None:
-    """Return how well a delimiter divides lines; None if most have a single cell."""
+    """Return how well a delimiter divides lines, or None if most have a single cell."""
     try:
         lines = list(split_lines(text, 1, mark, path))
     except InputError:  # a cell exceeds the size limit of the parser
@@ -120,7 +123,7 @@ def _divide(
 
 
 def _is_one_column(rows: list[list[str]], kinds: list[str | None]) -> bool:
-    """Whether rows divided by spaces are rather one column of texts or quantities."""
+    """Return whether spaces only separate words, or numbers from their units."""
     if "number" not in kinds:
         return True
     if len(kinds) > 2:
@@ -131,14 +134,15 @@ def _is_one_column(rows: list[list[str]], kinds: list[str | None]) -> bool:
 
 
 def last_half(lines: list[Line]) -> list[Line]:
-    """Return the second half of lines; titles, names and units are in the first."""
+    """Return the second half of the lines, which has no titles, names or units."""
     return lines[len(lines) // 2 :]
 
 
 def most_common_width(lines: list[Line]) -> int:
     """Return the number of cells that most lines of the second half have.
 
-    Ties are broken by how many of all lines have it, then by the larger number.
+    Ties are broken first by the number of all lines with that number of cells, then in
+    favour of more cells.
     """
     among_all = Counter(len(line.cells) for line in lines)
     widths = Counter(len(line.cells) for line in last_half(lines))
@@ -162,7 +166,8 @@ def delimiter_of_first_line(line: str) -> str | None:
     name, _, mark = cell.strip("\r\n").partition("=")
     if name.strip().lower() != "sep" or not mark:
         return None
-    # A spreadsheet may have appended delimiters to the line, so one character counts.
+    # Only one character counts, because a spreadsheet may append delimiters to the
+    # line.
     if mark.strip() == r"\t":
         return "\t"
     return mark[0]

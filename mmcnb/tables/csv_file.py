@@ -1,4 +1,4 @@
-"""Read CSV and TSV files: encoding, column types, and rows in parts."""
+"""Read CSV and TSV files in parts, and detect their encoding and column types."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -42,24 +42,24 @@ from mmcnb.tables.records import Record, TextPiece, plain_lines, split_records
 PLAIN_WHOLE = r"^(?:-?(?:0|[1-9]\d{0,6}))?$"
 PLAIN = r"^(?:-?(?:0|[1-9]\d{0,6})(?:\.\d+)?)?$"
 MOST_HEAD_BYTES = 2**21  # bytes of the first lines, unless two rows are longer
-LEAST_LINES = 100  # of a piece, because parsing a piece has a fixed cost per column
+LEAST_LINES = 100  # lines of a piece: parsing a piece has a fixed cost per column
 WIDE_COLUMNS = 256
 
 
 class _Piece(NamedTuple):
-    """The rows of some lines, and lines that deserve a note."""
+    """The rows in a piece of text, and lines that deserve a note."""
 
     part: Part
     odd: Odd
 
 
 class _Rows(NamedTuple):
-    """Lines that are rows, and lines that are not.
+    """Lines of a piece of text, separated into rows and other lines.
 
     Attributes
     ----------
     lines : list of Line
-        Rows, with as many cells as there are columns.
+        Rows, each with as many cells as the table has columns.
     odd : Odd
         Rows that were padded because they had fewer cells, and remarks.
     ragged : list of str
@@ -89,7 +89,7 @@ class CSVFile:
         Decimal mark of each column of numbers; ``""`` if its first cells do not show
         it.
     keys_to_exchange : set of str
-        Columns in which points and commas are exchanged when rows are read.
+        Keys of the columns in which points and commas are exchanged when rows are read.
 
     Raises
     ------
@@ -97,7 +97,7 @@ class CSVFile:
         There are no rows, or the first lines are ambiguous.
     """
 
-    lengths = None  # text cannot be read group by group
+    lengths = None  # text has no groups that can be read separately
     cached_bytes = 0
     index_columns: tuple[int, ...] = ()
     blocks: tuple[str, ...] = ()
@@ -172,7 +172,7 @@ class CSVFile:
         given = self._options.codec
         marked = marked_codec(head)
         if marked is not None and self._options.encoding is not None:
-            given = None  # it comes from the fit, but this file has a byte order mark
+            given = None  # from the fit, but this file has a byte order mark
         unmarked = unmarked_utf16(head)
         self._codec = given or marked or unmarked or UTF8
         self._is_sure = bool(given or marked or unmarked) or not is_utf8
@@ -192,7 +192,8 @@ class CSVFile:
     def _pieces(self, show_progress: bool | None) -> Iterator[tuple[int, bytes, bool]]:
         """Yield pieces of whole lines as UTF-8 text without NUL bytes.
 
-        Each comes with the number of its first line, and whether it is the last piece.
+        Each piece is preceded by the number of its first line, and followed by whether
+        it is the last piece.
         """
         self._n_nul = 0
         held = None
@@ -226,14 +227,14 @@ class CSVFile:
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
         """Yield columns, piece by piece.
 
-        Two pieces are parsed ahead while the caller handles another.
+        Two pieces are parsed in advance while the caller processes another.
 
         Parameters
         ----------
         wanted : mapping of str to pyarrow.DataType
             Keys of the columns, and the types to read them as.
         group : None
-            Text has no groups.
+            Ignored, because text has no groups.
 
         Raises
         ------
@@ -268,13 +269,13 @@ class CSVFile:
 
     @property
     def width(self) -> int:
-        """Number of cells of a row, including blank cells after the last column."""
+        """Number of cells in a row, including blank cells after the last column."""
         return len(self.keys) + self._head.n_blank
 
     def pieces(self) -> Iterator[TextPiece]:
         """Yield the text of the file unchanged, divided into rows.
 
-        Text in another encoding is yielded as UTF-8; `as_written` converts it back.
+        Text in another encoding is converted to UTF-8; `as_written` converts it back.
         """
         delimiter = self._head.delimiter
         for line, piece, is_last in self._pieces(show_progress=False):
@@ -301,14 +302,14 @@ class CSVFile:
     def as_written(self, text: bytes, is_start: bool) -> bytes:
         """Return text in the encoding of the file.
 
-        At the start of the file, its byte order mark is added if it has one.
+        At the start of the file, the byte order mark is added if the file has one.
         """
         mark, codec = mark_and_codec(first_bytes(self._path), self._codec)
         text = encoded(text, codec)
         return mark + text if is_start else text
 
     def _without_remark(self, record: Record) -> Record:
-        """Return a record, with 0 cells if it is a remark and not a row."""
+        """Return a record, with its number of cells set to 0 if it is a remark."""
         if record.n_cells >= len(self.keys):
             return record
         text = tidy(record.text, self._head.delimiter).decode()
@@ -324,12 +325,12 @@ class CSVFile:
         return piece._replace(odd=Odd(piece.odd.short, remarks, body.total))
 
     def _piece(self, line: int, text: bytes, types: Types) -> _Piece:
-        """Parse whole lines; if a cell does not match its type, as columns of text."""
+        """Parse whole lines, as columns of text if a cell does not match its type."""
         text = tidy(text, self._head.delimiter)
         if not text:
             return _Piece(Part({}, 0, str), Odd([], []))
         if b"0x" in text or b"0X" in text:
-            # pyarrow would read such cells as hexadecimal integers.
+            # pyarrow would read cells such as 0x1F as hexadecimal integers.
             return self._piece_of_texts(line, text, types)
         blank = [f"blank cell {k}" for k in range(self._head.n_blank)]
         # A pyarrow thread that starts while the process exits would abort it.
@@ -361,9 +362,9 @@ class CSVFile:
         return _Piece(Part(columns, table.num_rows, place), Odd([], []))
 
     def _types_to_parse(self, types: Types) -> dict[str, pa.DataType]:
-        """Return the types to parse: text for columns whose marks are exchanged.
+        """Return the types to parse, with text for columns whose marks are exchanged.
 
-        The parser would read 1.500 as a decimal number where it means 1,500.
+        The parser would read 1.500 as a decimal number even where it means 1,500.
         """
         to_parse = dict(types)
         for key in self.keys_to_exchange & types.keys():
@@ -401,7 +402,7 @@ class CSVFile:
         return _Piece(part, rows.odd)
 
     def _rows(self, first: int, text: bytes) -> _Rows:
-        """Divide lines into rows with as many cells as there are columns."""
+        """Divide lines into rows that have as many cells as there are columns."""
         width = len(self.keys)
         decoded_text = decoded(text, first, self._path, self._is_sure)
         rows = _Rows([], Odd([], []), [])

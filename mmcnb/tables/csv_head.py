@@ -25,10 +25,10 @@ from mmcnb.tables.csv_lines import Line, decoded, split_lines, tidy
 from mmcnb.tables.options import TableOptions
 
 N_LINES = 100  # lines that are examined
-FEWEST_LINES = 12  # examined even if they exceed MOST_BYTES, as wide tables do
-MOST_BYTES = 2**18  # bytes that are examined, once there are FEWEST_LINES
-MOST_TITLES = 60  # lines above the column names
-MOST_UNITS = 3  # lines of units or rules below the column names
+FEWEST_LINES = 12  # lines that are examined even if they exceed MOST_BYTES
+MOST_BYTES = 2**18  # bytes that are examined if there are at least FEWEST_LINES
+MOST_TITLES = 60  # largest number of lines above the column names
+MOST_UNITS = 3  # largest number of lines of units or rules below the names
 RULE = re.compile(r"[-=+:| ]*(--|==)[-=+:| ]*")  # a horizontal rule, such as ---+---
 
 
@@ -39,7 +39,7 @@ class Head(NamedTuple):
     ----------
     delimiter : str
     names : list of str
-        Names of the columns, all different; their numbers if the file has no header.
+        Unique names of the columns, or their numbers if the file has no header.
     has_names : bool
         Whether the file has a header.
     header_line : int
@@ -47,10 +47,10 @@ class Head(NamedTuple):
     first_row : int
         Number of the line at which rows begin, from 1.
     n_blank : int
-        Number of cells at the end of rows that have neither a name nor a value, as a
-        trailing comma leaves them.
+        Number of cells at the end of rows that have neither a name nor a value, for
+        example after a trailing comma.
     kinds : list of (str or None)
-        Kind of the cells of each column, as `kinds_of_columns` returns it.
+        Kind of the cells of each column, as returned by `kinds_of_columns`.
     notes : list of str
         Sentences about lines that are not rows.
     """
@@ -75,14 +75,14 @@ class _Names(NamedTuple):
 
 @dataclass(frozen=True)
 class _Shape:
-    """What rows look like, judged by the first lines of a table.
+    """What rows look like, inferred from the first lines of a table.
 
     Attributes
     ----------
     width : int
         Most common number of cells.
     n_columns : int
-        Number of cells up to the last one that has a value in some row.
+        Number of cells up to the last cell that has a value in any row.
     kinds : list of (str or None)
         Kind of the cells of each column.
     texts : list of set of str
@@ -103,7 +103,7 @@ class _Shape:
         return bool(set(self.kinds) - {None, "text"})
 
     def is_row(self, cells: Sequence[str]) -> bool:
-        """Whether cells have the kinds of values that rows have, or the same texts."""
+        """Return whether cells have the same kinds of values or texts as rows."""
         n_values = 0
         for cell, kind, texts in zip(cells, self.kinds, self.texts, strict=False):
             found = kind_of_cell(cell, self.gaps)
@@ -118,7 +118,7 @@ class _Shape:
         return n_values > 0
 
     def is_full(self, line: Line) -> bool:
-        """Whether a line reaches the last column, or is a row whose end is empty."""
+        """Return whether a line reaches the last column, or is a row with empty end."""
         if self.n_columns == 1 and line.cells == [""]:
             return True
         is_row = len(line.cells) == self.width and self.is_row(line.cells)
@@ -164,7 +164,7 @@ class HeadReader:
             There are no rows, or a line could be names or values; the message lists
             options that decide it.
         NotUTF8Error
-            A line is not UTF-8 text, and `is_sure` is False.
+            A line is not UTF-8 text, and ``is_sure`` is False.
         """
         above = self._options.skip_lines or 0
         if above and above >= len(lines):
@@ -192,7 +192,7 @@ class HeadReader:
         return self._head(table, delimiter, names)
 
     def _is_line(self, line: Line) -> bool:
-        """Whether a line has cells; an empty cell in quotes is a missing value."""
+        """Return whether a line has cells, including an empty cell in quotes."""
         return bool(line.width) or line.cells == [""] or len(line.cells) > 1
 
     def _find_delimiter(self, text: str, given: str | None) -> str:
@@ -201,7 +201,7 @@ class HeadReader:
         usual = "\t" if plain_name(self._path).endswith(".tsv") else ","
         delimiter = self._options.delimiter
         if self._options.encoding is not None and (delimiter or "") not in text:
-            delimiter = None  # new rows may have another delimiter than the fit
+            delimiter = None  # new rows may use a different delimiter from the fit
         delimiter = delimiter or given
         if delimiter is None:
             lines = text.splitlines(keepends=True)
@@ -270,7 +270,7 @@ class HeadReader:
         )
 
     def _shape(self, table: list[Line]) -> _Shape:
-        """Find what rows look like, from the second half of the examined lines."""
+        """Infer what rows look like from the second half of the examined lines."""
         width = most_common_width(table)
         even = [line for line in last_half(table) if len(line.cells) == width]
         # A last line such as "Source: ..." is not a row.
@@ -340,7 +340,7 @@ class HeadReader:
         return start if shape.is_full(table[start]) else 0
 
     def _is_apart(self, table: list[Line], place: int, shape: _Shape) -> bool:
-        """Whether the lines above a line do not belong to the table."""
+        """Return whether the lines above a line do not belong to the table."""
         line = table[place]
         above = table[place - 1]
         if line.first > above.number + 1 or above.width > shape.width >= line.width:
@@ -348,12 +348,12 @@ class HeadReader:
         return above.width < shape.n_columns and not self._names_rows(table)
 
     def _names_rows(self, table: list[Line]) -> bool:
-        """Whether the first of these lines certainly names the columns of the rest."""
+        """Return whether the first line certainly names the columns of the others."""
         rows = [line.cells for line in table[1:]]
         return is_header(table[0].cells, rows, self._gaps) is Verdict.HEADER
 
     def _is_short_header(self, table: list[Line], shape: _Shape) -> bool:
-        """Whether the first line has one name fewer than the row below it has cells."""
+        """Return whether the first line has one text fewer than the rows have cells."""
         top = table[0]
         row = table[1]
         if len(top.cells) != shape.n_columns - 1 or row.first > top.number + 1:
@@ -362,7 +362,7 @@ class HeadReader:
         return kinds == {"text"} and not self._names_rows(table[1:])
 
     def _wanted_names(self) -> set[str]:
-        """Return the names that the header must have, from a fit or from options."""
+        """Return the names that the header must contain, from a fit or from options."""
         encoding = self._options.encoding
         if encoding is not None:
             names = [column.name for column in encoding.features]
@@ -370,7 +370,7 @@ class HeadReader:
         return set(self._names_in_options())
 
     def _names_in_options(self) -> list[str]:
-        """Return the names of columns that occur in options."""
+        """Return the column names that occur in options."""
         options = self._options
         references = [options.label_column, options.index_column]
         references += options.drop or ()
@@ -386,7 +386,7 @@ class HeadReader:
     # Names of columns
 
     def _verdict(self, table: list[Line], shape: _Shape) -> Verdict:
-        """Decide whether the first of these lines names the columns."""
+        """Decide whether the first line names the columns."""
         options = self._options
         if options.header == "no":
             return Verdict.ROW
@@ -406,7 +406,7 @@ class HeadReader:
         return verdict
 
     def _are_names(self, comment: list[str], shape: _Shape) -> bool:
-        """Whether the cells of a comment can name the columns."""
+        """Return whether the cells of a comment can be the names of the columns."""
         if self._options.header is not None or len(comment) < 2:
             return False
         kinds = {kind_of_cell(cell, self._gaps) for cell in comment}
@@ -423,7 +423,7 @@ class HeadReader:
         )
 
     def _names(self, table: list[Line], shape: _Shape) -> _Names:
-        """Return the names of the columns, from the first of these lines."""
+        """Return the names of the columns, which the first line contains."""
         top = table[0]
         n_columns = shape.n_columns
         longest = max(len(line.cells) for line in table[1:])
@@ -453,7 +453,7 @@ class HeadReader:
     def _check_row_names(self, table: list[Line], shape: _Shape) -> None:
         """Raise InputError unless the cell that the header lacks is a row name.
 
-        Row names are all different, and have no fractions.
+        Row names must be unique, and must not be fractional numbers.
         """
         top = table[0]
         rows = [line for line in table[1:] if line.width >= shape.n_columns - 1]
@@ -475,7 +475,7 @@ class HeadReader:
     # Lines that are not rows
 
     def _first_row(self, table: list[Line], names: _Names) -> int:
-        """Return the number of the line after the header, its units and rules."""
+        """Return the number of the line after the header and its units and rules."""
         place = 1
         while place <= MOST_UNITS and place < len(table) - 1:
             line = table[place]
@@ -511,14 +511,14 @@ class HeadReader:
         if len(titles) > 1:
             lines = f"lines {titles[0].first} to {titles[-1].number} were"
         sentence = (
-            f"{self._path}: {lines} skipped, being neither a header nor a row: "
+            f"{self._path}: {lines} skipped (neither header nor rows): "
             f"{_listed(texts)}."
         )
         return [Note(sentence, Importance.ADVICE)]
 
 
 def _first_lines(lines: list[bytes]) -> list[bytes]:
-    """Return the lines to examine, fewer of them if they are long."""
+    """Return the lines to examine, at most `MOST_BYTES` but at least `FEWEST_LINES`."""
     n_bytes = 0
     for place, line in enumerate(lines):
         n_bytes += len(line)
@@ -528,9 +528,9 @@ def _first_lines(lines: list[bytes]) -> list[bytes]:
 
 
 def _named(cells: list[str]) -> list[str]:
-    """Return column names, with "Unnamed: k" for missing ones as in pandas.
+    """Return column names, with "Unnamed: k" for missing names as in pandas.
 
-    The first column may stay without a name, because it may hold row names.
+    The first column may remain without a name, because it may contain row names.
     """
     names = list(map(str.strip, cells))
     for position, name in enumerate(names):
@@ -540,7 +540,7 @@ def _named(cells: list[str]) -> list[str]:
 
 
 def _listed(texts: list[str], most: int = 5) -> str:
-    """Return the first texts, separated by commas, and how many more there are."""
+    """Return a list of the first texts, and the number of the others."""
     listed = ", ".join(texts[:most])
     if len(texts) > most:
         listed += f" and {len(texts) - most} more"
@@ -548,6 +548,6 @@ def _listed(texts: list[str], most: int = 5) -> str:
 
 
 def _count(texts: list[str]) -> bool:
-    """Whether texts are consecutive integers."""
+    """Return whether texts are consecutive integers."""
     numbers = list(map(int, texts))
     return numbers == list(range(numbers[0], numbers[0] + len(numbers)))

@@ -18,12 +18,12 @@ from mmcnb.tables.csv_kinds import (
 FIRST_YEAR = 1500
 LAST_YEAR = 2200
 MANY_TEXTS = 10
-LONG_SERIES = 5  # equally spaced numbers this long are hardly equal by chance
+LONG_SERIES = 5  # so many numbers are rarely equally spaced by chance
 Cells = Sequence[str]
 
 
 class Verdict(Enum):
-    """Whether a line is a header, a row, or could be both."""
+    """A decision on whether a line is a header, a row, or could be either."""
 
     HEADER = "header"
     ROW = "row"
@@ -35,7 +35,7 @@ def is_header(top: Cells, rows: Sequence[Cells], gaps: Collection[str]) -> Verdi
 
     A text above numbers or dates is a name. A number above numbers is a value, unless
     it could be a year or part of an equally spaced series. A text that occurs again
-    below is a value as well.
+    below is also a value.
 
     Parameters
     ----------
@@ -85,17 +85,19 @@ class _Votes(NamedTuple):
     n_values : int
         Number of dates above dates, flags above flags, and quantities above quantities.
     n_names : int
-        Number of texts above numbers, dates or flags, and of dates above numbers.
+        Number of texts above numbers, dates or flags, plus dates above numbers.
     n_texts : int
         Number of text columns.
     n_again : int
-        Number of cells of text columns that occur again below, exactly or with other
-        digits.
+        Number of cells in text columns that occur again below, either exactly or with
+        different digits.
     n_new : int
-        Number of cells that do not occur again, above texts that repeat.
+        Number of cells in text columns that do not occur again, although at least half
+        of the texts below are repetitions.
     n_unlike : int
-        Number of cells that do not occur again, above many texts that repeat, or above
-        texts that differ only in their digits.
+        Number of cells in text columns that do not occur again, although the texts
+        below are at least `MANY_TEXTS` and mostly repetitions, or differ only in their
+        digits.
     """
 
     numbers: list[int]
@@ -153,14 +155,14 @@ def _count_from_0(texts: list[str]) -> bool:
 
 
 def _without_rows(top: Cells, gaps: Collection[str]) -> Verdict:
-    """Decide what the only line of a table is."""
+    """Decide whether the only line of a table is a header or a row."""
     kinds = {kind_of_cell(cell, gaps) for cell in top}
     is_name = "text" in kinds and kinds <= {"text", "gap"}
     return Verdict.HEADER if is_name else Verdict.ROW
 
 
 def _without_numbers(votes: _Votes) -> Verdict:
-    """Decide what a line is if it has no number above numbers."""
+    """Decide whether a line without a number above numbers is a header or a row."""
     is_name = votes.n_names > 0 or (votes.n_new > 0 and not votes.n_values)
     is_value = votes.n_values > 0 or (votes.n_again > 0 and not votes.n_names)
     if is_name and is_value:
@@ -170,15 +172,15 @@ def _without_numbers(votes: _Votes) -> Verdict:
 
 
 def _beside_texts(top: Cells, rows: Sequence[Cells], votes: _Votes) -> Verdict:
-    """Decide what a line is if some of its cells are numbers above numbers."""
+    """Decide whether a line with some numbers above numbers is a header or a row."""
     numbers = votes.numbers
     first = [number_of_cell(top[position]) for position in numbers]
     are_series = _is_series(first) and not _are_series(rows, numbers)
     are_far = _are_far(top, rows, numbers)
     may_be_names = are_series or _are_years_above_others(top, rows, numbers)
     if votes.n_names:
-        # A row in which most cells have the wrong kind is less likely than a header
-        # some of whose names are numbers.
+        # A header in which some names are numbers is more likely than a row in which
+        # most cells have the wrong kind.
         are_names = votes.n_names > 1 and votes.n_names >= 2 * len(numbers)
         return Verdict.HEADER if may_be_names or are_names else Verdict.DOUBTFUL
     if may_be_names and not votes.n_again:
@@ -191,9 +193,10 @@ def _beside_texts(top: Cells, rows: Sequence[Cells], votes: _Votes) -> Verdict:
 
 
 def _of_numbers(top: Cells, rows: Sequence[Cells], numbers: list[int]) -> Verdict:
-    """Decide what a line of numbers above columns of numbers is.
+    """Decide whether a line of numbers above columns of numbers is a header or a row.
 
-    It is a header if it counts 0, 1, 2, …, as pandas names columns.
+    The line is a header if its numbers are 0, 1, 2, …, which pandas uses as default
+    names.
     """
     names = list(map(str, range(len(top))))
     cells = [cell.strip() for cell in top]
@@ -214,7 +217,7 @@ def _of_numbers(top: Cells, rows: Sequence[Cells], numbers: list[int]) -> Verdic
 def _are_years_above_others(
     top: Cells, rows: Sequence[Cells], positions: list[int]
 ) -> bool:
-    """Whether the numbers of a line are years, and most numbers below are not."""
+    """Return whether a line contains years, and most numbers below it are not years."""
     if not all(_is_year(number_of_cell(top[position])) for position in positions):
         return False
     below = [_number(row, position) for row in rows for position in positions]
@@ -227,7 +230,7 @@ def _is_year(value: float) -> bool:
 
 
 def _is_series(values: Sequence[float]) -> bool:
-    """Whether at least three numbers are equally spaced."""
+    """Return whether at least three numbers are equally spaced."""
     if len(values) < 3:
         return False
     steps = np.diff(values)
@@ -235,7 +238,7 @@ def _is_series(values: Sequence[float]) -> bool:
 
 
 def _are_series(rows: Sequence[Cells], positions: list[int]) -> bool:
-    """Whether at least half of the rows are equally spaced as well."""
+    """Return whether the numbers of at least half of the rows are equally spaced."""
     n_series = 0
     for row in rows:
         values = [_number(row, position) for position in positions]
@@ -244,9 +247,9 @@ def _are_series(rows: Sequence[Cells], positions: list[int]) -> bool:
 
 
 def _are_far(top: Cells, rows: Sequence[Cells], positions: list[int]) -> bool:
-    """Whether all numbers of a line lie far outside the ranges of their columns.
+    """Return whether all numbers of a line lie far outside the ranges of their columns.
 
-    Far means that the distance from the range exceeds the width of the range.
+    A number is far if its distance from the range exceeds the width of the range.
     """
     if len(rows) < 3:
         return False
@@ -267,10 +270,10 @@ def _number(row: Cells, position: int) -> float:
 def is_line_of_units(
     line: Cells, rows: Sequence[Cells], width: int, gaps: Collection[str]
 ) -> bool:
-    """Whether a line below the header names the units of the columns.
+    """Return whether a line below the header names the units of the columns.
 
-    Such a line has no value where the rows have numbers or dates. Its texts must all
-    be units; or there must be several, none of which occurs again below.
+    Such a line has no value where the rows have numbers or dates. Its texts must all be
+    units, or there must be several texts that do not occur again below.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Recognise what cells of CSV text look like, to tell column names from values."""
+"""Infer the kinds of cells in CSV text, to distinguish column names from values."""
 
 import re
 from collections import Counter
@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import numpy as np
 
-# Any decimal mark and any thousands separator.
+# A number with any decimal mark and any thousands separator.
 _DIGITS = r"[-+\u2212]?(\d[\d.,'\u2019_ \u00a0\u202f]*|[.,]\d+)(e[-+]?\d+)?"
 _NUMBER = re.compile(rf"(?i){_DIGITS}|[-+]?inf(inity)?|nan|\({_DIGITS}\)")
 _CURRENCY = r"([$€£¥]|[A-Z]{3}\s)"
@@ -56,7 +56,7 @@ def kind_of_cell(cell: str, gaps: Collection[str]) -> str:
     cell = cell.strip()
     if cell in gaps:
         return "gap"
-    with suppress(ValueError):  # far faster than the regular expressions
+    with suppress(ValueError):  # much faster than the regular expressions
         float(cell)
         return "number"
     if _FLAG.fullmatch(cell):
@@ -75,7 +75,8 @@ def kinds_of_columns(
 ) -> list[str | None]:
     """Return the kind that at least 80 % of the cells of each column have.
 
-    A column without such a kind is "text"; a column without values is None.
+    The kind is "text" if no kind is that frequent, and None if the column has no
+    values.
     """
     kinds: list[str | None] = []
     for position in range(width):
@@ -93,7 +94,7 @@ def kinds_of_columns(
 
 
 def looks_like_unit(cell: str) -> bool:
-    """Whether a text names a unit, such as "kg", "[m/s]" or "yyyy-mm-dd"."""
+    """Return whether a text is a unit or a format: "kg", "[m/s]" or "yyyy-mm-dd"."""
     cell = cell.strip()
     return bool(_UNIT.fullmatch(cell) or _BRACKETED.fullmatch(cell))
 

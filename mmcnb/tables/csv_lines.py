@@ -10,14 +10,14 @@ from mmcnb.errors import InputError
 
 
 class NotUTF8Error(Exception):
-    """A line is not UTF-8 text, although the file was assumed to be."""
+    """A line is not UTF-8 text, although the file was assumed to be UTF-8."""
 
 
 class Line(NamedTuple):
-    """The cells of a row, and its line numbers in the file.
+    """The cells of a row, and the numbers of its lines in the file.
 
-    ``first`` and ``number`` are its first and last line, which differ if a quoted cell
-    spans several lines.
+    ``first`` and ``number`` are the numbers of the first and the last line of the row,
+    which differ if a quoted cell spans several lines.
     """
 
     first: int
@@ -26,7 +26,7 @@ class Line(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Number of cells up to the last one with a value."""
+        """Number of cells up to the last cell with a value."""
         width = len(self.cells)
         while width and not self.cells[width - 1].strip():
             width -= 1
@@ -56,7 +56,7 @@ def decoded(text: bytes, first: int, path: object, is_sure: bool) -> str:
     ----------
     text : bytes
     first : int
-        Number of its first line in the file, for messages.
+        Number of the first line of the text in the file, for messages.
     path : object
         The file, for messages.
     is_sure : bool
@@ -84,16 +84,16 @@ def decoded(text: bytes, first: int, path: object, is_sure: bool) -> str:
 def split_lines(
     text: str, first: int, delimiter: str, path: object, is_single: bool = False
 ) -> Iterator[Line]:
-    """Yield the cells of each line that is not blank, divided as pyarrow does.
+    """Yield the cells of each line that is not blank, divided as pyarrow divides them.
 
-    A line of spaces is a missing value if there is a single column, and is skipped
+    A line of spaces is a missing value if the table has a single column, and is skipped
     otherwise.
 
     Parameters
     ----------
     text : str
     first : int
-        Number of its first line in the file.
+        Number of the first line of the text in the file.
     delimiter : str
     path : object
         The file, for messages.

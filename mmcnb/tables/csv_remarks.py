@@ -1,4 +1,4 @@
-"""Find lines of CSV text that are not rows, and rows that deserve a note."""
+"""Find lines of CSV text that are not rows, and rows that should be reported."""
 
 import re
 from collections.abc import Collection
@@ -9,14 +9,14 @@ from mmcnb.tables.csv_head import Head
 from mmcnb.tables.csv_kinds import kind_of_cell
 from mmcnb.tables.csv_lines import Line, decoded, split_lines, tidy
 
-# Beginnings of a remark below the rows.
+# How a remark below the rows begins.
 REMARK = re.compile(
     r"(?i)(sources?|notes?|quellen?|data|total|generated|exported|created|printed|"
     r"page|end|\(?c\)|©|\*|--)\b|\d+ rows"
 )
-# Beginnings of a last row that sums up the others.
+# How a last row that sums up the other rows begins.
 TOTAL = re.compile(r"(?i)(grand |sub)?totals?\b|sum(me)?\b|gesamt|mean\b|average\b")
-MOST_REMARKS = 20  # lines below the rows
+MOST_REMARKS = 20  # largest number of lines below the rows
 BLANKS = b' ,;|\t\r\n"'
 
 
@@ -32,7 +32,7 @@ class Body(NamedTuple):
     remarks : list of Line
         The lines below the rows that are not blank.
     total : Line or None
-        The last row, if it seems to sum up the others.
+        The last row, if it seems to sum up the other rows.
     """
 
     text: bytes
@@ -65,15 +65,15 @@ class Remarks:
         self._is_sure = is_sure
 
     def is_remark(self, line: Line) -> bool:
-        """Whether a line with too few cells is a comment or a remark."""
+        """Return whether a line with too few cells is a comment or a remark."""
         cell = line.cells[0].strip()
         return cell.startswith("#") or self.is_text_alone(line)
 
     def is_text_alone(self, line: Line) -> bool:
-        """Whether a line of a table with several columns is a single text.
+        """Return whether a line of a table with several columns has a single text.
 
-        A text in a first column of texts could be a row name, so it must also begin
-        like a remark.
+        If the first column has texts, the text could be a row name, so it must also
+        begin like a remark.
         """
         cell = line.cells[0].strip()
         is_alone = line.width == 1 < len(self._head.names)
@@ -82,12 +82,12 @@ class Remarks:
         return self._head.kinds[0] != "text" or bool(REMARK.match(cell))
 
     def body(self, first: int, text: bytes) -> Body:
-        """Separate the last rows of a file from remarks below them.
+        """Separate the last rows of a file from the remarks below them.
 
         Parameters
         ----------
         first : int
-            Number of the first of these lines in the file.
+            Number of the first line of the text in the file.
         text : bytes
             The last lines of the file.
         """
@@ -117,16 +117,17 @@ class Remarks:
 
 
 class Odd(NamedTuple):
-    """Lines of a piece of text that deserve a note.
+    """Lines of a piece of text that should be reported.
 
     Attributes
     ----------
     short : list of int
-        Line numbers of rows with fewer cells than columns; the last ones are missing.
+        Line numbers of rows with fewer cells than columns; cells at their end are
+        missing.
     remarks : list of Line
         Comments and remarks such as "Source: ...", which are not rows.
     total : Line or None
-        The last row of the file, if it seems to sum up the others.
+        The last row of the file, if it seems to sum up the other rows.
     """
 
     short: list[int]
@@ -135,7 +136,7 @@ class Odd(NamedTuple):
 
 
 class OddLines:
-    """Counts of the lines that deserve a note, in the part of a file read so far."""
+    """Counts of the lines to report, in the part of the file that has been read."""
 
     def __init__(self) -> None:
         self._n_short = 0
@@ -162,8 +163,8 @@ class OddLines:
             if self._n_short == 1:
                 rows = "one row has"
             sentences.append(
-                f"{path}: {rows} fewer cells than there are columns, so the last ones "
-                f"are missing values (first in line {self._first_short})."
+                f"{path}: {rows} fewer cells than there are columns, so their last "
+                f"cells are missing values (first in line {self._first_short})."
             )
         if self._first_remark is not None:
             text = " ".join(self._first_remark.cells).strip()[:60]
@@ -178,7 +179,7 @@ class OddLines:
         if self._total is not None:
             sentences.append(
                 f"{path}: line {self._total.number} begins with "
-                f"{self._total.cells[0].strip()!r} and was read as a row: remove it if "
-                "it sums up the others."
+                f"{self._total.cells[0].strip()!r} and was read as a row: remove the "
+                "line if it sums up the other rows."
             )
         return sentences

@@ -23,7 +23,7 @@ DAY = (
     rf"{MONTH}[- ]\d{{4}}|{MONTH}-\d\d)"
 )
 DATE = rf"(?i)^{DAY}(?:(?:[ t]|, ?){CLOCK}(?:{ZONE})?)?$"
-# Hours and minutes, optionally after a number of days as pandas writes it.
+# Hours and minutes, optionally after a number of days in the format of pandas.
 TIME = (
     r"(?i)^(?P<sign>-)?(?:(?P<days>\d+) days?,? ?)?\+?"
     r"(?P<first>\d+):(?P<second>\d\d)(?::(?P<third>\d\d))?(?P<fraction>[.,]\d{1,9})?"
@@ -36,7 +36,7 @@ SPOKEN = (
     r"[ ,]*(?:(?P<seconds>\d+(?:\.\d+)?) ?s(?:ec(?:ond)?s?)?)?$"
 )
 TWO_UNITS = r"(?i)^(?:p.*\d[dhms]|\d+ ?[dhm][a-z]*[ ,]*\d+ ?[hms][a-z]*.*)$"
-CLOCK_FORMAT = "clock"  # times of day among dates, in models written by 0.3
+CLOCK_FORMAT = "clock"  # marks times of day in models written by version 0.3
 ISO = re.compile(r"^9999-99-99(?:[ T]99:99(?::99(?:\.9{1,9})?)?)?$")
 YEAR_FIRST = re.compile(r"^9999")
 NUMERIC = re.compile(r"^(9{1,2})([-/.])(9{1,2})\2(9999|99)(?!9)")
@@ -48,10 +48,10 @@ def date_format(shape: str, order: str) -> str:
     Parameters
     ----------
     shape : str
-        A date in lower case, with 9 for each digit and m for each letter of the month,
-        such as "99.99.9999 99:99".
+        A date in lower case, with each digit replaced by 9 and each letter of the month
+        by m, such as "99.99.9999 99:99".
     order : {"day", "month", ""}
-        What comes first in dates with a numeric month and the year last.
+        Which field comes first in dates with a numeric month that end with the year.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def _divided(shape: str) -> tuple[str, str, str]:
 
 
 def _format_of_day(day: str) -> str:
-    """Return the format of a day whose month is a word, or which begins with a year."""
+    """Return the format of a date with its month as a word or its year first."""
     if YEAR_FIRST.match(day):
         fields = iter(("%Y", "%m", "%d"))
         return re.sub("9+", lambda _: next(fields), day)
@@ -113,7 +113,7 @@ def _format_of_clock(clock: str) -> str:
 
 
 def shapes_of_dates(texts: pa.Array) -> pa.Array:
-    """Return the shapes of dates: 9 for each digit, m for each letter of the month."""
+    """Return the shapes of dates, with 9 for digits and m for letters of the month."""
     shapes = pc.utf8_lower(texts)
     shapes = pc.replace_substring_regex(shapes, r"\d", "9")
     for length in (9, 8, 7, 6, 5, 4, 3):
@@ -128,7 +128,7 @@ def _months_of(length: int) -> str:
 
 
 def largest_fields(texts: pa.Array) -> tuple[int, int]:
-    """Return the largest first and second numbers of dates such as 24/11/2024."""
+    """Return the maxima of the first two numbers in dates such as 24/11/2024."""
     pattern = r"^(?P<first>\d{1,2})[-/.](?P<second>\d{1,2})[-/.]\d{2,4}"
     found = pc.extract_regex(texts, pattern)
     largest = []
@@ -139,20 +139,20 @@ def largest_fields(texts: pa.Array) -> tuple[int, int]:
 
 
 def largest_hour(texts: pa.Array) -> int:
-    """Return the largest number before the first colon of times such as 17:30."""
+    """Return the maximum of the first number in times such as 17:30."""
     found = pc.extract_regex(texts, r"^(?P<hours>\d{1,4}):\d\d")
     hours = found.field("hours").filter(found.is_valid()).cast(pa.int64())
     return pc.max(hours).as_py() or 0
 
 
 def parse_dates(texts: pa.Array, form: CellForm) -> pa.Array:
-    """Convert dates to seconds since 1970, as float64; null for other texts.
+    """Convert dates to seconds since 1970 as float64, and other texts to null.
 
     Parameters
     ----------
     texts : pyarrow.Array
     form : CellForm
-        Its ``formats`` are tried one after the other.
+        The formats in ``form.formats`` are tried one after the other.
 
     Examples
     --------
@@ -198,7 +198,7 @@ def _seconds_of(texts: pa.Array, name: str) -> np.ndarray:
 
 
 def _without_points(values: "pd.Series", name: str) -> "pd.Series":
-    """Rewrite a.m., UTC and Sept in ways that `strptime` formats can parse."""
+    """Rewrite "a.m.", "UTC" and "Sept" so that `strptime` formats can parse them."""
     if "%p" in name:
         values = values.str.replace(r"(?i)([ap])\.?m\.?", r"\1m", regex=True)
     if "%z" in name:
@@ -209,13 +209,13 @@ def _without_points(values: "pd.Series", name: str) -> "pd.Series":
 
 
 def parse_times(texts: pa.Array, form: CellForm) -> pa.Array:
-    """Convert times of day and durations to seconds; null for other texts.
+    """Convert times of day and durations to seconds, and other texts to null.
 
     Parameters
     ----------
     texts : pyarrow.Array of large_string
     form : CellForm
-        Its ``is_minutes`` says whether 3:45 means minutes and seconds.
+        ``form.is_minutes`` specifies whether 3:45 means minutes and seconds.
 
     Examples
     --------
@@ -250,7 +250,7 @@ def _seconds_of_clock(texts: pa.Array, form: CellForm) -> pa.Array:
 
 
 def _hours(found: pa.Array) -> pa.Array:
-    """Return the hours of a match, converted to 24 hours if it says am or pm."""
+    """Return the hours of a match, in the 24-hour clock if the text has am or pm."""
     hours = _numbers(found, "first")
     half = pc.utf8_lower(pc.utf8_trim_whitespace(found.field("half")))
     is_twelve = pc.and_(pc.not_equal(half, ""), pc.equal(hours, 12.0))
@@ -259,7 +259,7 @@ def _hours(found: pa.Array) -> pa.Array:
 
 
 def _fractions(texts: pa.Array) -> pa.Array:
-    """Convert fractions of a second such as ",25" to numbers; 0 for empty texts."""
+    """Convert fractions of a second such as ",25" to numbers, and empty texts to 0."""
     points = pc.replace_substring(texts, ",", ".")
     return pc.if_else(pc.equal(points, ""), "0", points).cast(FLOAT64)
 
@@ -290,9 +290,9 @@ def _weighted(*terms: tuple[pa.Array, float]) -> pa.Array:
 
 
 def seconds_of_typed(times: pa.Array) -> pa.Array:
-    """Convert Arrow dates, times of day or durations to seconds, as float64.
+    """Convert Arrow dates, times of day or durations to seconds as float64.
 
-    Dates are counted from 1970, and times of day from midnight.
+    Seconds are counted from 1970 for dates, and from midnight for times of day.
 
     Examples
     --------

@@ -1,7 +1,8 @@
-"""Decide from a survey of its texts whether a column has numbers, dates, times or text.
+"""Decide what kind of values a text column has.
 
-Numbers may have a unit, a currency or a percent sign, if it is the same in nearly all
-cells. The decisions of a fit are stored in its model, and new rows are read by them.
+The decision is based on a survey of all texts of the column. Numbers may have a unit, a
+currency or a percent sign, if nearly all cells have the same one. The decisions of a
+fit are stored in its model, and new rows are read accordingly.
 """
 
 import re
@@ -36,13 +37,13 @@ from mmcnb.tables.orders import (
 )
 from mmcnb.tables.survey import Shapes, Survey
 
-MOST_WRONG = 0.02  # share of cells that may fail to parse, and count as missing then
-ONE_WRONG = 20  # cells from which on one may fail to parse, even if it exceeds 2 %
+MOST_WRONG = 0.02  # share of cells that may fail to parse, and then count as missing
+ONE_WRONG = 20  # in a column with so many cells, one may fail to parse
 LEAST_UNIT = 0.95  # share of the numbers that must have the unit
-LEAST_CODES = 0.01  # share of cells with leading zeros that makes a column codes
-LONGEST_MARK = 60  # characters of a marker of missing values in a message
-MOSTLY = 0.5  # share of numbers from which on a text column deserves a note
-# Digits belong to a unit only after a letter, as in m2.
+LEAST_CODES = 0.01  # columns with this share of leading zeros contain codes
+LONGEST_MARK = 60  # length of a marker of missing values that messages show
+MOSTLY = 0.5  # a text column with this share of numbers is reported
+# A digit is part of a unit only after a letter or "^", as in m2.
 SECOND_NUMBER = re.compile(r"[^A-Za-z^]\d")
 WHOLE_SHAPE = re.compile("\x1f9+$")
 DOUBTFUL_DATES = "its dates may have the day or the month first"
@@ -62,20 +63,20 @@ FORMATS = (
 
 @dataclass(frozen=True)
 class Decision:
-    """What kind of values a text column has.
+    """The kind of values of a text column, and the reasons for it.
 
     Attributes
     ----------
     form : CellForm
         Kind of the values, and how they are written.
     n_wrong : int
-        Number of cells of another kind.
+        Number of cells of a different kind.
     wrong : tuple of str
-        Up to three examples of these cells.
+        Up to three examples of cells of a different kind.
     others : str
-        What the remaining cells are, such as "numbers".
+        What the other cells are, such as "numbers".
     doubt : str
-        Why the column is text although it looks like something else, or "".
+        Why the column is text although it resembles another kind, or "".
     is_ambiguous : bool
         Whether a comma could be a decimal comma or a thousands separator.
     n_cells : int
@@ -98,7 +99,7 @@ class Decision:
 
     @property
     def why_text(self) -> str:
-        """Why a column that looks like numbers is text; "" if there is no reason."""
+        """Why the column is text although it resembles another kind, or ""."""
         if self.doubt:
             return self.doubt
         if not self.n_wrong:
@@ -117,14 +118,15 @@ class Decision:
 
 @dataclass(frozen=True)
 class Units:
-    """The unit of a column of numbers.
+    """The unit of a column of numbers, and how to convert other units.
 
     Attributes
     ----------
     unit : str
-        The most frequent unit, to which all numbers are converted; "" without one.
+        The most frequent unit, to which all numbers are converted; "" if there is no
+        unit.
     factors : dict of str to float
-        For each spelling that occurs, its size in this unit.
+        For each spelling of a unit that occurs, its size as a multiple of ``unit``.
     n_cells : int
         Number of cells that can be read with these units.
     """
@@ -139,13 +141,13 @@ def decide_forms(
 ) -> dict[int, Decision]:
     """Decide what kind of values text columns have.
 
-    If one column certainly has decimal commas, commas in ambiguous columns are read as
-    decimal commas, too.
+    If a column certainly has decimal commas, commas in ambiguous columns are also read
+    as decimal commas.
 
     Parameters
     ----------
     surveys : mapping of int to Survey
-        Surveys of the columns, by number of the column.
+        Surveys of the columns, by column number.
     options : TableOptions
     """
     decisions = {}
@@ -162,9 +164,9 @@ def decide_forms(
 def _with_whole_scales(decisions: Mapping[int, Decision]) -> dict[int, Decision]:
     """Revise the decisions for columns of answer scales.
 
-    All columns that share a scale get the levels that occur in any of them, so that an
-    answer becomes the same number in each. A column with only two levels is treated as
-    text unless another column has its scale.
+    All columns that share a scale get the levels that occur in any of these columns, so
+    that an answer becomes the same number everywhere. A column with only two levels is
+    treated as text unless another column has the same scale.
     """
     shown: dict[str, dict[int, str]] = {}
     for decision in decisions.values():
@@ -182,7 +184,7 @@ def _with_whole_scales(decisions: Mapping[int, Decision]) -> dict[int, Decision]
 
 
 def _of_order(decision: Decision, shown: Mapping[int, str]) -> Decision:
-    """Return a decision for answers on a scale, given the levels that occur."""
+    """Return the decision for answers on a scale, given the levels that occur."""
     answers = decision.answers
     assert answers is not None
     form = CellForm(
@@ -206,7 +208,7 @@ def decide_form(
     Parameters
     ----------
     survey : Survey
-        Survey of all its cells.
+        Survey of all cells of the column.
     options : TableOptions
     has_decimal_commas : bool, default=False
         Whether other columns of the table have decimal commas.
@@ -278,7 +280,7 @@ def wrong_cells_allowed(n_cells: int) -> int:
 def _decide_numbers(
     survey: Survey, options: TableOptions, has_decimal_commas: bool, n_allowed: int
 ) -> Decision | None:
-    """Return the decision if nearly all cells are numbers in one form; else None."""
+    """Return the decision if nearly all cells are numbers in one format, or None."""
     if survey.numbers.are_too_many:
         return None
     n_least = survey.n_cells - n_allowed
@@ -314,11 +316,11 @@ def _decide_numbers(
 def _formats_of_most(
     survey: Survey, options: TableOptions, n_least: int
 ) -> dict[tuple[str, str], Units]:
-    """Return the number formats that read the most cells, with their units.
+    """Return the number formats that match the most cells, with their units.
 
-    The result is empty if they read fewer than ``n_least`` cells. Formats with a
-    thousands separator are tried even if most numbers are plain, so that a few cells
-    such as 1,234 are read as well.
+    The result is empty if these formats match fewer than ``n_least`` cells. Formats
+    with a thousands separator are tried even if most numbers are plain, so that a few
+    cells such as 1,234 are also read.
     """
     all_units: dict[tuple[str, str], Units] = {}
     for number_format in formats_to_try(options):
@@ -349,12 +351,12 @@ def formats_to_try(options: TableOptions) -> Iterator[tuple[str, str]]:
 
 @lru_cache(maxsize=64)
 def _body(decimal: str, thousands: str) -> re.Pattern[str]:
-    """Return the compiled pattern of the digits of a number format."""
+    """Return the compiled pattern that matches the digits of a number format."""
     return compiled(body_pattern(decimal, thousands))
 
 
 def _good_shapes(shapes: Shapes, decimal: str, thousands: str) -> list[str]:
-    """Return the shapes whose digits are one number, without another in the unit."""
+    """Return the shapes of cells with one number, and no second number in the unit."""
     body = _body(decimal, thousands)
     good = []
     for shape in shapes:
@@ -369,7 +371,7 @@ def _unit_of(shape: str) -> str:
 
 
 def _units(survey: Survey, decimal: str, thousands: str) -> Units:
-    """Return the unit of the numbers that have a given format."""
+    """Return the units of the numbers that have a given format."""
     counts: Counter[str] = Counter()
     for shape in _good_shapes(survey.numbers, decimal, thousands):
         counts[_unit_of(shape)] += survey.numbers[shape]
@@ -393,7 +395,8 @@ def _units(survey: Survey, decimal: str, thousands: str) -> Units:
     is_magnitude = main == ""
     if is_magnitude or n_of_unit >= LEAST_UNIT * (n_of_unit + n_bare):
         return Units(main, factors, n_of_unit + n_bare)
-    # Cells with and without a unit may be different quantities, so neither is assumed.
+    # Cells with and without a unit may be different quantities, so they are not
+    # combined.
     return Units("", {}, n_bare if n_bare >= LEAST_UNIT * n_all else 0)
 
 
@@ -416,7 +419,7 @@ def _split(unit: str, all_units: Sequence[str]) -> tuple[str, float]:
 
 
 def _sizes(unit: str) -> dict[str, float]:
-    """Return the units that can be converted into each other, with their sizes."""
+    """Return the units that a unit can be converted to, with their sizes."""
     for family in FAMILIES:
         if unit in family:
             return family
@@ -444,9 +447,9 @@ def _decide_dates(survey: Survey, options: TableOptions) -> Decision:
 def _order_of_fields(
     survey: Survey, shapes: Sequence[str], options: TableOptions
 ) -> str:
-    """Return what dates with the year last begin with: "day", "month" or "doubtful".
+    """Return the first field of dates that end with the year.
 
-    It is "" if there are no such dates.
+    The result is "day", "month" or "doubtful", or "" if there are no such dates.
     """
     numeric = [shape for shape in shapes if re.match(r"9{1,2}[-/.]9{1,2}[-/.]9", shape)]
     if not numeric:
@@ -457,14 +460,14 @@ def _order_of_fields(
         return "day"
     if survey.largest_second > 12 >= survey.largest_first:
         return "month"
-    # No country writes dates with points month first.
+    # No country writes the month first in dates with points.
     if all(re.match(r"9{1,2}\.", shape) for shape in numeric):
         return "day"
     return "doubtful"
 
 
 def _decide_text(survey: Survey, options: TableOptions) -> Decision:
-    """Decide for text, and note why if most cells look like another kind."""
+    """Return a decision for text, with the reason if another kind seems likely."""
     least = MOSTLY * survey.n_cells
     if not survey.numbers.are_too_many:
         numbers = _mostly_numbers(survey, options)
@@ -482,7 +485,7 @@ def _decide_text(survey: Survey, options: TableOptions) -> Decision:
 
 
 def _mostly_numbers(survey: Survey, options: TableOptions) -> Decision | None:
-    """Return a decision for text with its reason if most cells are numbers, or None."""
+    """Return a decision for text if at least half of the cells are numbers, or None."""
     least = MOSTLY * survey.n_cells
     shapes = survey.numbers
     best: list[str] = []
@@ -518,7 +521,7 @@ def _without_units(shapes: Sequence[str]) -> list[str]:
 def _with_wrong(
     form: CellForm, survey: Survey, n_good: int, wrong: Sequence[str]
 ) -> Decision:
-    """Return a decision with the count and examples of cells of another kind."""
+    """Return a decision with the number and examples of cells of another kind."""
     examples = list(wrong)
     if form.kind in ("number", "text", "flag"):
         examples += survey.dates.first.values()
@@ -530,15 +533,16 @@ def _with_wrong(
 
 
 class FirstCells(NamedTuple):
-    """What the first cells of a column suggest.
+    """Properties of a column, inferred from its first cells.
 
     Attributes
     ----------
     type : pyarrow.DataType
-        Type to read the column as: that of plain numbers or flags, null if there is no
-        value, and text otherwise.
+        Type to read the column as: an integer, float or Boolean type for plain numbers
+        or flags, null if there is no value, and text otherwise.
     decimal : str or None
-        Decimal mark of a column of numbers, ``""`` if it is uncertain; None for others.
+        Decimal mark of a column of numbers, or ``""`` if it is uncertain; None for
+        other columns.
     """
 
     type: pa.DataType

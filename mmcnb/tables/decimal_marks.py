@@ -1,8 +1,8 @@
 """Handle folders in which some files have decimal commas and others decimal points.
 
 This happens if a table is exported on computers with different locales. Each file is
-read with its own decimal mark: where it differs from the expected one, the points and
-commas of numbers are exchanged before any other step.
+read with its own decimal mark: if this mark differs from the expected mark, points and
+commas in numbers are exchanged before any other step.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,16 +16,16 @@ from mmcnb.tables.arrow import TEXT
 from mmcnb.tables.numbers import LOOSE_BODY, cell_pattern
 from mmcnb.tables.options import TableOptions
 
-# A point before exactly three digits could separate thousands; otherwise it is a
+# A point before exactly three digits could separate thousands; any other point is a
 # decimal point.
 CERTAIN_POINT = r"\.(?:\d{1,2}|\d{4,})(?:\D|$)|(?:^|\D)0?\.\d|,\d+\."
 LOOSE_NUMBER = cell_pattern(LOOSE_BODY)
 NAMES = {".": "point", ",": "comma"}
-MOST_SHOWN = 10  # columns named in a sentence
+MOST_SHOWN = 10  # largest number of columns in a sentence
 
 
 def has_certain_point(texts: pa.Array) -> bool:
-    """Return whether a number among texts certainly has a decimal point.
+    """Return whether any of the numbers in texts certainly has a decimal point.
 
     Examples
     --------
@@ -60,14 +60,14 @@ def with_marks_exchanged(texts: pa.Array) -> pa.Array:
 def marks_of_file(certain: Mapping[str, str]) -> dict[str, str]:
     """Return the decimal mark of each column of numbers of a file.
 
-    A column that does not show its mark gets the mark of the other columns, if these
-    agree.
+    A column without a certain mark gets the mark of the other columns, if they all have
+    the same mark.
 
     Parameters
     ----------
     certain : mapping of str to str
-        Decimal mark of each column of numbers; ``""`` if its first cells do not show
-        it.
+        Decimal mark of each column of numbers, or ``""`` if its first cells leave the
+        mark uncertain.
     """
     marks = set(certain.values()) - {""}
     common = marks.pop() if len(marks) == 1 else ""
@@ -79,14 +79,14 @@ def expected_marks(
 ) -> dict[str, str]:
     """Return the decimal mark to which the numbers of each column are converted.
 
-    For rows of a fitted model, it is the mark of the fit. In a fit, it is the point for
-    columns whose mark differs between files. Other columns are not converted, and no
-    column is if options specify how numbers are written.
+    For rows of a fitted model, this is the mark of the fit. In a fit, it is the point
+    for columns that have different marks in different files; other columns are not
+    converted. If options specify how numbers are written, a fit converts no column.
 
     Parameters
     ----------
     marks : sequence of mapping of str to str
-        For each file, the marks that `marks_of_file` returns.
+        The result of `marks_of_file` for each file.
     options : TableOptions
     """
     if options.encoding is not None:
@@ -110,14 +110,15 @@ def notes_on_marks(
     marks: Sequence[Mapping[str, str]],
     expected: Mapping[str, str],
 ) -> list[str]:
-    """Return a sentence about the files whose marks are exchanged, if there are any.
+    """Return a sentence about the files in which marks are exchanged, if there are any.
 
     Parameters
     ----------
     paths : sequence of Path
         The files.
     marks : sequence of mapping of str to str
-        For each file, the decimal marks of the columns whose first cells show it.
+        For each file, the decimal mark of each column of numbers, or ``""`` if it is
+        uncertain.
     expected : mapping of str to str
         Decimal mark to which the numbers of each column are converted.
     """
@@ -143,14 +144,14 @@ def notes_on_marks(
     own_mark = NAMES[columns[names[0]]]
     mark = NAMES[expected[names[0]]]
     sentence = (
-        f"{files} {verb} numbers with a decimal {own_mark} ({listed}), where other "
-        f"rows have a {mark}: each file was read with its own mark."
+        f"{files} {verb} numbers with a decimal {own_mark} ({listed}), but other rows "
+        f"have a decimal {mark}: each file was read with its own mark."
     )
     return [Note(sentence, Importance.ADVICE)]
 
 
 def keys_to_exchange(marks: Mapping[str, str], expected: Mapping[str, str]) -> set[str]:
-    """Return the columns of a file whose decimal mark is not the expected one."""
+    """Return the keys of the columns that do not have the expected decimal mark."""
     return {
         key for key, mark in marks.items() if mark and expected.get(key, mark) != mark
     }

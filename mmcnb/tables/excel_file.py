@@ -1,4 +1,4 @@
-"""Read a sheet of an Excel or LibreOffice workbook; its header is found as in CSV."""
+"""Read a sheet of an Excel or LibreOffice workbook, finding its header as in CSV."""
 
 import csv
 import datetime
@@ -39,11 +39,11 @@ def open_excel(path: Path, options: TableOptions) -> OpenedFile:
         worded(f"{path} cannot be read as a workbook", remedy, CalamineError, OSError),
         open_file(path) as file,
     ):
-        # Given a path, the library would trust the file extension.
+        # If it were given a path, the library would rely on the file extension.
         workbook = CalamineWorkbook.from_filelike(file)
         wanted = options.sheet
         if options.encoding is not None and wanted not in workbook.sheet_names:
-            wanted = None  # new workbooks may have other names for their sheets
+            wanted = None  # in new workbooks, the sheets may have other names
         name, notes = _sheet(path, workbook, wanted)
         sheet = workbook.get_sheet_by_name(name)
         rows = sheet.to_python(skip_empty_area=False)
@@ -51,7 +51,7 @@ def open_excel(path: Path, options: TableOptions) -> OpenedFile:
     rows = _tidy(_with_merged(rows, merged))
     if not rows:
         raise InputError(
-            f"{path}: the sheet {name!r} has no rows: name another one (--sheet)."
+            f"{path}: the sheet {name!r} has no rows: name another sheet (--sheet)."
         )
     head_options = replace(
         options, delimiter=",", decimal=".", thousands=None, codec=None
@@ -67,7 +67,7 @@ def open_excel(path: Path, options: TableOptions) -> OpenedFile:
 
 
 def _check_size(path: Path) -> None:
-    """Raise InputError if a workbook, read as a whole, would exceed the free memory."""
+    """Raise InputError if reading a whole workbook would exceed the free memory."""
     n_bytes = path.stat().st_size
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
@@ -105,15 +105,15 @@ def _sheet(
     note = (
         f"{path}: the sheet {full[0]!r} was read, but not {others}; "
         f"mmcnb.read_table({str(path)!r}, sheet={full[1]!r}) (--sheet {full[1]!r}) "
-        "reads another one."
+        "reads another sheet."
     )
     return full[0], [note]
 
 
 def _with_merged(rows: list[Row], merged: Iterable[Any]) -> list[Row]:
-    """Fill merged cells, and join a header of two lines whose upper cells are merged.
+    """Fill merged cells, and join a header of two lines if its upper cells are merged.
 
-    A cell that is merged across all columns is a title, and stays as it is.
+    A cell that is merged across all columns is a title, and remains unchanged.
     """
     width = max(map(len, rows), default=0)
     names_above: set[int] = set()
@@ -169,7 +169,7 @@ def _text(cell: Any) -> str:
 
 
 def _array(cells: list[Any]) -> pa.Array:
-    """Return cells as an Arrow array; cells of mixed types become texts."""
+    """Return cells as an Arrow array, converted to texts if their types are mixed."""
     kinds = {type(cell) for cell in cells if cell is not None}
     if kinds <= {float, int}:
         numbers = pa.array(cells, FLOAT64)

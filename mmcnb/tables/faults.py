@@ -20,7 +20,7 @@ FAULTS = {
     "time": ("{cell} is a time, not a number", _DROP),
     "date order": (
         "{cell} may begin with the day or the month",
-        "say which comes first with --dates day-first or --dates month-first",
+        "specify which comes first with --dates day-first or --dates month-first",
     ),
     "documents": (
         "its texts are documents",
@@ -80,13 +80,13 @@ FAULTS = {
         _DROP,
     ),
 }
-"""What is wrong with a column or cell, and the remedy, by kind of fault."""
+"""Description and remedy of each kind of fault in a column or cell."""
 
 
 class Faults(dict[Hashable, tuple[str, str, int]]):
     """All faults of a table, with one entry for each kind of fault in a column.
 
-    An entry holds the first occurrence, its remedy, and the number of occurrences.
+    An entry contains the first occurrence, its remedy, and the number of occurrences.
 
     Examples
     --------
@@ -106,11 +106,12 @@ class Faults(dict[Hashable, tuple[str, str, int]]):
         Parameters
         ----------
         key : hashable
-            Kind of fault, or a pair of the kind and the number of the column.
+            Kind of fault, or a tuple of the kind and the column number.
         fault : str
-            Place and description; only the first one of a key is shown.
+            Place and description of the first occurrence, which represents all faults
+            with the same key.
         remedy : str
-            What to do about it.
+            How the user can correct the fault.
         count : int, default=1
             Number of occurrences.
         """
@@ -128,10 +129,11 @@ class Faults(dict[Hashable, tuple[str, str, int]]):
         Raises
         ------
         InputError
-            The message has one sentence for each kind of fault, at most ten.
+            There are faults. The message has one sentence for each of the first ten
+            kinds.
         """
         sentences = []
-        # Sorted by column, so that the message does not depend on how rows are split.
+        # Sorting by column makes the message independent of how rows are split.
         for key in sorted(self, key=_position):
             fault, remedy, count = self[key]
             more = f" (and {count - 1:,} more)" if count > 1 else ""
@@ -143,5 +145,5 @@ class Faults(dict[Hashable, tuple[str, str, int]]):
 
 
 def _position(key: Hashable) -> int:
-    """Return the column number of a fault, or -1 if it concerns no single column."""
+    """Return the column number of a fault, or -1 if it does not concern a column."""
     return key[1] if isinstance(key, tuple) else -1

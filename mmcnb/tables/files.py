@@ -1,4 +1,4 @@
-"""A table file, or a folder of table files, as one table."""
+"""Read a table file, or a folder of table files, as one table."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -48,11 +48,11 @@ OPENERS: dict[str, Callable[[Path], OpenedFile]] = {
     "arff": open_arff,
 }
 
-COLUMN_BYTES = 36 * 2**10  # measured memory of a column's state while it is read
+COLUMN_BYTES = 36 * 2**10  # measured memory per column while a table is read
 
 
 class FileTable(BaseTable):
-    """One file, or the files below a folder, whose columns are joined by name.
+    """A table of one file, or of all files below a folder, with columns joined by name.
 
     A folder named ``year=2024`` adds a column ``year`` to the files below it.
 
@@ -69,9 +69,9 @@ class FileTable(BaseTable):
     Attributes
     ----------
     cached_bytes : int
-        Memory that reading needs at once, beyond a few megabytes.
+        Memory that a reader of the table needs in addition to a batch of rows.
     file_lengths : list of int
-        Number of rows of each file, if files can be read by groups.
+        Number of rows of each file, or 0 for each file that cannot be read by groups.
     """
 
     paths: list[Path]
@@ -95,7 +95,8 @@ class FileTable(BaseTable):
             refuse_csv_options(path, options)
         if form != "excel" and not _is_of_fit("sheet", options):
             raise InputError(
-                f"sheet applies to workbooks only, and {path} is not one: leave it out."
+                f"sheet applies to workbooks only, and {path} is not a workbook: "
+                "leave sheet out."
             )
         open_file = OPENERS.get(form or "", partial(open_excel, options=options))
         self._options = options
@@ -164,7 +165,7 @@ class FileTable(BaseTable):
         return texts
 
     def types_as_written(self) -> dict[str, pa.DataType]:
-        """Return the types of the columns in the files, not those they are read as."""
+        """Return the types of the columns in the files, before any conversion."""
         types: dict[str, list[pa.DataType]] = {}
         for file in self._files:
             written = file.types
@@ -207,9 +208,9 @@ class FileTable(BaseTable):
             ) from error
 
     def orders(self) -> dict[int, list[str]]:
-        """Return the texts of ordered categories, by number of the column.
+        """Return the texts of ordered categories, by column number.
 
-        A column whose order differs between files has no order.
+        A column has no order if its order differs between files.
         """
         of_files: dict[str, list[list[str]]] = {}
         for file in self._files:
@@ -229,7 +230,7 @@ class FileTable(BaseTable):
         return [*notes, *notes_on_lacking(self.paths, keys), *self._note_on_marks]
 
     def _expect_marks(self) -> list[str]:
-        """Find the files that use another decimal mark, and have them exchange it."""
+        """Let files with an unexpected decimal mark exchange it, and return notes."""
         files = [file for file in self._files if isinstance(file, CSVFile)]
         certain = [file.certain_marks for file in files]
         marks = list(map(marks_of_file, certain))
@@ -241,7 +242,7 @@ class FileTable(BaseTable):
         return notes_on_marks(self.paths[: len(files)], certain, expected)
 
     def _types_of_folders(self) -> dict[str, pa.DataType]:
-        """Return the types of the columns that the folders of all files add."""
+        """Return the types of the columns that folder names add to all files."""
         types = {}
         for key in self._folders[0]:
             values = [folders.get(key) for folders in self._folders]
@@ -257,7 +258,7 @@ class FileTable(BaseTable):
         return types
 
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
-        """Read columns of all rows, or of one group, as `BaseTable.parts` does."""
+        """Read columns of all rows, or of one row group; see `BaseTable.parts`."""
         files = zip(self.paths, self._files, self._folders, strict=True)
         for number, (path, file, values) in enumerate(files):
             n_groups = len(file.lengths or ())
@@ -286,7 +287,7 @@ def refuse_csv_options(
 ) -> None:
     """Raise InputError if an option applies to CSV files only.
 
-    Options that were only taken over from a fit are ignored.
+    Options that only come from a fit are ignored.
 
     Parameters
     ----------
@@ -294,19 +295,19 @@ def refuse_csv_options(
         Name of the table, for messages.
     options : TableOptions
     of_sheets : sequence of str, default=()
-        Options of CSV files that apply to this table as well.
+        Options of CSV files that also apply to this table.
     """
     for option in ("header", "delimiter", "skip_lines", "codec"):
         if option not in of_sheets and not _is_of_fit(option, options):
             public_name = "encoding" if option == "codec" else option
             raise InputError(
-                f"{public_name} applies to CSV files only, and {name} is not one: "
-                "leave it out."
+                f"{public_name} applies to CSV files only, and {name} is not a CSV "
+                f"file: leave {public_name} out."
             )
 
 
 def _is_of_fit(option: str, options: TableOptions) -> bool:
-    """Whether an option is not given, or was only taken over from a fit."""
+    """Return whether an option has its default value, or only comes from a fit."""
     value = getattr(options, option)
     if value == getattr(TableOptions, option):
         return True
@@ -316,12 +317,12 @@ def _is_of_fit(option: str, options: TableOptions) -> bool:
 
 
 def _is_part(texts: list[str], order: list[str]) -> bool:
-    """Whether texts are all or some of the texts of an order, in the same order."""
+    """Return whether texts are a subsequence of an order."""
     return [text for text in order if text in texts] == texts
 
 
 def _values_of_folders(path: Path) -> dict[str, str]:
-    """Return the columns that folders such as ``year=2024`` add, with their values."""
+    """Return the columns and values that folder names such as ``year=2024`` add."""
     values = {}
     for folder in path.parts[:-1]:
         key, mark, value = folder.partition("=")
@@ -331,7 +332,7 @@ def _values_of_folders(path: Path) -> dict[str, str]:
 
 
 def _filled(part: Part, name: str, values: dict[str, str], wanted: Types) -> Part:
-    """Add the columns that a part lacks, with the value of its folder or with null."""
+    """Add the missing columns of a part, with the value of its folder or with null."""
     columns = dict(part.columns)
     place = part.place
     for key in wanted.keys() - columns.keys():

@@ -1,4 +1,4 @@
-"""Convert data frames to rows of numbers with column names, by way of Arrow."""
+"""Convert data frames to rows of numbers with column names, through Arrow."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -60,19 +60,20 @@ def open_frame(
     Parameters
     ----------
     source : data frame
-        A pandas data frame, or one of a library that exports Arrow.
+        A pandas data frame, or a data frame of a library that exports Arrow.
     options : TableOptions or None, default=None
-        None uses a frame of numbers without missing values unchanged, and reads others
-        with the default options.
+        By default, a frame of numbers without missing values is used unchanged, and any
+        other frame is read with the default options.
     memory_limit : str, int or None, default=None
-        Resident memory of the process; it limits the rows that have to be copied.
+        Limit on the resident memory of the process, which limits the rows that are
+        copied.
 
     Returns
     -------
     Samples
         Sparse rows if all columns of a pandas frame are sparse. Dense rows share the
-        memory of the frame if it is a single C-ordered array; otherwise they are a
-        float32 or float64 copy.
+        memory of the frame if it is stored as a single C-ordered array; otherwise they
+        are a float32 or float64 copy.
 
     Raises
     ------
@@ -85,7 +86,7 @@ def open_frame(
         options = replace(options, missing=options.encoding.missing)
     with options_of_frames():
         samples = _open_columns(frame, options, memory_limit)
-    if hasattr(frame, "iloc"):  # of pandas
+    if hasattr(frame, "iloc"):  # a pandas frame
         samples.row_index = index_of_frame(frame.index, samples.row_index)
     return samples
 
@@ -98,7 +99,7 @@ def _open_columns(
     notes = []
     if names is not None:
         notes = notes_on_names(FRAME, columns)
-    if columns and hasattr(frame, "sparse"):  # of pandas, and only if all columns are
+    if columns and hasattr(frame, "sparse"):  # a pandas frame with only sparse columns
         fault = f"{FRAME} has sparse columns whose fill value is not 0"
         with worded(fault, "give X.sparse.to_dense()", ValueError):
             if any(data_type.fill_value != 0 for data_type in frame.dtypes):
@@ -110,7 +111,8 @@ def _open_columns(
     if _may_be_plain(names, options) and columns and columns[0] not in UNNAMED:
         plain = _plain_rows(frame)
         is_decided = options not in (None, OF_FITS)
-        # For rows of a fitted model, its encoding decides about markers and columns.
+        # For rows of a fitted model, its encoding determines the markers and the
+        # columns.
         if plain is not None and not is_decided and _needs_reader(plain, names):
             plain = None
         if plain is not None:
@@ -151,12 +153,12 @@ def _open_refilled(
     memory_limit: str | int | None,
     encoding: Encoding | None,
 ) -> Samples:
-    """Open a frame with its missing values filled the way a fit fills them."""
+    """Open a frame, and fill its missing values with the numbers that the fit uses."""
     return open_frame(frame, refilling(options, encoding), memory_limit)
 
 
 def _of_one_type(frame: Any) -> Any:
-    """Convert sparse columns to a common NumPy type; pandas would make them objects."""
+    """Convert sparse columns to a common dtype, because pandas would use object."""
     sparse_types = list(frame.dtypes)
     common = np.result_type(*(sparse_type.subtype for sparse_type in sparse_types))
     sparse_type = type(sparse_types[0])
@@ -168,8 +170,8 @@ def _arrays(
 ) -> Iterator[pa.Array]:
     """Yield the columns as Arrow arrays.
 
-    A column that Arrow cannot hold may be left out later, so its error is not raised
-    but stored in ``refusals`` under the position of the column.
+    A column that Arrow cannot represent may be left out later. Its error is therefore
+    stored in ``refusals``, by column number, instead of being raised.
     """
     for k, name in enumerate(column_labels(frame)):
         try:
@@ -185,7 +187,7 @@ def _arrays(
 
 
 def _may_be_plain(names: list[str] | None, options: TableOptions | None) -> bool:
-    """Whether columns may be used unchanged if they are numbers without gaps."""
+    """Return whether complete columns of numbers may be used unchanged."""
     if options in (None, NUMBERS_ALONE, OF_FITS):
         return True
     assert options is not None
@@ -194,7 +196,7 @@ def _may_be_plain(names: list[str] | None, options: TableOptions | None) -> bool
 
 
 class PlainRows(NamedTuple):
-    """Rows of a frame of plain numbers, the kinds of the columns, and medians."""
+    """Rows of a frame of plain numbers, with kinds and medians of the columns."""
 
     block: np.ndarray
     kinds: list[str]
@@ -202,12 +204,12 @@ class PlainRows(NamedTuple):
 
 
 def _needs_reader(rows: PlainRows, names: list[str] | None) -> bool:
-    """Whether a `TableReader` has to mark missing values or leave out columns."""
+    """Return whether a frame has markers of missing values, or columns to leave out."""
     return _has_known_marks(rows) or _has_records(rows, names)
 
 
 def _has_records(rows: PlainRows, names: list[str] | None) -> bool:
-    """Whether a column seems to describe the record, so that a reader must decide."""
+    """Return whether a column seems to describe the record, or is spread evenly."""
     has_names = names is not None
     for k, name in enumerate(names or map(str, range(len(rows.kinds)))):
         if rows.kinds[k] == "number":
@@ -223,7 +225,7 @@ def _encoding_of_numbers(
 ) -> Encoding:
     """Return the encoding of plain numbers.
 
-    It has medians and donors, which fill missing values in later rows.
+    The encoding includes medians and donors, which fill missing values in later rows.
     """
     columns = []
     for k, name in enumerate(names or map(str, range(len(rows.kinds)))):
@@ -268,13 +270,14 @@ def _block_of_numbers(frame: Any) -> np.ndarray:
 
 
 def _has_known_marks(rows: PlainRows) -> bool:
-    """Whether a column has a value such as -999 that marks missing values."""
+    """Return whether a column has a value such as -999 that marks missing values."""
     numbers = [k for k, kind in enumerate(rows.kinds) if kind == "number"]
     marks = KnownMarks(len(rows.kinds), numbers)
     for start in range(0, len(rows.block), BLOCK_ROWS):
         marks.add(rows.block[start : start + BLOCK_ROWS])
     for k in marks.columns:
-        # Counting distinct values is slow, so it is done only if the count can matter.
+        # Counting distinct values is slow, and not needed if no count would reveal a
+        # marker.
         if marks.find(k, LEAST_VALUES):
             n_values = np.unique(rows.block[:, k]).size
             if marks.find(k, n_values):
@@ -283,12 +286,12 @@ def _has_known_marks(rows: PlainRows) -> bool:
 
 
 def _is_of_numpy(data_type: Any) -> bool:
-    """Whether a dtype is one of NumPy's other than object."""
+    """Return whether a dtype is a NumPy dtype other than object."""
     return isinstance(data_type, np.dtype) and data_type.kind != "O"
 
 
 def _is_plain(column: pa.Array) -> bool:
-    """Whether a column has only finite numbers or flags."""
+    """Return whether a column has only finite numbers or flags."""
     if kind_of(column.type) not in ("number", "flag"):
         return False
     if pa.types.is_decimal(column.type) or pa.types.is_null(column.type):
@@ -301,7 +304,7 @@ def _is_plain(column: pa.Array) -> bool:
 
 
 class FrameTable(BaseTable):
-    """The columns of a data frame, in memory, as a table."""
+    """A table of the columns of a data frame in memory."""
 
     name = FRAME
     is_text = False
@@ -322,7 +325,7 @@ class FrameTable(BaseTable):
         self.blocks = [leaf.block for leaf in leaves]
 
     def orders(self) -> dict[int, list[str]]:
-        """Return the texts of ordered categories, by number of the column."""
+        """Return the texts of ordered categories, by column number."""
         return {
             position: texts_of_order(self._rows.column(position))
             for position, data_type in enumerate(self.types)
@@ -337,7 +340,7 @@ class FrameTable(BaseTable):
         wanted : mapping of str to pyarrow.DataType
             Keys of the columns, and the types to read them as.
         group : None
-            A frame has no groups.
+            Ignored, because a frame has no groups.
         """
         for key, error in self._refusals.items():
             if key in wanted:
@@ -352,7 +355,7 @@ def _array_of_series(name: object, series: Any) -> pa.Array:
     if hasattr(series, "cat") and not _has_plain_categories(series):
         series = series.cat.rename_categories(str)
     array = None
-    if hasattr(series.array, "_pa_array"):  # the column is stored by Arrow already
+    if hasattr(series.array, "_pa_array"):  # Arrow already stores the column
         array = series.array.__arrow_array__()
     else:
         array = array_of_objects(name, series, FRAME)
@@ -360,7 +363,7 @@ def _array_of_series(name: object, series: Any) -> pa.Array:
 
 
 def _has_plain_categories(series: Any) -> bool:
-    """Whether the categories can be an Arrow array of a single type."""
+    """Return whether the categories can be an Arrow array of a single type."""
     try:
         pa.array(series.cat.categories)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -369,7 +372,7 @@ def _has_plain_categories(series: Any) -> bool:
 
 
 def _array_of_arrow(name: object, column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return a column in its plain type, or raise InputError if that is impossible."""
+    """Convert a column to a plain type; raise InputError if this is impossible."""
     data_type = type_name(column.type)
     with worded(
         f"{FRAME}, column {name!r}: values of type {data_type} cannot be read",

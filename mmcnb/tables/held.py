@@ -1,6 +1,6 @@
-"""Hold the rows of a table, which are read once, in memory or in a scratch file.
+"""Keep the rows of a table, which is read once, in memory or in a scratch file.
 
-Categories are held as numbers, and become columns of 0 and 1 when rows are read.
+Categories are stored as numbers, and become 0/1 columns when rows are read.
 """
 
 import tempfile
@@ -27,39 +27,39 @@ from mmcnb.samples.scratch import ScratchRows
 from mmcnb.samples.stored import SlicedRows
 
 LEAST_HELD_BYTES = 2**24
-GROUPS_AT_ONCE = 6  # row groups that a thread and its surrounding tasks hold
+GROUPS_AT_ONCE = 6  # row groups in memory for a thread and the tasks around it
 
 
 def groups_fit(
     lengths: Sequence[int], row_bytes: float, memory_limit: str | int | None
 ) -> bool:
-    """Whether groups of rows can be read on demand within a memory limit.
+    """Return whether groups of rows can be read on demand within a memory limit.
 
     Parameters
     ----------
     lengths : sequence of int
-        Number of rows of each group.
+        Number of rows in each group.
     row_bytes : float
         Bytes of a row of numbers.
     memory_limit : str, int or None
-        Resident memory of the process.
+        Limit on the resident memory of the process.
     """
     group_bytes = max(lengths, default=0) * row_bytes
     return GROUPS_AT_ONCE * group_bytes <= spare_bytes(memory_limit) / 2
 
 
 class HeldRows:
-    """Collect rows block by block, in memory or, if they are too large, on disk.
+    """Collector of rows, in memory or, if they are too large, in a scratch file.
 
     Parameters
     ----------
     name : str
         Name of the table, for messages.
     n_categories : sequence of int or None
-        Number of categories of each column; None for a column of numbers.
+        Number of categories of each column, or None for a column of numbers.
     memory_limit : str, int or None
-        Resident memory of the process. Rows may use a quarter of what the libraries
-        leave.
+        Limit on the resident memory of the process. Rows may use a quarter of the
+        memory that the libraries leave.
     has_gaps : bool, default=False
         Whether NaN marks missing values.
     """
@@ -136,7 +136,7 @@ class HeldRows:
 def _widened(
     rows: np.ndarray, n_categories: Sequence[int | None], has_gaps: bool
 ) -> np.ndarray:
-    """Expand categories to columns of 0 and 1, a block of rows at a time."""
+    """Expand categories to 0/1 columns, a block of rows at a time."""
     if not has_categories(n_categories):
         return rows
     wide = np.empty((len(rows), n_columns_of(n_categories)), rows.dtype)
@@ -147,7 +147,7 @@ def _widened(
 
 
 class HeldSamples(ChunkedSamples):
-    """Rows of a table in memory or in a scratch file, held with numbered categories."""
+    """Rows in memory or in a scratch file, with categories stored as numbers."""
 
     checksummed = True
     makes_blocks = True
@@ -178,7 +178,7 @@ class HeldSamples(ChunkedSamples):
         if not isinstance(self._held, np.ndarray):
             raise InputError(
                 f"{self.name} is in a scratch file and cannot be sent to another "
-                "process: make a store with `mmcnb convert`, and open that."
+                "process: make a store with `mmcnb convert`, and open the store."
             )
         state = {
             name: getattr(self, name) for name in ("feature_names", "encoding", "notes")
@@ -195,7 +195,7 @@ class HeldSamples(ChunkedSamples):
 
 
 class _InMemory:
-    """Give an array the interface that `SlicedRows` reads."""
+    """An array with the interface that `SlicedRows` requires."""
 
     def __init__(self, rows: np.ndarray) -> None:
         self._rows = rows
@@ -208,6 +208,6 @@ class _InMemory:
 
 
 def release_memory() -> None:
-    """Return freed memory, which Arrow and the C library retain, to the system."""
+    """Return the freed memory that Arrow and the C library retain to the system."""
     pa.default_memory_pool().release_unused()
     return_freed_memory()

@@ -1,4 +1,4 @@
-"""Build the index of the rows of a table from columns and metadata of its files."""
+"""Build the row index of a table from the columns and metadata of its files."""
 
 from dataclasses import replace
 from functools import partial
@@ -25,7 +25,7 @@ Levels: TypeAlias = tuple[tuple[str | None, Names], ...]
 
 
 def index_of_files(reader: TableReader, lengths: list[int]) -> RowIndex:
-    """Return the index of rows of files that are all used.
+    """Return the row index of a table of files if all rows are used.
 
     Parameters
     ----------
@@ -57,13 +57,13 @@ def index_of_files(reader: TableReader, lengths: list[int]) -> RowIndex:
 
 
 def index_of_held(reader: TableReader, taken: RowsTaken) -> RowIndex:
-    """Return the index of held rows.
+    """Return the row index of a table if its rows are held in memory or on disk.
 
     Parameters
     ----------
     reader : TableReader
     taken : RowsTaken
-        Which rows of the files are held.
+        The rows of the files that are held.
     """
     table = reader.table
     index = taken.index(reader.index_name)
@@ -71,7 +71,7 @@ def index_of_held(reader: TableReader, taken: RowsTaken) -> RowIndex:
         return index
     own = range_of_pandas(table.metadata, reader.n_read)
     if own is not None:
-        kept: Any = slice(index.n_samples)  # unlike an array, it takes no memory
+        kept: Any = slice(index.n_samples)  # a slice, unlike an array, takes no memory
         if index.numbers is not None:
             kept = index.numbers_of(0, index.n_samples)
         return replace(index, own=own[kept])
@@ -84,7 +84,7 @@ def index_of_held(reader: TableReader, taken: RowsTaken) -> RowIndex:
 
 
 def _levels(table: BaseTable) -> Levels:
-    """Return the levels of a pandas MultiIndex, to be read on demand."""
+    """Return the levels of a pandas MultiIndex, which are read on demand."""
     types = [table.types[position] for position in table.index_columns]
     is_known = all(kind_of(kind) in ("number", "date", "text") for kind in types)
     has_categories = any(map(pa.types.is_dictionary, types))

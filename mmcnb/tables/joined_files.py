@@ -1,4 +1,4 @@
-"""Check whether the files of a folder belong together, and which columns some lack."""
+"""Check whether the files of a folder belong together, and find missing columns."""
 
 import re
 import unicodedata
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mmcnb.errors import InputError
 
-MOST_SHOWN = 10  # names in a sentence, and sentences
+MOST_SHOWN = 10  # largest number of names in a sentence, and of sentences
 # Spaces and underscores, except between digits: x_1_1 is not x_11.
 SEPARATORS = re.compile(r"(?<!\d)[\s_]+|[\s_]+(?!\d)")
 
@@ -51,8 +51,8 @@ def _folded(name: str) -> str:
 def refuse_unrelated_files(paths: Sequence[Path], keys: Sequence[list[str]]) -> None:
     """Raise InputError if a file shares few columns with the widest file.
 
-    A file is refused if it shares at most half of its columns. This also refuses files
-    that hold different columns of the same rows, next to a common key.
+    A file is refused if it shares at most half of its columns. Files with different
+    columns of the same rows and a common key are therefore refused as well.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def refuse_unrelated_files(paths: Sequence[Path], keys: Sequence[list[str]]) -> 
 
 
 def notes_on_lacking(paths: Sequence[Path], keys: Sequence[list[str]]) -> list[str]:
-    """Return sentences about columns that some files lack.
+    """Return sentences about columns that are missing in some files.
 
     Parameters
     ----------
@@ -107,7 +107,8 @@ def notes_on_lacking(paths: Sequence[Path], keys: Sequence[list[str]]) -> list[s
             verb = "have"
         notes.append(
             f"{files} {verb} no {_columns(names)}, which other files of the folder "
-            f"have: {'its' if len(names) == 1 else 'their'} cells are gaps there."
+            f"have: {'its' if len(names) == 1 else 'their'} cells are missing values "
+            "there."
         )
     if len(notes) > MOST_SHOWN:
         more = len(notes) - MOST_SHOWN
@@ -117,7 +118,7 @@ def notes_on_lacking(paths: Sequence[Path], keys: Sequence[list[str]]) -> list[s
 
 
 def _columns(names: Sequence[str]) -> str:
-    """Return the names of columns for a sentence: the first ten, and a count."""
+    """Return the first ten column names, and the number of others, for a sentence."""
     shown = list(map(repr, names[:MOST_SHOWN]))
     if len(names) > MOST_SHOWN:
         shown.append(f"{len(names) - MOST_SHOWN} more")

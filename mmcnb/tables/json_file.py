@@ -1,4 +1,4 @@
-"""Read JSON: lines of one object each, in pieces, or a whole table as one document."""
+"""Read JSON lines, one object per line, in pieces, or a whole JSON document."""
 
 import json
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ def _pieces(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _parsed(path: Path, first: int, text: bytes, schema: pa.Schema | None) -> pa.Table:
-    """Parse whole lines as a table; columns that ``schema`` lacks are ignored."""
+    """Parse whole lines as a table, without columns that are not in ``schema``."""
     reading = pa.json.ReadOptions(use_threads=False, block_size=len(text) + 1)
     behavior = "infer" if schema is None else "ignore"
     parsing = pa.json.ParseOptions(
@@ -90,7 +90,7 @@ def _table_of_rows(
 
 
 def _array(values: list[Any], data_type: pa.DataType | None) -> pa.Array:
-    """Return values as an Arrow array; values of mixed types become texts."""
+    """Return values as an Arrow array, converted to texts if their types are mixed."""
     if data_type != TEXT:
         try:
             return pa.array(values, data_type, from_pandas=True)
@@ -104,7 +104,7 @@ def _array(values: list[Any], data_type: pa.DataType | None) -> pa.Array:
 
 
 def _common_schema(first: pa.Schema, second: pa.Schema) -> pa.Schema:
-    """Join the columns of two schemas; columns whose types conflict become texts."""
+    """Join the columns of two schemas; columns with conflicting types become texts."""
     try:
         return pa.unify_schemas([first, second], promote_options="permissive")
     except pa.ArrowException:
@@ -142,7 +142,7 @@ def open_json(path: Path) -> OpenedFile:
 
 
 def _table_of_document(document: Any) -> pa.Table | None:
-    """Return the table of a JSON document; None if it is not a table."""
+    """Return the table in a JSON document, or None if the document is not a table."""
     if isinstance(document, list) and document:
         if all(isinstance(row, dict) for row in document):
             return _table_of_rows(document)

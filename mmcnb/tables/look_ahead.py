@@ -12,19 +12,19 @@ from mmcnb.tables.columns import GAP, MOST_DISTINCT, Role, TableColumn
 class Categories:
     """Distinct texts of each text feature, numbered in order of appearance.
 
-    Collecting stops once a feature has more than 1,000 texts, which is too many for
-    categories.
+    Collecting stops when a feature has more than 1,000 distinct texts, which are too
+    many for categories.
 
     Parameters
     ----------
     features : sequence of TableColumn
     takes_gaps : bool
-        Whether missing texts are a category of their own.
+        Whether missing texts are a separate category.
 
     Attributes
     ----------
     texts : dict of int to dict of str to int
-        For each text feature, by its number, the number of each text.
+        The number of each text, by feature number and text.
     """
 
     def __init__(self, features: Sequence[TableColumn], takes_gaps: bool) -> None:
@@ -44,10 +44,10 @@ class Categories:
         values : list of pyarrow.Array
             Values of the features.
         is_kept : ndarray of bool
-            Which rows are kept; the others are not counted.
+            Which rows are kept. The texts of other rows are ignored.
         block : ndarray
-            The same rows as numbers. Its text columns are overwritten with the numbers
-            of the texts, or with NaN.
+            Values of the features as numbers, one row for each row of the table. Its
+            text columns are overwritten with the numbers of the texts, or with NaN.
         """
         mask = pa.array(is_kept)
         for k, known in self.texts.items():
@@ -73,9 +73,9 @@ class Categories:
 class Medians:
     """Collect equally spaced rows for medians and donors, and count missing values.
 
-    If there are too many rows, every second one is dropped, so that at least 125 remain
-    unless the table is shorter. The selection does not depend on how the rows are split
-    into blocks.
+    If there are too many rows, every second row is dropped, so that at least 125 rows
+    remain unless the table is shorter. The selection does not depend on how the rows
+    are split into blocks.
 
     Parameters
     ----------
@@ -92,16 +92,16 @@ class Medians:
 
     def __init__(self, width: int) -> None:
         self._parts = [np.empty((0, width))]
-        self._most = max(250, 2**20 // width)  # 8 MiB of numbers
+        self._most = max(250, 2**20 // width)  # 250 rows or 8 MiB of numbers
         self.step = 1
         self.n_gaps = np.zeros(width, int)
 
     def add(self, block: np.ndarray, start: int) -> None:
-        """Add the next rows, the first of which has the number ``start``."""
+        """Add the next rows, which begin with row ``start`` of the table."""
         self.n_gaps += np.isnan(block).sum(axis=0)
         first = -start % self.step
         rows = block[first :: self.step]
-        # The conversion copies, so that no view keeps all rows in memory.
+        # The conversion makes a copy; a view would keep all rows in memory.
         self._parts.append(rows.astype(np.float64))
         while sum(map(len, self._parts)) > self._most:
             all_rows = np.concatenate(self._parts)
@@ -113,12 +113,12 @@ class Medians:
         return np.concatenate([part[:, k] for part in self._parts])
 
     def some_rows(self) -> np.ndarray:
-        """Return the rows that become donors."""
+        """Return the selected rows that become donors."""
         rows = np.concatenate(self._parts)
         return rows[donor_numbers(*rows.shape)]
 
     def fill(self, k: int, missing: str) -> float:
-        """Return the value that fills gaps of a feature; NaN if it has no values.
+        """Return the value that fills gaps of a feature, or NaN if it has no values.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Markers of missing values: the usual ones, and those that options add."""
+"""Markers of missing values: the usual markers, and the markers in options."""
 
 import re
 import shlex
@@ -14,7 +14,7 @@ from mmcnb.tables.options import TableOptions
 MANY_TEXTS = 1000
 FIRST_TEXTS = 256
 # fmt: off
-# pandas.read_csv treats these as missing, so frames that it has read lack them anyway.
+# pandas.read_csv treats these texts as missing, so they do not occur in its frames.
 OF_PANDAS = (
     "", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
     "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
@@ -25,7 +25,7 @@ ERRORS = (
 )
 OF_TEXTS = (*OF_PANDAS, *ERRORS, "?", "-", "--", ".", "NaT", "\\N")
 LEAST = "None"  # a missing value, or the lowest level of an order
-# In text columns these are categories, because "none" can be an answer.
+# In text columns these texts are categories, because "none" can be an answer.
 OF_NUMBERS_ALONE = (
     "none", "NONE", "Null", "Nan", "NAN", "na", "Na", "N.A.", "n.a.", "n.a", "n. a.",
     "N/a", "nd", "ND", "n.d.", "nil", "missing", "Missing", "MISSING", "unknown",
@@ -58,8 +58,9 @@ def marks_of_texts(options: TableOptions, column: str) -> pa.Array:
 def marks_of_order(options: TableOptions, column: str, form: CellForm) -> pa.Array:
     """Return the markers of missing values in a column of ordered texts.
 
-    Texts of the order are not markers. Neither is "None" in a column of answers, where
-    it may be the lowest level, as in none, mild and severe, unless an option says so.
+    Texts of the order are not markers. In a column of answers, "None" is a marker only
+    if an option lists it, because it may be the lowest level of a scale such as none,
+    mild and severe.
     """
     texts = set(chain.from_iterable(form.levels))
     if form.by_keys and LEAST not in options.marks_of(column):
@@ -81,7 +82,7 @@ def _marks(options: TableOptions, column: str, usual: tuple[str, ...]) -> pa.Arr
 
 
 def mark_as_argument(mark: str) -> str:
-    """Return a marker as an argument of ``--na-values``, quoted for a shell.
+    """Return a marker as an argument of ``--na-values``, quoted for the shell.
 
     Examples
     --------
@@ -95,12 +96,12 @@ def mark_as_argument(mark: str) -> str:
 
 
 def without_marks(numbers: pa.Array, marks: tuple[float, ...]) -> pa.Array:
-    """Replace numbers that mark missing values by null."""
+    """Replace numbers that mark missing values with null."""
     if not marks:
         return numbers
     values = pa.array(marks, FLOAT64)
     if pa.types.is_floating(numbers.type):
-        # The numbers may be float32, or may have been float32 before.
+        # The numbers may be float32, or may have been rounded to float32 before.
         rounded = values.cast(numbers.type, safe=False).cast(FLOAT64)
         single = values.cast(pa.float32(), safe=False).cast(FLOAT64)
         values = pa.concat_arrays([rounded, single])
@@ -109,10 +110,10 @@ def without_marks(numbers: pa.Array, marks: tuple[float, ...]) -> pa.Array:
 
 
 def without_gaps(texts: pa.Array, marks: pa.Array) -> pa.Array:
-    """Strip surrounding spaces, and replace markers of missing values by null."""
+    """Strip surrounding spaces, and replace markers of missing values with null."""
     if not _has_few_values(texts):
         return _tidied(texts, marks)
-    # Each distinct value is handled once, and unchanged texts are not copied.
+    # This processes each distinct value once, and does not copy unchanged texts.
     encoded = texts.dictionary_encode()
     values = _tidied(encoded.dictionary, marks)
     if values.equals(encoded.dictionary):
@@ -121,7 +122,7 @@ def without_gaps(texts: pa.Array, marks: pa.Array) -> pa.Array:
 
 
 def _has_few_values(texts: pa.Array) -> bool:
-    """Return whether the first of many texts suggest few distinct values."""
+    """Return whether many texts seem to have few distinct values."""
     if len(texts) < MANY_TEXTS or not isinstance(texts, pa.Array):
         return False
     return len(texts[:FIRST_TEXTS].unique()) <= FIRST_TEXTS // 4

@@ -22,14 +22,15 @@ class Leaf(NamedTuple):
         For example ``address.city`` for a field of an object, or ``vector_0`` for an
         element of a list.
     source : int
-        Number of the column that contains it.
+        Number of the column that contains the plain column.
     steps : tuple of (str or int)
-        Path to it inside this column: names of fields, and numbers of elements.
+        Path to the plain column inside this column: field names and element numbers.
     type : pyarrow.DataType
     length : int
-        Number of elements of its list; 0 if it is not an element of a list.
+        Number of elements of the list; 0 if the plain column is not an element of a
+        list.
     block : str
-        Name of its list; empty if it is not an element of a list.
+        Name of the list; empty if the plain column is not an element of a list.
     """
 
     name: str
@@ -41,7 +42,7 @@ class Leaf(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a batch comes from: name of the table, and number of its first row."""
+    """The origin of a batch: name of the table, and number of the batch's first row."""
 
     table: str
     first: int
@@ -50,7 +51,7 @@ class Place(NamedTuple):
 def leaves_of(
     schema: pa.Schema, columns: Callable[[int], Iterator[pa.Array]]
 ) -> list[Leaf]:
-    """Return the plain columns of a schema.
+    """Return the plain columns that the columns of a schema are split into.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ def _leaves(leaf: Leaf, columns: Callable[[int], Iterator[pa.Array]]) -> Iterato
 
 
 def _length(leaf: Leaf, columns: Callable[[int], Iterator[pa.Array]]) -> int:
-    """Return the length of lists of numbers; 0 for other types or without a list."""
+    """Return the length of lists of numbers, or 0 for other types and only nulls."""
     if not is_list(leaf.type) or kind_of(leaf.type.value_type) not in (
         "number",
         "flag",
@@ -107,7 +108,7 @@ def _length(leaf: Leaf, columns: Callable[[int], Iterator[pa.Array]]) -> int:
 
 
 def is_list(data_type: pa.DataType) -> bool:
-    """Whether a type is a list type, of fixed or variable length."""
+    """Return whether a type is a list type of fixed or variable length."""
     return (
         types.is_list(data_type)
         or types.is_large_list(data_type)
@@ -132,18 +133,18 @@ def leaf_arrays(
     Parameters
     ----------
     batch : pyarrow.RecordBatch
-        The columns that contain them.
+        The columns that contain the plain columns.
     sources : list of int
-        Numbers of these columns in the table.
+        Numbers of the columns of the batch in the table.
     leaves : list of Leaf
         The plain columns.
     place : Place
-        Where the batch comes from, for messages.
+        Origin of the batch, for messages.
 
     Raises
     ------
     InputError
-        A list has another length than the first one.
+        A list differs in length from the first list.
     """
     arrays = []
     blocks = set()
@@ -162,14 +163,14 @@ def _check_lengths(lists: pa.Array, leaf: Leaf, place: Place) -> None:
     if row >= 0:
         raise InputError(
             f"{place.table}, row {place.first + row}, column {leaf.block!r}: the list "
-            f"has {lengths[row].as_py()} elements, but the first one has "
+            f"has {lengths[row].as_py()} elements, but the first list has "
             f"{leaf.length}: make all lists equally long, or leave the column out "
             f"(--drop {leaf.block})."
         )
 
 
 def is_nested(leaves: list[Leaf]) -> bool:
-    """Whether any of the plain columns is inside a list or object."""
+    """Return whether any of the plain columns is inside a list or object."""
     return any(leaf.steps for leaf in leaves)
 
 
@@ -187,7 +188,7 @@ def flat_batch(batch: pa.RecordBatch, name: str) -> tuple[pa.RecordBatch, list[L
     batch : pyarrow.RecordBatch
         The plain columns.
     leaves : list of Leaf
-        Their description.
+        Description of the plain columns.
     """
 
     def columns(source: int) -> Iterator[pa.Array]:

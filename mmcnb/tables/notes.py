@@ -1,4 +1,4 @@
-"""Notes about a table: columns that are left out, and cells that were changed."""
+"""Write notes about a table: columns left out, and cells changed."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from mmcnb.tables.marks import mark_as_argument
 from mmcnb.tables.options import TableOptions
 from mmcnb.tables.record_columns import IS_DATED
 
-MOST_NAMED = 10  # columns named in a sentence; further ones are only counted
+MOST_NAMED = 10  # largest number of columns listed in a sentence
 
 
 def notes_of_columns(
@@ -23,7 +23,7 @@ def notes_of_columns(
     n_dropped: int,
     how_filled: str,
 ) -> list[str]:
-    """Return sentences about columns left out, and about cells that were changed.
+    """Return sentences about columns that are left out, and cells that were changed.
 
     Parameters
     ----------
@@ -34,12 +34,13 @@ def notes_of_columns(
     n_dropped : int
         Number of rows left out because of missing cells.
     how_filled : str
-        Clause that says how missing cells were filled.
+        Clause that describes how missing cells were filled.
 
     Returns
     -------
     list of str
-        Notes, the most important ones first. Each begins with the name of the table.
+        Notes, with the most important first. Each note begins with the name of the
+        table.
     """
     data: list[str] = []
     advice: list[str] = []
@@ -81,7 +82,7 @@ def notes_of_columns(
 
 
 def listed(texts: Sequence[str]) -> str:
-    """Return the first ten texts, separated by commas, and the number of the others."""
+    """Return the first ten texts, separated by commas, and the number of others."""
     listed = ", ".join(texts[:MOST_NAMED])
     if len(texts) > MOST_NAMED:
         listed += f" and {len(texts) - MOST_NAMED} more"
@@ -89,7 +90,7 @@ def listed(texts: Sequence[str]) -> str:
 
 
 def option_with(table: BaseTable, option: str, columns: Sequence[TableColumn]) -> str:
-    """Return an option that lists columns, for Python and for the command line."""
+    """Return an option with a list of columns, for Python and for the command line."""
     columns = columns[:MOST_NAMED]
     names = [column.name for column in columns]
     words = [f"--{option} {table.option(column.position)}" for column in columns]
@@ -98,7 +99,7 @@ def option_with(table: BaseTable, option: str, columns: Sequence[TableColumn]) -
 
 
 def _left_out(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator[str]:
-    """Yield a sentence about the columns that are left out, and how to keep them."""
+    """Yield sentences about the columns that are left out, and how to keep them."""
     left_out = [column for column in columns if not column.is_feature and column.why]
     if not left_out:
         return
@@ -115,14 +116,15 @@ def _left_out(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator[str]
     if any(column.why == DOUBTFUL_DATES for column in left_out):
         yield (
             "dates='day-first' or dates='month-first' of mmcnb.read_table (--dates "
-            "day-first or --dates month-first) says what these dates begin with"
+            "day-first or --dates month-first) specifies which field these dates "
+            "begin with"
         )
 
 
 def _records_taken(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator[str]:
     """Yield a sentence about columns that describe the record but are kept.
 
-    They are kept if too few other columns remain.
+    Such columns are kept if too few other columns remain.
     """
     features = [column for column in columns if column.is_feature]
     records = []
@@ -149,8 +151,8 @@ def _even_numbers(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator[
         names = listed([repr(column.name) for column in even])
         it = "them" if len(even) > 1 else "it"
         yield (
-            f"all numbers of {names} differ and are spread evenly, like identifiers; "
-            f"{option_with(table, 'drop', even)} leaves {it} out"
+            f"all numbers of {names} are distinct and spread evenly, like "
+            f"identifiers; {option_with(table, 'drop', even)} leaves {it} out"
         )
 
 
@@ -177,7 +179,7 @@ def _units(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator[str]:
 def _orders(
     table: BaseTable, columns: Sequence[TableColumn], options: TableOptions
 ) -> Iterator[str]:
-    """Yield a sentence about texts whose order was recognised, not given."""
+    """Yield a sentence about texts with an order that was recognised automatically."""
     given = [name for name, _ in options.orders or ()]
     asked = table.resolve(given, "--order")
     by_order: dict[str, list[TableColumn]] = {}
@@ -253,7 +255,7 @@ def _wrong_cells(columns: Sequence[TableColumn]) -> Iterator[str]:
 
 
 def _doubts(columns: Sequence[TableColumn]) -> Iterator[str]:
-    """Yield sentences about columns of texts that look like numbers."""
+    """Yield sentences about text columns that resemble numbers, dates or times."""
     for column in columns:
         decision = column.decision
         if decision is None or not column.is_feature or column.kind != "text":
@@ -266,8 +268,8 @@ def _doubts(columns: Sequence[TableColumn]) -> Iterator[str]:
 def _marks_as_texts(columns: Sequence[TableColumn]) -> Iterator[str]:
     """Yield sentences about categories that could mark missing values.
 
-    These are the usual markers, and the texts that count as missing in the columns of
-    numbers of the same table.
+    These categories are usual markers of missing values, or texts that count as missing
+    in a column of numbers of the same table.
     """
     features = [column for column in columns if column.is_feature]
     in_numbers: set[str] = set()
@@ -295,7 +297,7 @@ def _marks_as_texts(columns: Sequence[TableColumn]) -> Iterator[str]:
 
 
 def _spellings(columns: Sequence[TableColumn]) -> Iterator[str]:
-    """Yield a sentence about categories that differ only in case or outer spaces."""
+    """Yield a sentence about categories that differ only in case or in outer spaces."""
     found = []
     for column in columns:
         by_key: dict[str, list[str]] = {}
@@ -308,9 +310,9 @@ def _spellings(columns: Sequence[TableColumn]) -> Iterator[str]:
             found.append(f"{column.name!r} ({examples})")
     if found:
         yield (
-            "categories that differ only in case or outer spaces are not merged: "
-            f"{listed(found)}; .str.strip().str.lower() of a column of pandas merges "
-            "them"
+            "categories that differ only in case or surrounding spaces are not "
+            f"merged: {listed(found)}; .str.strip().str.lower() of a pandas column "
+            "merges them"
         )
 
 
@@ -322,7 +324,7 @@ def _categories(column: TableColumn) -> list[str]:
 
 
 def _known_marks(columns: Sequence[TableColumn]) -> Iterator[str]:
-    """Yield a sentence about numbers such as -999 that were recognised as missing."""
+    """Yield a sentence about numbers such as -999 that were treated as missing."""
     marked = [column for column in columns if column.is_feature and column.known_marks]
     if not marked:
         return
@@ -335,7 +337,7 @@ def _known_marks(columns: Sequence[TableColumn]) -> Iterator[str]:
     options = " ".join(f"--na-values {shlex.quote(f'{name}=')}" for name in names)
     it = "it as a number" if len(found) == 1 else "them as numbers"
     yield (
-        "numbers that usually mark missing values, far outside all others, count as "
-        f"missing: {listed(found)}; na_values={dict.fromkeys(names, '')} of "
+        "numbers that usually mark missing values, and are far from all other values, "
+        f"count as missing: {listed(found)}; na_values={dict.fromkeys(names, '')} of "
         f"mmcnb.read_table ({options}) keeps {it}"
     )

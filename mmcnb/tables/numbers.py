@@ -22,7 +22,7 @@ BEFORE = (
     r"VND|ZAR|Rs|Fr|kr|zł|Kč|Ft)\.?"
 )
 AFTER = r"[\p{L}%‰°\p{Sc}](?:[\p{L}\p{N}%‰°\p{Sc}/²³·^*. -]*[\p{L}\p{N}%‰°\p{Sc}²³.])?"
-# Longest unit. It is checked separately, because {0,18} is slow to compile.
+# Largest length of a unit. It is checked separately, because {0,18} is slow to compile.
 MOST_LETTERS = 20
 LOOSE_BODY = (
     rf"(?:\d[\d.,_{APOSTROPHES}{SPACES}]*\d[.,]?|\d[.,]?|[.,]\d+)(?:[eE][-+]?\d+)?"
@@ -59,7 +59,7 @@ FAMILIES: tuple[dict[str, float], ...] = (
     {"mV": 1e-3, "V": 1.0, "kV": 1e3},
     {"mA": 1e-3, "A": 1.0},
 )  # fmt: skip
-"""Groups of units that are converted into each other, with their relative sizes."""
+"""Families of units that are converted into each other, with their relative sizes."""
 
 MAGNITUDES: dict[str, float] = {
     "k": 1e3, "K": 1e3, "thousand": 1e3, "tsd": 1e3, "Tsd.": 1e3,
@@ -68,19 +68,19 @@ MAGNITUDES: dict[str, float] = {
     "B": 1e9, "bn": 1e9, "Bn": 1e9, "Mrd": 1e9, "Mrd.": 1e9, "billion": 1e9,
     "Billion": 1e9, "T": 1e12, "trillion": 1e12, "lakh": 1e5, "crore": 1e7, "Cr": 1e7,
 }  # fmt: skip
-"""Words that multiply a number, with the factor; they are not units."""
+"""Words that multiply a number by a factor and are not units."""
 
 
 def body_pattern(decimal: str, thousands: str) -> str:
-    """Return the regular expression of unsigned numbers in a format.
+    """Return a regular expression for unsigned numbers in a format.
 
     Parameters
     ----------
     decimal : str
         Decimal mark.
     thousands : str
-        Thousands separator; empty if there is none. Groups of two digits, as written in
-        India, are accepted as well.
+        Thousands separator; empty if there is none. Groups of two digits, as in the
+        Indian number format, are also accepted.
     """
     whole = r"\d+"
     if thousands:
@@ -93,7 +93,7 @@ def body_pattern(decimal: str, thousands: str) -> str:
 
 
 def mark_class(thousands: str) -> str:
-    """Return the characters that a separator stands for, as a regex character class."""
+    """Return the regex character class of the variants of a separator."""
     if thousands == " ":
         return SPACES
     if thousands == "'":
@@ -102,7 +102,7 @@ def mark_class(thousands: str) -> str:
 
 
 def cell_pattern(body: str) -> str:
-    """Return the regular expression of a number with signs, brackets and units.
+    """Return a regular expression for numbers with signs, brackets and units.
 
     Parameters
     ----------
@@ -113,14 +113,14 @@ def cell_pattern(body: str) -> str:
     return (
         rf"^(?P<open>\()?{space}(?P<sign>[-+\x{{2212}}])?{space}"
         rf"(?P<before>{BEFORE})?{space}(?P<minus>[-+\x{{2212}}])?{space}"
-        # No minus is allowed after a unit, because 3B- is rather a grade.
+        # A minus after a unit is not allowed, because 3B- is probably a grade.
         rf"(?P<body>{body})(?:{space}(?P<after>{AFTER})|(?P<tail>[{MINUS}]))?"
         rf"{space}(?P<close>\))?$"
     )
 
 
 def plain_pattern(decimal: str = ".") -> str:
-    """Return the regular expression of a number without unit and separators."""
+    """Return a regular expression for numbers without units and separators."""
     body = body_pattern(decimal, "")
     return rf"(?i)^[-+]?(?:{body}|inf(?:inity)?|nan)$"
 
@@ -132,7 +132,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 
 class CellParts(NamedTuple):
-    """The sign, digits and unit of cells; digits are null if a cell is not a number."""
+    """The sign, digits and unit of cells, with null digits if a cell is no number."""
 
     is_negative: pa.Array
     body: pa.Array
@@ -140,7 +140,7 @@ class CellParts(NamedTuple):
 
 
 def parts_of_numbers(texts: pa.Array, pattern: str) -> CellParts:
-    """Split texts into signs, digits and units by a pattern from `cell_pattern`."""
+    """Split texts into signs, digits and units with a pattern from `cell_pattern`."""
     found = pc.extract_regex(texts, pattern)
     is_open = pc.equal(found.field("open"), "(")
     is_closed = pc.equal(found.field("close"), ")")
@@ -160,7 +160,7 @@ def parts_of_numbers(texts: pa.Array, pattern: str) -> CellParts:
 
 
 def parse_numbers(texts: pa.Array, form: CellForm) -> pa.Array:
-    """Convert texts to float64; null for texts that are not numbers in this form.
+    """Convert texts to float64, and texts that are not numbers in a given form to null.
 
     Parameters
     ----------

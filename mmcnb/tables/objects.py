@@ -29,8 +29,8 @@ SCALARS = (
     UUID,
 )
 NUMBERS = (Real, Decimal, np.bool_)
-# For other classes pyarrow may keep only a part of the value, warn, or even crash, as
-# for NumPy dates that are followed by other scalars.
+# For other classes, pyarrow may convert only a part of the value, warn, or even crash,
+# for example if other scalars follow NumPy dates.
 KNOWN_CLASSES = frozenset(
     {
         *(type(None), type(pd.NA), type(pd.NaT)),
@@ -48,14 +48,15 @@ KNOWN_CLASSES = frozenset(
 def array_of_objects(name: object, values: Any, table: str) -> pa.Array:
     """Convert objects to an Arrow array.
 
-    Objects of mixed types become float64 if all are numbers, and texts otherwise.
+    Objects of mixed types become float64 if all of them are numbers, and texts
+    otherwise.
 
     Parameters
     ----------
     name : object
         Name of the column, for messages.
     values : sequence or pandas.Series
-        Missing values are None, NaN, NaT or ``pandas.NA``.
+        The objects. None, NaN, NaT and ``pandas.NA`` are missing values.
     table : str
         Name of the table, for messages.
 
@@ -104,7 +105,7 @@ def _array_of_mixed(name: object, values: list[Any], table: str) -> pa.Array:
             continue
         known.append(value)
         are_numbers &= isinstance(value, NUMBERS)
-        # NumPy's timedelta64 counts as an integer in Python.
+        # In Python, NumPy's timedelta64 is registered as an integer.
         are_numbers &= not isinstance(value, np.timedelta64)
     if not are_numbers:
         texts = [None if value is None else str(value) for value in known]
@@ -117,7 +118,7 @@ def _array_of_mixed(name: object, values: list[Any], table: str) -> pa.Array:
 
 
 def _are_known(values: Any) -> bool:
-    """Whether pyarrow handles the classes of all values correctly."""
+    """Return whether pyarrow converts values of these classes correctly."""
     if getattr(values, "dtype", np.dtype(object)).kind != "O":
         return True
     classes = set(map(type, values))
@@ -140,7 +141,7 @@ def _number(value: Any) -> float:
 
 
 def _is_infinite(value: Any) -> bool:
-    """Whether a number is infinity itself, and not an integer beyond float64."""
+    """Return whether a number is infinite, and not just an integer beyond float64."""
     return not isinstance(value, int) and value in (np.inf, -np.inf)
 
 

@@ -1,4 +1,4 @@
-"""Open a table as samples, held in memory or read group by group on demand."""
+"""Open a table as samples, which are stored in memory or read on demand in groups."""
 
 import os
 from dataclasses import replace
@@ -44,12 +44,12 @@ class TableSamples(ChunkedSamples):
         self.feature_names = reader.feature_names
         self.encoding = encoding
         self.notes = []
-        if options.encoding is None:  # for later rows, `_read_group` warns instead
+        if options.encoding is None:  # for rows of a fitted model, `_read_group` warns
             self.notes = reader.notes
         self.doubts = reader.doubts
         self.sampled_rows = reader.sampled_rows
         self.path = str(path.absolute())
-        # Passing the encoding spares other processes the pass that decides the columns.
+        # With the encoding, other processes need no pass to decide the columns.
         self.opening = (_open_groups, self.path, replace(options, encoding=encoding))
         self._set_rows(GroupedRows(lengths, self._read_group), max(lengths))
         self.row_index = index_of_files(reader, lengths)
@@ -57,7 +57,8 @@ class TableSamples(ChunkedSamples):
     def _read_group(self, number: int) -> np.ndarray:
         with options_of_files():
             block = self._reader.group(number)
-        # Rows opened with gaps are a second view: the filled rows have warned already.
+        # Rows opened with gaps are a second view of rows whose filled view has already
+        # warned.
         if self._options.encoding is not None and not self.has_gaps:
             for note in self._reader.notes:
                 self._warn_once(note)
@@ -84,15 +85,15 @@ def open_table(
     """Open the rows of a table file, or of a folder of table files.
 
     Row groups are read on demand if they are small compared with the memory limit.
-    Otherwise all rows are read once and held in memory or in a scratch file.
+    Otherwise, all rows are read once and stored in memory or in a scratch file.
 
     Parameters
     ----------
     path : path
         File or folder.
     options : TableOptions or None, default=None
-        Which columns to use, and how to read their cells. None stands for the defaults
-        of `mmcnb.read_table`.
+        Which columns to use, and how to read their cells. By default, the default
+        options of `mmcnb.read_table`.
     memory_limit : str, int or None, default=None
         Resident memory of the process, such as ``"512MiB"``. None stands for the
         setting of `mmcnb.config`, or half of the free memory.
@@ -141,12 +142,12 @@ def _open_refilled(
     memory_limit: str | int | None,
     encoding: Encoding | None,
 ) -> Samples:
-    """Open a table with its missing cells filled the way a fit fills them."""
+    """Open a table, and fill its missing values with the numbers that the fit uses."""
     return open_table(path, refilling(options, encoding), memory_limit)
 
 
 def _open_groups(path: str, options: TableOptions) -> TableSamples:
-    """Reopen a table in another process, with the columns decided in the first."""
+    """Reopen a table in another process, with the columns already decided."""
     reader = TableReader(FileTable(Path(path), options), options)
     samples = TableSamples(Path(path), reader, options)
     samples.table_source = TableSource(path, options)
@@ -205,93 +206,95 @@ def read_table(  # noqa: PLR0913
     path : path, data frame or array
         A file, or a folder of files whose columns are joined by name. The formats are
         CSV and JSON (plain, .gz, .bz2, .xz or .zst), Parquet, Arrow or Feather,
-        workbooks (.xlsx, .xls, .ods; these need ``mmcnb[excel]``), ORC, ARFF, Stata and
-        SAS. A folder named ``year=2024`` adds a column ``year``.
+        workbooks (.xlsx, .xls and .ods, which require ``mmcnb[excel]``), ORC, ARFF,
+        Stata and SAS. A folder named ``year=2024`` adds a column ``year``.
 
-        Data frames of pandas, polars or Arrow are accepted as well, so that the options
+        Data frames of pandas, polars or Arrow are also accepted, so that the options
         below can be applied to their columns.
 
-        Dense rows of numbers may be given in any form that `mmcnb.open_samples`
-        accepts: an array, or the path of a .npy file, an HDF5 file or a Zarr store. For
-        these, only ``na_values`` and ``missing`` apply.
+        Dense rows of numbers are accepted in any form that `mmcnb.open_samples`
+        accepts: an array, or the path of a .npy file, an HDF5 file or a Zarr store.
+        Only ``na_values`` and ``missing`` apply to such rows.
     columns : {None, "all"} or list of str or int, default=None
         Columns to use as features, in this order, by name or by number from 0. A string
-        may hold several names separated by commas. None leaves out text columns with
+        may contain several names separated by commas. None leaves out text columns with
         many distinct values, empty columns and, in tables with column names, columns
-        that describe the record: dates, row numbers and identifiers. "all" uses these
-        as well.
+        that describe the record: dates, row numbers and identifiers. "all" uses all
+        columns.
     drop : list of str or int, default=None
         Columns to leave out.
     keep : list of str or int, default=None
-        Columns to use in addition, although they would be left out by default.
+        Columns to use even though they would be left out by default.
     text : list of str or int, default=None
-        Columns to treat as categories although they hold numbers, dates or ordered
-        texts, such as codes.
+        Columns to treat as categories even though they contain numbers, dates or
+        ordered texts, for example codes.
     orders : dict of str to list of str, default=None
-        Order of the texts of a column, such as ``{"size": ["S", "M", "L"]}``; they
+        Order of the texts of a column, such as ``{"size": ["S", "M", "L"]}``. The texts
         become the numbers 0, 1, 2. Ordered categories and well-known scales, such as
-        "never" to "always", are recognised without it.
+        "never" to "always", are recognised automatically.
     label_column, index_column : str or int, default=None
-        Columns of class labels and of row names. They are not features;
+        Columns of class labels and of row names. These columns are not features, but
         `mmcnb.stores.convert` stores their values. If `index_column` is None, the index
         that pandas has recorded in a Parquet or Arrow file is used as row names.
     header : {None, "yes", "no"} or int, default=None
-        Whether the first line of a CSV file names the columns. None decides by
-        comparing its cells with the rows below. An integer is the number of the line
-        that has the names, counted from 0 without empty lines, as in pandas.
+        Whether the first line of a CSV file names the columns. None compares the cells
+        of this line with the rows below it to decide. An integer is the number of the
+        line with the names, counted from 0 without empty lines, as in pandas.
     na_values : str, number, list, array or dict, default=None
-        Markers of missing values, in addition to the usual ones such as NA, ?, - and
-        None. ``""`` alone restricts the markers to the empty cell. A dict gives the
-        markers of each column, by name. Numbers such as -999 that lie far outside the
-        range of all other values are treated as missing unless the markers of their
-        column include ``""``.
+        Markers of missing values, in addition to the usual markers such as NA, ?, - and
+        None. If ``""`` is the only marker, only empty cells are missing. A dict
+        contains the markers of each column, by name. Numbers such as -999 that are far
+        outside the range of all other values are treated as missing unless the markers
+        of their column include ``""``.
     thousands : str, default=None
         Thousands separator of numbers written as text. None recognises commas, points,
-        spaces and apostrophes where they are unambiguous.
+        spaces and apostrophes if they are unambiguous.
     decimal : {".", ","}, default="."
-        Decimal mark of numbers written as text. With ".", decimal commas are still
-        recognised where they are unambiguous.
+        Decimal mark of numbers written as text. With ".", decimal commas are also
+        recognised if they are unambiguous.
     delimiter : str, default=None
         Character between the cells of a CSV file; a space stands for any number of
         spaces. None infers it from the first lines.
     skip_lines : int, default=None
-        Number of lines of a CSV file above the header or, if it has none, above the
-        rows. None recognises titles above the table by their cells.
+        Number of lines of a CSV file above the header, or above the rows if there is no
+        header. None recognises titles above the table by their cells.
     encoding : str, default=None
-        Python's name of the encoding of a CSV file, such as "cp1252". None detects
-        UTF-8 and UTF-16, and falls back to cp1252 for bytes that are not valid UTF-8.
+        Encoding of a CSV file by its Python name, such as "cp1252". None detects UTF-8
+        and UTF-16, and falls back to cp1252 for bytes that are not valid UTF-8.
     sheet : str or int, default=None
         Sheet of a workbook, by name or by number from 0. None selects the first sheet
         that has rows.
     missing : {"auto", "neighbors", "median", "mean", "drop", "refuse"}, default="auto"
         Treatment of missing cells:
 
-        - "neighbors" fills a number with the median, and a text with the most frequent
-          category, of the five nearest rows that have a value there, out of at most
-          1,000 sampled rows;
+        - "neighbors" takes, from at most 1,000 sampled rows, the five nearest rows that
+          have a value in the column, and fills a number with their median and a text
+          with their most frequent category;
         - "median" and "mean" fill numbers with the median or mean of their column, and
-          make a missing text a category of its own;
+          treat missing texts as a separate category;
         - "drop" leaves out rows with missing cells;
         - "refuse" raises an error;
-        - "auto" is "neighbors" in a fit, and "median" elsewhere.
+        - "auto" is "neighbors" in a fit and "median" otherwise.
 
         Infinite cells do not count as missing.
     categories : {"auto", "one-hot", "refuse"}, default="auto"
-        Treatment of text. A text column becomes one column of 0 and 1 for each distinct
-        text, in sorted order. "auto" leaves out columns with more than 30 distinct
-        texts, or with more than 10 if there are fewer than 100 rows per text. "one-hot"
-        keeps these as well. "refuse" raises an error if a column holds text.
+        Treatment of text. A text column becomes a 0/1 column for each distinct text, in
+        sorted order. "auto" leaves out columns with more than 30 distinct texts, or
+        with more than 10 if there are fewer than 100 rows per text. "one-hot" keeps all
+        text columns. "refuse" raises an error if a column contains text.
     dates : str or list of str, default="auto"
         Treatment of dates. "auto" leaves dates out if the table has column names,
-        because dates mostly say when a row was recorded; dates selected by ``keep`` or
-        ``columns`` become seconds since 1970. "epoch" converts all dates, "drop" leaves
-        them out without a note, and "refuse" raises an error. "day-first" and
-        "month-first" state how to read dates such as 3/4/2025, and also convert these;
-        otherwise all cells of the column decide. A list may combine both kinds:
-        ``["epoch", "day-first"]``.
+        because dates mostly record when a row was entered; dates selected by ``keep``
+        or ``columns`` become seconds since 1970. "epoch" converts all dates, "drop"
+        leaves them out without a note, and "refuse" raises an error. "day-first" and
+        "month-first" specify the order of day and month in dates such as 3/4/2025, and
+        also convert these dates; by default, the order is inferred from all cells of
+        the column. A list may combine a treatment and an order: ``["epoch",
+        "day-first"]``.
     dtype : {None, "float32", "float64"}, default=None
-        Type of the numbers. None reads text as float32, or as float64 if float32 would
-        merge distinct numbers; other formats keep the type of their columns.
+        Type of the numbers. By default, text files are read as float32, or as float64
+        if float32 would merge distinct numbers; for other formats, the types of the
+        columns determine the type.
     element : str, default=None
         Element of an HDF5 file or a Zarr store.
     memory_limit : str, int or None, default=None
@@ -302,15 +305,15 @@ def read_table(  # noqa: PLR0913
     -------
     Samples
         Rows of Parquet and Arrow files are read on demand. Text files, Arrow streams,
-        files with large row groups, and tables with ``missing="drop"`` are read once,
-        and held in memory, or in a scratch file if they need more than about a quarter
-        of the memory limit.
+        files with large row groups, and tables with ``missing="drop"`` are read once
+        and stored in memory, or in a scratch file if they need more than about a
+        quarter of the memory limit.
 
     Raises
     ------
     InputError
-        Columns or cells cannot be converted. The message lists all of them, with
-        options that help.
+        Columns or cells cannot be converted. The message lists these columns and cells,
+        with options that solve the problem.
 
     Examples
     --------
@@ -370,14 +373,14 @@ def read_table(  # noqa: PLR0913
 
 
 def held_table(reader: TableReader, memory_limit: str | int | None = None) -> Samples:
-    """Read all rows of a table whose columns are decided, and hold them.
+    """Read all rows of a table with decided columns into memory or a scratch file.
 
     Parameters
     ----------
     reader : TableReader
     memory_limit : str, int or None, default=None
-        Resident memory of the process; rows that exceed about a quarter of it go to a
-        scratch file.
+        Limit on the resident memory of the process. Rows that exceed about a quarter of
+        this limit are written to a scratch file.
     """
     taken = RowsTaken(reader.table.files)
     has_gaps = reader.keeps_gaps

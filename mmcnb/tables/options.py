@@ -1,4 +1,4 @@
-"""Options of tables: which columns are used, and how their cells are read."""
+"""Define the options of tables: which columns are used, and how cells are read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -30,9 +30,9 @@ ORDERS_OF_DATES: tuple[str, ...] = ("day-first", "month-first")
 class TableOptions:
     """Options of a table; see `mmcnb.read_table`.
 
-    ``encoding`` holds the columns of a fit if the table is to be read in the same way;
-    the character encoding of text is ``codec``. With ``keeps_gaps``, missing values
-    that could be filled stay NaN.
+    ``encoding`` describes the columns of a fit if the table is to be read in the same
+    way; the character encoding of text is ``codec``. With ``keeps_gaps``, missing
+    values that could be filled remain NaN.
     """
 
     columns: Any = None
@@ -58,8 +58,8 @@ class TableOptions:
     keeps_gaps: bool = False
 
     def __post_init__(self) -> None:
-        """Raise InputError for unknown values, and make lists hashable tuples."""
-        fields = vars(self)  # a frozen dataclass does not allow assignment
+        """Raise InputError for unknown values, and convert lists to hashable tuples."""
+        fields = vars(self)  # attributes of a frozen dataclass cannot be assigned
         fields["header"] = _header(self.header)
         fields["skip_lines"] = _skip_lines(self.skip_lines)
         if self.codec is not None:
@@ -95,18 +95,18 @@ class TableOptions:
 
     @property
     def use_of_dates(self) -> str:
-        """What dates become: "auto", "epoch", "drop" or "refuse"."""
+        """Treatment of dates: "auto", "epoch", "drop" or "refuse"."""
         uses = [word for word in self.dates if word in USES_OF_DATES]
         return uses[-1] if uses else "auto"
 
     @property
     def order_of_dates(self) -> str:
-        """What comes first in dates such as 3/4/2025: "day", "month" or ""."""
+        """The first field of dates such as 3/4/2025: "day", "month" or ""."""
         orders = [word for word in self.dates if word in ORDERS_OF_DATES]
         return orders[-1].removesuffix("-first") if orders else ""
 
     def marks_of(self, column: str) -> tuple[str, ...]:
-        """Return the markers of missing values that ``na_values`` has for a column."""
+        """Return the markers of missing values in ``na_values`` for a column."""
         marks: list[str] = []
         for mark in self.na_values or ():
             name, text = (column, mark) if isinstance(mark, str) else mark
@@ -115,14 +115,14 @@ class TableOptions:
         return tuple(dict.fromkeys(marks))
 
     def numeric_marks_of(self, column: str) -> tuple[float, ...]:
-        """Return the markers of `marks_of` that are numbers."""
+        """Return the markers from `marks_of` that are numbers."""
         marks = pa.array(self.marks_of(column), TEXT)
         is_number = pc.match_substring_regex(marks, plain_pattern())
         return tuple(marks.filter(is_number).cast(FLOAT64).to_pylist())
 
     @property
     def asks_columns(self) -> bool:
-        """Whether ``columns`` asks for columns, by name or for all of them."""
+        """Whether ``columns`` selects columns, either by name or with "all"."""
         return self.columns not in (None, ("auto",))
 
     @property
@@ -136,9 +136,9 @@ OF_MODELS = ("encoding", "keeps_gaps")
 
 
 def named_options(options: Mapping[str, Any]) -> TableOptions:
-    """Make options from a mapping with the parameter names of `mmcnb.read_table`.
+    """Create options from a mapping with the parameter names of `mmcnb.read_table`.
 
-    Options whose value is None keep their default.
+    An option with the value None has its default.
 
     Raises
     ------
@@ -149,14 +149,14 @@ def named_options(options: Mapping[str, Any]) -> TableOptions:
 
 
 def changed_options(options: TableOptions, changes: Mapping[str, Any]) -> TableOptions:
-    """Return options with some replaced, by the names that users know."""
+    """Return changed options, given the parameter names of `mmcnb.read_table`."""
     return replace(options, **_fields(changes))
 
 
 def given_options(options: TableOptions) -> dict[str, Any]:
-    """Return the options that differ from those of a fit, by the names that users know.
+    """Return the options that differ from `OF_FITS`, by their public names.
 
-    The values are of types that JSON can store; `named_options` reads them again.
+    The values have types that JSON can store; `named_options` converts them back.
 
     Examples
     --------
@@ -183,14 +183,14 @@ def given_options(options: TableOptions) -> dict[str, Any]:
 
 
 def _as_plain(value: Any) -> Any:
-    """Return a value with lists and Python numbers instead of tuples and NumPy's."""
+    """Return a value with lists for tuples, and Python numbers for NumPy numbers."""
     if isinstance(value, tuple):
         return [_as_plain(part) for part in value]
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _plain_marks(marks: tuple[Any, ...]) -> Any:
-    """Return markers as a list or, if they are for single columns, as a dict."""
+    """Return markers as a list, or as a dict if they apply to single columns."""
     if all(isinstance(mark, str) for mark in marks):
         return [*marks]
     of_columns: dict[str, list[str]] = {}
@@ -216,7 +216,7 @@ def _fields(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _header(header: object) -> str | int | None:
-    """Return the option in one form: None, "yes", "no", or a line number above 0."""
+    """Return the normalised option: None, "yes", "no", or a line number above 0."""
     if header is None or header == "auto":
         return None
     if isinstance(header, str) and header in ("yes", "no"):
@@ -229,7 +229,7 @@ def _header(header: object) -> str | int | None:
         return int(header) or "yes"
     raise InputError(
         f"header={shown(header)} is unknown: give 'yes', 'no', or the number of the "
-        "line that names the columns, from 0."
+        "line that names the columns, counted from 0."
     )
 
 
@@ -271,10 +271,10 @@ def _as_tuple(name: str, values: Any) -> tuple[Any, ...] | None:
 
 
 def _words_of_dates(dates: Any) -> tuple[str, ...]:
-    """Return the words of ``dates`` as a tuple; of contradicting ones the last counts.
+    """Return the words of ``dates`` as a tuple without repetitions.
 
-    The words say what dates become ("epoch", ...) and what comes first in them
-    ("day-first", "month-first").
+    The words specify what dates become ("epoch", ...) and which field comes first
+    ("day-first", "month-first"). If words contradict each other, the last word counts.
     """
     words = dates.split(",") if isinstance(dates, str) else dates
     words = tuple(words) if np.iterable(words) else (words,)
@@ -287,7 +287,7 @@ def _words_of_dates(dates: Any) -> tuple[str, ...]:
 
 
 def _as_marks(values: Any) -> tuple[Any, ...]:
-    """Return markers as texts; for a dict, as pairs of a column name and a text."""
+    """Return markers as texts, or as pairs of column name and text for a dict."""
     if isinstance(values, dict):
         pairs = []
         for column, marks in values.items():
@@ -299,7 +299,7 @@ def _as_marks(values: Any) -> tuple[Any, ...]:
 
 
 def _as_orders(orders: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return pairs of a column name and its texts, from a dict or texts NAME=A,B,C."""
+    """Return pairs of column name and texts, from a dict or from texts NAME=A,B,C."""
     pairs = [orders]
     if isinstance(orders, Mapping):
         pairs = [*orders.items()]
@@ -309,7 +309,7 @@ def _as_orders(orders: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def _as_order(order: Any) -> tuple[str, tuple[str, ...]]:
-    """Return a column name and its texts in order."""
+    """Return a column name, and the texts of the column in order."""
     name = ""
     texts: Any = ()
     if isinstance(order, str):
@@ -328,7 +328,7 @@ def _as_order(order: Any) -> tuple[str, tuple[str, ...]]:
 
 
 def _as_mark(value: Any) -> Any:
-    """Return a marker as text; an integer has no decimals."""
+    """Return a marker as text, without decimals if it is an integer."""
     if isinstance(value, str):
         return value
     if isinstance(value, tuple | list) and len(value) == 2:
@@ -344,25 +344,25 @@ NUMBERS_ALONE = TableOptions(
 """Options that read new rows for a model fitted on plain numbers."""
 
 OF_FITS = TableOptions(missing="neighbors")
-"""Options that read the rows of a fit, if the user gives none."""
+"""Options that read the rows of a fit by default."""
 
 
 def options_of_fit(
     estimator: object, given: Mapping[str, Any] | None = None
 ) -> TableOptions | None:
-    """Return options that read new rows the way the table of a fit was read.
+    """Return options that read new rows in the same way as the table of a fit.
 
     Parameters
     ----------
     estimator : estimator
     given : mapping or None, default=None
-        Options by the names that users know. They replace those of the fit, because the
-        new rows may be written differently.
+        Options by the parameter names of `mmcnb.read_table`. They replace the options
+        of the fit, because the new rows may be written differently.
 
     Returns
     -------
     TableOptions or None
-        None if the estimator is not fitted on a table.
+        The options, or None if the estimator is not fitted on a table.
     """
     encoding = getattr(getattr(estimator, "model_", None), "encoding", None)
     if encoding is None:
@@ -377,9 +377,9 @@ def options_of_fit(
 
 
 def refilling(options: TableOptions, encoding: Encoding | None) -> TableOptions:
-    """Return options that fill missing values from neighbours, as a fit does.
+    """Return options that fill missing values from neighbours, as in a fit.
 
-    If there is an encoding, its stored rows are the neighbours.
+    If an encoding is given, its donors are the neighbours.
     """
     return replace(options, missing="neighbors", encoding=encoding)
 
@@ -400,10 +400,10 @@ def options_of_gaps(estimator: object) -> TableOptions | None:
 
 
 def _with_marks(encoding: Encoding, na_values: Any) -> Encoding:
-    """Return the encoding for rows with other markers of missing values.
+    """Return the encoding for rows with different markers of missing values.
 
-    Markers that the fit has found itself, such as -999, remain unless the new markers
-    of a column include "".
+    Markers such as -999 that the fit has detected remain, unless the new markers of
+    their column include "".
     """
     of_fit = TableOptions(na_values=dict(encoding.options).get("na_values"))
     given = TableOptions(na_values=na_values)

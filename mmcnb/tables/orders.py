@@ -1,8 +1,8 @@
-"""Known answer scales in English and German, and how their texts are recognised.
+"""Recognise the texts of known answer scales in English and German.
 
 A scale lists the texts of each level, separated by semicolons, from the lowest level to
-the highest. Texts are compared in lower case, without punctuation and without a number
-before or after them.
+the highest. Texts are compared in lower case, without punctuation, and without a number
+at their beginning or end.
 """
 
 import re
@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import NamedTuple
 
-MOST_TEXTS = 100  # distinct texts in a column; with more, no scale is searched for
-LEAST_LEVELS = 3  # of a column, because an order means nothing for two texts
+MOST_TEXTS = 100  # largest number of distinct texts in a column with a scale
+LEAST_LEVELS = 3  # levels in a column: two texts do not need an order
 NUMBER_BEFORE = re.compile(r"^\W*\d+\W+")
 NUMBER_BEHIND = re.compile(r"\W+\d+\W*$")
 NUMBERED = "numbers with words"
@@ -197,7 +197,7 @@ NO_ANSWERS = (
 
 
 def key_of(text: str) -> str:
-    """Return the normalised form of a text, in which scales are compared.
+    """Return the normalised form of a text, for comparisons with scales.
 
     Examples
     --------
@@ -223,7 +223,7 @@ def levels_of(scale: str) -> tuple[tuple[str, ...], ...]:
 
 @cache
 def _places(scale: str) -> dict[str, int]:
-    """Return the number of the level of each key (normalised text) of a scale."""
+    """Return the level number of each key (normalised text) of a scale."""
     places: dict[str, int] = {}
     for number, keys in enumerate(levels_of(scale)):
         places |= dict.fromkeys(keys, number)
@@ -236,12 +236,12 @@ class Answers(NamedTuple):
     Attributes
     ----------
     scale : str
-        Name of the scale, or `NUMBERED` if some levels are only a number, as in
-        "1 - never", "2", "3 - always".
+        Name of the scale, or `NUMBERED` if the texts begin with numbers and are not all
+        on a scale, as in "1 - never", "2", "3 - always".
     shown : dict of int to str
         The most frequent text of each level that occurs.
     no_answers : dict of str to int
-        Number of cells of each text such as "don't know".
+        Number of cells with each text that is not an answer, such as "don't know".
     """
 
     scale: str
@@ -250,12 +250,12 @@ class Answers(NamedTuple):
 
 
 def answers_of(counts: Mapping[str, int]) -> Answers | None:
-    """Return the scale that all texts of a column belong to, or None.
+    """Return the answers of a column if all its texts belong to one scale, or None.
 
     Parameters
     ----------
     counts : mapping of str to int
-        Number of cells that have each text.
+        Number of cells with each text.
 
     Examples
     --------
@@ -285,9 +285,10 @@ def answers_of(counts: Mapping[str, int]) -> Answers | None:
 
 
 def _numbered(counts: Mapping[str, int]) -> Answers | None:
-    """Return the answers if all texts begin with a number, and some have words.
+    """Return the answers if all texts begin with a number and some also have words.
 
-    The words must belong to one scale, and must rise or fall with the numbers.
+    The words must belong to one scale, and their order must match that of the numbers
+    or its reverse.
     """
     no_answer = _keys(NO_ANSWERS)
     texts = [text for text in counts if key_of(text) not in no_answer]
@@ -332,7 +333,7 @@ def levels_with_texts(
 def places_of_texts(
     levels: Iterable[tuple[str, ...]], texts: Iterable[str], by_keys: bool
 ) -> list[int | None]:
-    """Return the number of the level of each text; None for texts without a level.
+    """Return the level number of each text, or None for texts without a level.
 
     Parameters
     ----------
@@ -340,7 +341,7 @@ def places_of_texts(
         Texts of each level.
     texts : iterable of str
     by_keys : bool
-        Whether texts are compared in normalised form (`key_of`), not exactly.
+        Whether texts are compared in normalised form (`key_of`) instead of exactly.
     """
     places: dict[str, int] = {}
     for number, of_level in enumerate(levels):

@@ -1,4 +1,4 @@
-"""Read tables of other programs: ORC, Stata, SAS and ARFF."""
+"""Read ORC, Stata, SAS and ARFF files."""
 
 import io
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ REMEDY = "get the file again, or save it as CSV or Parquet"
 
 
 def open_orc(path: Path) -> OpenedFile:
-    """Open an ORC file, which is read stripe by stripe."""
+    """Open an ORC file to be read stripe by stripe."""
     with worded(f"{path} needs pyarrow with ORC", "write it as Parquet", ImportError):
         from pyarrow import orc
     file = orc.ORCFile(path)
@@ -38,7 +38,7 @@ def open_orc(path: Path) -> OpenedFile:
 
 
 def open_stata(path: Path) -> OpenedFile:
-    """Open a Stata file, in which values with labels become texts."""
+    """Open a Stata file, and convert values with labels to texts."""
     return _opened(path, lambda: pd.read_stata(path, preserve_dtypes=True))
 
 
@@ -62,7 +62,7 @@ def _opened(path: Path, read: Callable[[], pd.DataFrame]) -> OpenedFile:
 
 
 def open_arff(path: Path) -> OpenedFile:
-    """Open an ARFF file, in which ? marks missing values."""
+    """Open an ARFF file, and treat ? as a missing value."""
     from scipy.io import arff
 
     with (

@@ -8,14 +8,15 @@ from pyarrow import types
 
 from mmcnb.tables.arrow import BOOL, TEXT, is_text, kind_of
 
-# Extension types whose values become texts; pandas registers the last two.
+# Extension types that become texts; pandas registers the last two types.
 AS_TEXTS = ("arrow.uuid", "arrow.json", "pandas.period", "pandas.interval")
 
 
 def plain_type(data_type: pa.DataType) -> pa.DataType:
     """Return the plain type that represents the values of a type.
 
-    Dictionary types (categories) remain, unless their values are of kind "other".
+    Dictionary types (categories) are plain types, unless their values are of kind
+    "other".
 
     Examples
     --------
@@ -41,7 +42,7 @@ def plain_type(data_type: pa.DataType) -> pa.DataType:
 
 
 def plain_array(array: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Convert values to their plain type; the values of categories become texts.
+    """Convert values to their plain type, and the values of categories to texts.
 
     Examples
     --------
@@ -84,7 +85,7 @@ def _decoded(array: pa.RunEndEncodedArray) -> pa.Array:
 
 
 def _of_values(array: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Convert an array by way of Python objects, which is slow."""
+    """Convert an array through Python objects, which is slow."""
     return pa.array(array.to_pylist(), data_type)
 
 
@@ -93,13 +94,13 @@ def _texts(values: list[Any]) -> list[str | None]:
 
 
 def as_type(array: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Convert values to a type; Arrow cannot even cast some types to themselves."""
+    """Convert values to a type, without a cast if they already have this type."""
     array = plain_array(array)
     return array if array.type == data_type else array.cast(data_type)
 
 
 def has_order(data_type: pa.DataType) -> bool:
-    """Whether a type is that of ordered categories."""
+    """Return whether a type represents ordered categories."""
     return types.is_dictionary(data_type) and data_type.ordered
 
 

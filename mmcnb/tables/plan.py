@@ -1,4 +1,4 @@
-"""Plan the columns of a table: what each of them becomes in a fit, and why."""
+"""Plan what each column of a table becomes in a fit, and why."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -24,17 +24,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TablePlan:
-    """What the columns of a table become in a fit; prints one line per column.
+    """A plan of what the columns of a table become in a fit.
 
-    Plans are immutable: `keep`, `drop` and `with_options` return a new plan.
-    ``fit(table, columns=plan)`` reads the table according to a plan.
+    Printing a plan shows one line per column. Plans are immutable: `keep`, `drop` and
+    `with_options` return a new plan. ``fit(table, columns=plan)`` reads the table
+    according to a plan.
 
     Attributes
     ----------
     columns : DataFrame
-        One row per "column": the "type" of its cells, the numbers of "missing" cells
-        and of "distinct" values, and what it "becomes", with the reason if it is left
-        out.
+        One row for each column of the table. The columns of this frame are "column"
+        (the name), "type" (of the cells), "missing" and "distinct" (the numbers of
+        missing cells and of distinct values), and "becomes" (what the column becomes,
+        with the reason if it is left out).
     notes : list of str
         Sentences about cells that are changed and columns that are left out.
     n_samples : int
@@ -58,7 +60,7 @@ class TablePlan:
         return self.encoding.feature_names
 
     def keep(self, *columns: str | int) -> "TablePlan":
-        """Return a plan that keeps columns which would be left out.
+        """Return a plan that keeps columns that would otherwise be left out.
 
         Parameters
         ----------
@@ -86,7 +88,7 @@ class TablePlan:
         Parameters
         ----------
         **options
-            Options of `mmcnb.read_table`; the others are unchanged.
+            Options of `mmcnb.read_table`; all other options are unchanged.
         """
         return _planned(self._table, changed_options(self.options, options))
 
@@ -118,7 +120,8 @@ def table_plan(table: Any, **options: Any) -> TablePlan:
     Raises
     ------
     InputError
-        The table cannot be read, or an option is unknown or does not apply to it.
+        The table cannot be read, or an option is unknown or does not apply to the
+        table.
 
     Examples
     --------

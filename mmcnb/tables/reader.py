@@ -1,9 +1,10 @@
-"""Read the rows of a table as numbers, according to the roles of its columns.
+"""Read the rows of a table as numbers, according to the roles of the columns.
 
-If necessary, the reader makes a first pass over all rows. It decides what kind of
-values the texts are, collects categories and medians, and finds columns that carry no
-information. A second pass reads the rows as blocks of numbers. If a cell shows that the
-first rows suggested a wrong type for a column, reading starts again with the right one.
+If necessary, the reader makes a first pass over all rows. This pass decides what kind
+of values the texts are, collects categories and medians, and finds columns that carry
+no information. A second pass reads the rows as blocks of numbers. If a cell shows that
+the first rows suggested a wrong type for a column, reading starts again with the
+correct type.
 """
 
 import shlex
@@ -62,8 +63,8 @@ from mmcnb.tables.record_columns import are_spread_evenly, sign_of
 from mmcnb.tables.sentinels import KnownMarks
 from mmcnb.tables.survey import Survey
 
-MOST_CATEGORIES = 30  # of a text column that no option asks for
-LEAST_WRONG = 10  # rows; if the cells of all have another kind, the column is refused
+MOST_CATEGORIES = 30  # categories of a text column that no option asks for
+LEAST_WRONG = 10  # a column is refused if all cells in so many rows are wrong
 DOCUMENTS = (
     "its texts are documents, which TF-IDF (scikit-learn's TfidfVectorizer) or an "
     "embedding model converts to numbers"
@@ -89,8 +90,8 @@ class TableReader:
     Attributes
     ----------
     stored_dtype : dtype
-        The narrowest type that holds all features. For text it is float32, or float64
-        if float32 would merge distinct numbers.
+        The narrowest type that represents all features. For text files it is float32,
+        or float64 if a column has dates or if float32 would merge distinct numbers.
     columns : list of TableColumn
         Features come first, in the order in which they are written.
     classes : ClassLabels
@@ -98,12 +99,13 @@ class TableReader:
     faults : Faults
         Columns and cells of the rows read so far that cannot be converted.
     keeps_gaps : bool
-        Whether missing values that could be filled stay NaN.
+        Whether missing values that could be filled remain NaN.
     sampled_rows : ndarray of shape (m, c) or None
-        A sample of rows, with the numbers of categories in place of texts, and NaN for
-        missing values; None before the first pass.
+        A sample of rows, with category numbers instead of texts and NaN for missing
+        values; None before the first pass.
     n_dropped, n_filled : int
-        Number of rows left out, and of cells filled, so far because of missing values.
+        Number of rows left out, and number of cells filled, because of missing values
+        in the rows read so far.
     """
 
     is_sparse = False
@@ -135,7 +137,7 @@ class TableReader:
         self._known_marks: dict[int, dict[float, int]] = {}
         self.n_read = 0
         self._take(choose_columns(table, options, self._decisions))
-        # Another process reads groups without a pass, so counting begins here already.
+        # Counting begins here, because another process may read groups without a pass.
         self._begin_count()
 
     def with_final_types(self, read: Callable[[], Result]) -> Result:
@@ -147,12 +149,12 @@ class TableReader:
         Parameters
         ----------
         read : callable
-            Called without arguments.
+            Function without arguments that reads rows.
 
         Returns
         -------
         object
-            What `read` returns.
+            The result of ``read``.
 
         Raises
         ------
@@ -176,7 +178,7 @@ class TableReader:
         self._take(columns)
 
     def _needs_look_ahead(self) -> bool:
-        """Whether all rows must be read before it is known what columns become."""
+        """Return whether all rows must be read to decide what the columns become."""
         if self._options.encoding is not None:
             return False
         if self._fills or not self._options.asks_columns:
@@ -186,7 +188,7 @@ class TableReader:
         return any(column.type_to_read == TEXT for column in self.features)
 
     def _take(self, columns: list[TableColumn]) -> None:
-        """Set the columns to read, the features to write, and what marks their gaps."""
+        """Set the columns to read, the features to write, and their markers of gaps."""
         self.columns = columns
         self._used = [column for column in columns if column.role is not Role.LEFT_OUT]
         self.features = [column for column in self._used if column.is_feature]
@@ -217,7 +219,7 @@ class TableReader:
 
     @property
     def feature_names(self) -> list[str] | None:
-        """Names of the written columns of numbers; None if the table has no header."""
+        """Names of the columns of numbers, or None if the table has no header."""
         if not self.table.has_names:
             return None
         return self.encoding.feature_names
@@ -231,9 +233,9 @@ class TableReader:
 
     @property
     def encoding(self) -> Encoding:
-        """How columns become numbers, except those of class labels and row names.
+        """How columns become numbers, except class labels and row names.
 
-        Columns selected by name keep the order of the selection.
+        Columns selected by name are in the order of the selection.
         """
         if self._options.encoding is not None:
             return self._options.encoding
@@ -280,11 +282,11 @@ class TableReader:
 
     @property
     def has_stored_gaps(self) -> bool:
-        """Whether the rows have missing values that stay NaN."""
+        """Whether the rows have missing values that remain NaN."""
         return self.keeps_gaps and any(column.gaps for column in self.features)
 
     def may_fill_gaps(self, are_read: bool) -> bool:
-        """Whether missing values are filled, or may turn up in rows not yet read.
+        """Return whether rows, read or unread, may have missing values to fill.
 
         Parameters
         ----------
@@ -298,7 +300,7 @@ class TableReader:
 
     @property
     def doubts(self) -> list[str]:
-        """Reasons to distrust clusters of these rows, each as a clause."""
+        """Reasons to distrust clusters of these rows, as a list of clauses."""
         partial = [
             repr(column.name)
             for column in self.features
@@ -343,9 +345,9 @@ class TableReader:
             yield from self._widened(rows)
 
     def narrow_blocks(self) -> Iterator[Rows]:
-        """Yield blocks of rows as `blocks` does, but with numbers for categories.
+        """Yield blocks of rows like `blocks`, but with categories as numbers.
 
-        A text is one column, which holds the number of its category.
+        A text column becomes one column, which contains category numbers.
 
         Raises
         ------
@@ -363,8 +365,9 @@ class TableReader:
         self.faults.check()
         if self.n_dropped and self.n_dropped == self.n_read:
             raise InputError(
-                f"{self.table.name}: all {self.n_read} rows have a missing cell: leave "
-                "out the columns with many (--drop), or give --missing median."
+                f"{self.table.name}: all {self.n_read} rows have a missing cell: "
+                "leave out the columns with many missing cells (--drop), or give "
+                "--missing median."
             )
 
     def _refuse_wrong_columns(self) -> None:
@@ -385,7 +388,7 @@ class TableReader:
         Raises
         ------
         InputError
-            Cells cannot be converted, or the file has changed.
+            Cells cannot be converted, or the number of rows in the group has changed.
         """
         parts = self.table.parts(self._wanted, number)
         blocks: list[Any] = []
@@ -412,7 +415,7 @@ class TableReader:
 
     @property
     def index_name(self) -> str | None:
-        """Name of the index in pandas; None if it has no name."""
+        """Name of the index in pandas, or None if the index has no name."""
         name = self.index_column
         if name is None or not self.table.has_names or name in UNNAMED:
             return None
@@ -433,7 +436,7 @@ class TableReader:
     def check_first_rows(self) -> None:
         """Read the first rows, and raise InputError if a column cannot be converted."""
         if self._needs_look_ahead():
-            return  # the first pass has checked all rows; a new pass resets its counts
+            return  # the first pass checked all rows; another would reset the counts
         next(self._pass(), None)
         self.faults.check()
 
@@ -467,13 +470,13 @@ class TableReader:
     # --- values of cells ---
 
     def _values(self, part: Part) -> list[pa.Array]:
-        """Return the columns of a part in their final types; null where missing."""
+        """Return the columns of a part in their final types, with null for gaps."""
         return [self._values_of(column, part) for column in self._used]
 
     def _values_of(self, column: TableColumn, part: Part) -> pa.Array:
         values = part.columns[column.key]
         if types.is_float16(values.type):
-            values = values.cast(pa.float32())  # pyarrow 24 finds no distinct halves
+            values = values.cast(pa.float32())  # pyarrow 24 has no unique() for float16
         if not column.is_feature:
             values = self._names_or_classes(column, values)
         elif is_text(values.type):
@@ -507,10 +510,10 @@ class TableReader:
     def _values_of_texts(
         self, column: TableColumn, cells: pa.Array, part: Part
     ) -> pa.Array:
-        """Parse the texts of a feature; null for missing and unparsable cells."""
+        """Parse the texts of a feature, with null for missing and unparsable cells."""
         texts = without_gaps(cells.cast(TEXT), self._marks_of_texts[column.key])
         survey = self._surveys.get(column.position)
-        # A time of day is two features, sine and cosine, of the same texts.
+        # A time of day becomes two features, sine and cosine, with the same texts.
         if survey is not None and column.angle != "cos":
             survey.add(self._surveyed(cells, texts))
         if column.role is Role.REFUSED or column.kind == "text":
@@ -533,14 +536,14 @@ class TableReader:
 
     @staticmethod
     def _surveyed(cells: pa.Array, texts: pa.Array) -> pa.Array:
-        """Return texts, in which "None" is not missing, but may be the least answer."""
+        """Return texts with "None" restored, because it may be the lowest answer."""
         if not texts.null_count:
             return texts
         is_least = pc.fill_null(pc.equal(cells, pa.scalar(LEAST, cells.type)), False)
         return pc.if_else(is_least, pa.scalar(LEAST, TEXT), texts)
 
     def _places(self, column: TableColumn, texts: pa.Array, part: Part) -> pa.Array:
-        """Return the rank of each text in the order of its column; null for others."""
+        """Return the rank of each text in the order of a column, or null for others."""
         assert column.form is not None
         places = parse_cells(texts, column.form)
         is_wrong = pc.and_(places.is_null(), texts.is_valid())
@@ -552,7 +555,7 @@ class TableReader:
     def _note_wrong(
         self, column: TableColumn, texts: pa.Array, part: Part, rows: np.ndarray
     ) -> None:
-        """Count cells that do not match the kind of their column; they become gaps."""
+        """Count cells that do not match the kind of their column and become gaps."""
         is_of_fit = self._options.encoding is not None
         if not is_of_fit and column.type_to_read != TEXT:
             self._take_type(column, TEXT)  # then the texts of all rows decide
@@ -620,7 +623,7 @@ class TableReader:
             numbers[column.key + column.angle] = column.encode(cells)
         batch = pa.record_batch(numbers)
         block = batch.to_tensor(null_to_nan=True, row_major=True).to_numpy()
-        # Overflow gives infinity, which `_is_kept` reports for the whole block.
+        # Overflow results in infinity, which `_is_kept` reports for the whole block.
         with np.errstate(over="ignore", invalid="ignore"):
             return block.astype(self.dtype, copy=False)
 
@@ -636,7 +639,7 @@ class TableReader:
         self.faults.add(("empty row", -1), f"{place}: {fault}", remedy, empty.size)
 
     def _filled(self, part: Part, block: np.ndarray) -> np.ndarray:
-        """Fill missing values from donors, and the rest from their columns."""
+        """Fill missing values from donors, then any others from their columns."""
         is_gap = np.isnan(block)
         if self._donors is not None:
             self._check_empty_rows(part, is_gap)
@@ -651,14 +654,14 @@ class TableReader:
                 continue
             n_gaps = int(is_gap[:, k].sum())
             self.n_filled += n_gaps
-            # Without an encoding, the first pass has counted the gaps.
+            # If there is no encoding, the first pass has counted the gaps.
             if self._options.encoding is not None:
                 column.gaps += n_gaps
         return block
 
     @property
     def n_categories(self) -> list[int | None]:
-        """Number of categories of each feature; None for a feature of numbers."""
+        """Number of categories of each feature, or None for a feature of numbers."""
         return [
             None if column.categories is None else len(column.categories)
             for column in self.features
@@ -682,7 +685,7 @@ class TableReader:
     # --- what columns are, before the first row is written ---
 
     def _decide_by_first_rows(self) -> None:
-        """Decide what kind texts are by the first rows, unless all rows were read."""
+        """Infer the kinds of texts from the first rows, unless all rows were read."""
         if self._options.encoding is not None or self._are_decided:
             return
         self._survey_texts()
@@ -698,7 +701,7 @@ class TableReader:
                     texts = without_gaps(cells, self._marks_of_texts[column.key])
                     survey.add(self._surveyed(cells, texts))
                 break
-        # Doubts are dropped here, because the remaining rows may resolve them.
+        # Doubts are removed, because the remaining rows may resolve them.
         decisions = {
             position: replace(decision, doubt="")
             for position, decision in self._decided().items()
@@ -707,9 +710,9 @@ class TableReader:
         self._take_decided()
 
     def _decided(self) -> dict[int, Decision]:
-        """Decide what kind texts are.
+        """Return what kind of values the texts are.
 
-        For columns that are stored as categories, only an order is decided.
+        A column stored as categories has a decision only if its texts have an order.
         """
         decisions = decide_forms(self._surveys, self._options)
         return {
@@ -777,9 +780,9 @@ class TableReader:
         check_features(self.table, self.columns)
 
     def _sample_rows(self, categories: Categories, medians: Medians) -> None:
-        """Store a sample of rows with their gaps, and make donors of it if needed.
+        """Store a sample of rows with their gaps, and make donors from it if needed.
 
-        The sample has the columns that remain features.
+        The sample has only the columns that remain features.
         """
         rows = medians.some_rows()
         is_feature = [column.is_feature for column in self.features]
@@ -796,12 +799,12 @@ class TableReader:
             self._donors = make_donors(self.sampled_rows, n_categories)
 
     def _decide_by_all_rows(self) -> None:
-        """Decide what kind texts are by all rows, and start again if that changed.
+        """Infer the kinds of texts from all rows, and start again if a kind changes.
 
         Raises
         ------
         TypeChangedError
-            The first rows had led to another decision.
+            The first rows have led to a different decision.
         """
         if self._are_decided or not self._surveys:
             return
@@ -854,11 +857,11 @@ class TableReader:
                 self._known_marks[column.position] = marks
                 found = True
         if found:
-            self._is_wide = False  # perhaps only the markers needed float64
+            self._is_wide = False  # perhaps only the markers require float64
             raise TypeChangedError
 
     def _decide_text(self, column: TableColumn, texts: set[str]) -> None:
-        """Make categories of texts, unless there are too many of them."""
+        """Convert texts to categories, unless there are too many distinct texts."""
         n_texts = len(texts)
         column.categories = pa.array(sorted(texts), TEXT)
         if not texts - {GAP}:
@@ -880,9 +883,10 @@ class TableReader:
         self._leave_out(column, why, fault)
 
     def _decide_number(self, column: TableColumn, k: int, medians: Medians) -> None:
-        """Find the value that fills gaps, and whether to leave the column out.
+        """Find the value that fills gaps, and decide whether to leave the column out.
 
-        A column is left out if it is empty; one that describes the record may be.
+        An empty column is left out. A column that describes the record is left out
+        later if enough other columns remain.
         """
         if not self._is_in_order(column):
             return
@@ -905,7 +909,7 @@ class TableReader:
             column.is_even = are_spread_evenly(numbers)
 
     def _is_in_order(self, column: TableColumn) -> bool:
-        """Return whether nearly all texts are in the given order; else add a fault."""
+        """Return whether nearly all texts are in the given order, or add a fault."""
         decision = column.decision
         if column.role is not Role.ORDER or decision is None or decision.answers:
             return True
@@ -928,7 +932,7 @@ class TableReader:
     def _leave_out(
         self, column: TableColumn, why: str, fault: str | None = None
     ) -> None:
-        """Leave a column out; if an option asks for it, add a fault instead."""
+        """Leave a column out, or add a fault if an option asks for the column."""
         if not column.is_asked:
             column.why = why
             column.can_be_kept = fault is None
@@ -953,12 +957,13 @@ class TableReader:
             Key of `FAULTS`.
         column : TableColumn
         part : Part or None, default=None
-            None if the fault concerns the whole column.
+            Part with the cells; None if the fault concerns the whole column.
         rows : sequence of int, default=()
-            Rows of the part; nothing is added if there are none.
+            Positions of the cells in the part. Without rows, no fault is added.
         **details
-            Placeholders of the message. ``cell`` is the text of the first cell; it is
-            taken from ``values``, the column in this part, if these are given.
+            Values for the placeholders of the message, such as ``cell``, the text of
+            the first cell. If ``values`` (the column in the part) is given, the first
+            cell is taken from it.
         """
         place = self.table.label_of(column.position)
         count = 1
@@ -981,8 +986,8 @@ class TableReader:
             remedy = "correct it, or leave its row out"
             if kind == "cell" and column.form is not None and column.form.unit:
                 remedy = (
-                    f"the fit read this column in {column.form.unit}: convert the cell "
-                    "to this unit, or leave its row out"
+                    f"the unit of this column in the fit is {column.form.unit}: "
+                    "convert the cell to this unit, or leave its row out"
                 )
         sentence = f"{self.table.name}, {place}: {fault.format(**details)}"
         self.faults.add((kind, column.position), sentence, remedy, count)
@@ -1043,7 +1048,7 @@ class TableReader:
 
     def _refuse_gaps(self, column: TableColumn, part: Part, rows: np.ndarray) -> None:
         cells = part.columns[column.key]
-        if is_text(cells.type):  # unparsable cells are null too, but another fault
+        if is_text(cells.type):  # unparsable cells are also null, but a different fault
             texts = without_gaps(cells.cast(TEXT), self._marks_of_numbers[column.key])
             rows = rows[np.asarray(texts.is_null())[rows]]
         if not rows.size:
@@ -1062,10 +1067,10 @@ class TableReader:
 
 
 def _rows_of(mask: pa.Array) -> np.ndarray:
-    """Return the positions at which a mask is true."""
+    """Return the positions where a mask is true."""
     return np.flatnonzero(np.asarray(pc.fill_null(mask, False)))
 
 
 def _are_whole(texts: pa.Array) -> bool:
-    """Whether all texts are integers; null is ignored."""
+    """Return whether all texts are integers, ignoring nulls."""
     return bool(pc.all(pc.match_substring_regex(texts, WHOLE)).as_py())

@@ -1,9 +1,9 @@
 """Recognise columns that describe the record: dates, counters and identifiers.
 
-Such columns describe when or under which number something was recorded, not the thing
-itself. They would split a table into early and late rows, or into low and high numbers.
-Therefore they are left out unless an option asks for them, or too few other columns
-remain.
+Such columns contain the time or the number of a record, and do not describe the
+recorded object. They would split a table into early and late rows, or into low and high
+numbers. They are therefore left out unless an option asks for them, or too few other
+columns remain.
 """
 
 import re
@@ -14,15 +14,16 @@ import numpy as np
 
 NUMBERS_ROWS = "it numbers the rows"
 IDENTIFIES = "it is an identifier by its name and values"
-IS_DATED = "its dates say when rows were recorded"
-LEAST_ROWS = 10  # rows from which on row numbers and identifiers are recognised
-MOST_CLASSES = 50  # an identifier with repeated values must have more distinct ones
-LEAST_EVEN = 300  # rows from which on the spacing of numbers is tested
+IS_DATED = "its dates show when rows were recorded"
+LEAST_ROWS = 10  # rows required to recognise row numbers and identifiers
+MOST_CLASSES = 50  # identifiers that repeat have more distinct values than this
+LEAST_EVEN = 300  # rows required to test the spacing of numbers
 # Bound on the Kolmogorov-Smirnov distance times the square root of the number of rows:
-# 90 % of uniform samples stay below it, and normal samples of 300 rows are near 3.
+# 90 % of uniform samples are below the bound, and normal samples of 300 rows are near
+# 3.
 MOST_UNEVEN = 1.22
-# Bound on Greenwood's statistic times the number of rows: it is 2 for uniform samples,
-# with standard deviation 0.12 at 300 rows, and 8 for nine groups.
+# Bound on Greenwood's statistic times the number of rows. This product is about 2 for
+# uniform samples, with a standard deviation of 0.12 at 300 rows, and 8 for nine groups.
 MOST_GREENWOOD = 2.5
 
 # Words that occur in names of identifiers, in English and German.
@@ -59,8 +60,8 @@ class RecordSign(NamedTuple):
     share : float
         Number of distinct values divided by the number of values.
     digest : bytes
-        Hash of the values. It breaks ties independently of the names and positions of
-        columns.
+        Hash of the values, which breaks ties independently of column names and
+        positions.
     """
 
     why: str
@@ -69,7 +70,7 @@ class RecordSign(NamedTuple):
 
 
 def words_of(name: str) -> list[str]:
-    """Split the name of a column into words, in lower case.
+    """Split a column name into words in lower case.
 
     Examples
     --------
@@ -82,7 +83,7 @@ def words_of(name: str) -> list[str]:
 
 
 def is_identifying(name: str) -> bool:
-    """Whether a column name is typical of identifiers, such as "customer id".
+    """Return whether a column name is typical of identifiers, such as "customer id".
 
     Examples
     --------
@@ -103,7 +104,7 @@ def is_identifying(name: str) -> bool:
 
 
 def is_duration(name: str) -> bool:
-    """Whether the name of a time column indicates durations, not times of day.
+    """Return whether a column name indicates durations rather than times of day.
 
     Examples
     --------
@@ -115,14 +116,14 @@ def is_duration(name: str) -> bool:
 
 
 def counts_rows(numbers: np.ndarray, step: int = 1, any_step: bool = True) -> bool:
-    """Whether integers count the rows in equal steps, without missing values.
+    """Return whether numbers are integers in equal steps, without missing values.
 
     Parameters
     ----------
     numbers : ndarray
         Values of equally spaced rows.
     step : int, default=1
-        Distance between these rows.
+        Distance between the rows in ``numbers``.
     any_step : bool, default=True
         Whether increments other than 1 per row are allowed.
 
@@ -139,7 +140,7 @@ def counts_rows(numbers: np.ndarray, step: int = 1, any_step: bool = True) -> bo
     is_step = rise == step or (any_step and rise != 0 and rise % step == 0)
     if not is_step or numbers[0] % 1 != 0:
         return False
-    # The first rows usually suffice to see that the numbers do not count.
+    # The first rows usually suffice to see that the numbers do not count rows.
     for values in (numbers[:1000], numbers):
         if not np.isfinite(values).all() or (np.diff(values) != rise).any():
             return False
@@ -147,7 +148,10 @@ def counts_rows(numbers: np.ndarray, step: int = 1, any_step: bool = True) -> bo
 
 
 def are_names(numbers: np.ndarray) -> bool:
-    """Whether numbers can be identifiers: integers, all or many of them distinct.
+    """Return whether numbers can be identifiers.
+
+    Identifiers are integers. Either all of them are distinct, or there are more than 50
+    distinct values.
 
     Examples
     --------
@@ -166,7 +170,7 @@ def are_names(numbers: np.ndarray) -> bool:
 
 
 def are_spread_evenly(numbers: np.ndarray) -> bool:
-    """Whether numbers are distinct integers that are uniform over their range.
+    """Return whether numbers are distinct integers, uniform over their range.
 
     Examples
     --------
@@ -191,10 +195,10 @@ def are_spread_evenly(numbers: np.ndarray) -> bool:
 
 
 def _are_whole(numbers: np.ndarray) -> bool:
-    # The first values usually suffice to see that they are not.
+    # The first values usually suffice to find a number that is not an integer.
     for values in (numbers[:1000], numbers):
-        with np.errstate(over="ignore"):  # overflow gives infinity, which is not whole
-            # Rounded as numbers read from text are, so that both decide alike.
+        with np.errstate(over="ignore"):  # infinity is not whole
+            # Rounding to float32, as for numbers in text, makes the results equal.
             known = values[~np.isnan(values)].astype(np.float32)
         if not (np.isfinite(known) & (np.floor(known) == known)).all():
             return False
@@ -204,18 +208,18 @@ def _are_whole(numbers: np.ndarray) -> bool:
 def sign_of(
     name: str, kind: str, numbers: np.ndarray, step: int, has_names: bool
 ) -> RecordSign | None:
-    """Return why a column describes the record; None if it does not.
+    """Return why a column describes the record, or None if it does not.
 
     Parameters
     ----------
     name : str
         Name of the column.
     kind : str
-        Kind of its values: "number", "date" or others.
+        Kind of the values: "number", "date" or another kind.
     numbers : ndarray
         Values of equally spaced rows.
     step : int
-        Distance between these rows.
+        Distance between the rows in ``numbers``.
     has_names : bool
         Whether the table has column names. Without names, only columns that count 1, 2,
         3, ... are recognised.

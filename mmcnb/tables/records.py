@@ -1,4 +1,4 @@
-"""Add cells to the rows of CSV text, and leave the rest of the text unchanged."""
+"""Add cells to the rows of CSV text without changing the rest of the text."""
 
 import csv
 import io
@@ -27,7 +27,7 @@ class Record(NamedTuple):
     text : bytes
         The unchanged text with its line end. A quoted cell may span several lines.
     n_cells : int
-        Number of cells; 0 if it is not a row.
+        Number of cells; 0 if the line is not a row.
     """
 
     text: bytes
@@ -35,16 +35,17 @@ class Record(NamedTuple):
 
 
 class TextPiece(NamedTuple):
-    """Some lines of CSV text.
+    """Lines of CSV text, separated into header and rows.
 
     Attributes
     ----------
     above : list of bytes
         Lines above the rows: the header, and any lines before it.
     records : list of Record
-        The rows, and other lines between them; empty if `plain` is given.
+        The rows, and the other lines between them; empty if ``plain`` is given.
     header : int or None
-        Position of the last line of the header in `above`; None if it is not there.
+        Position of the last line of the header in ``above``; None if ``above`` has no
+        header.
     plain : PlainLines or None
         The rows, if all lines are rows without quotes.
     below : bytes
@@ -66,14 +67,14 @@ class TextPiece(NamedTuple):
 
 
 class PlainLines(NamedTuple):
-    """Rows without quotes, all with as many cells as there are columns.
+    """Rows without quotes that all have one cell for each column.
 
     Attributes
     ----------
     lines : list of bytes
         The rows without line ends.
     end : bytes
-        The line end that all of them have.
+        The line end of all rows.
     """
 
     lines: list[bytes]
@@ -81,7 +82,7 @@ class PlainLines(NamedTuple):
 
 
 def plain_lines(text: bytes, delimiter: str, width: int) -> PlainLines | None:
-    """Split text into rows quickly; None if the text is not that simple.
+    """Split simple text into rows quickly, or return None if it is not simple.
 
     Parameters
     ----------
@@ -89,7 +90,7 @@ def plain_lines(text: bytes, delimiter: str, width: int) -> PlainLines | None:
         Whole lines.
     delimiter : str
     width : int
-        Number of cells of a row.
+        Number of cells that each row must have.
 
     Examples
     --------
@@ -117,7 +118,7 @@ def plain_lines(text: bytes, delimiter: str, width: int) -> PlainLines | None:
 
 
 def split_records(text: bytes, delimiter: str, is_single: bool) -> list[Record]:
-    """Split CSV text into rows and other lines, in the way that the parser does.
+    """Split CSV text into rows and other lines in the same way as the parser.
 
     Parameters
     ----------
@@ -125,7 +126,7 @@ def split_records(text: bytes, delimiter: str, is_single: bool) -> list[Record]:
         Whole lines in UTF-8.
     delimiter : str
     is_single : bool
-        Whether there is a single column. A line of spaces is a missing value then.
+        Whether there is a single column. If so, a line of spaces is a missing value.
 
     Examples
     --------
@@ -156,7 +157,7 @@ def split_records(text: bytes, delimiter: str, is_single: bool) -> list[Record]:
 def _parsed_records(
     text: bytes, parsed: bytes, delimiter: str, is_single: bool
 ) -> list[Record]:
-    """Split text into records by the csv module, for cells that span several lines."""
+    """Split text with cells that span several lines, using the csv module."""
     lines = text.splitlines(keepends=True)
     reader = csv.reader(io.StringIO(parsed.decode(), newline=""), delimiter=delimiter)
     records = []
@@ -202,7 +203,7 @@ class JoinedText:
         ----------
         piece : TextPiece
         columns : list of pyarrow.Array
-            Values of the new columns, for the rows of this piece.
+            Values of the new columns for the rows of this piece.
         """
         texts = []
         if self._is_first:
@@ -231,7 +232,7 @@ class JoinedText:
 
     @property
     def missing_end(self) -> bytes:
-        """The line end that the last line lacks, or ``b""``."""
+        """The line end to add if the last line has none, otherwise ``b""``."""
         return b"" if self._is_ended else self._end
 
     def _head(self, piece: TextPiece) -> list[bytes]:
@@ -252,7 +253,7 @@ class JoinedText:
         return split_records(text, self._file.delimiter, is_single=True)[0].n_cells
 
     def _filled(self, record: Record) -> bytes:
-        """Return a row with the usual number of cells: padded, or cut at its end."""
+        """Return a row with the usual number of cells, padded or cut at its end."""
         text = _with_cells(record.text, self._mark * (self._width - record.n_cells))
         for _ in range(record.n_cells - self._width):
             cells = text.rstrip(b"\r\n")
@@ -260,7 +261,7 @@ class JoinedText:
         return text
 
     def _cells(self, columns: list[pa.Array]) -> list[bytes]:
-        """Return the new cells of each row as CSV text; null is an empty cell."""
+        """Return the new cells of each row as CSV text, with empty cells for null."""
         buffer = io.BytesIO()
         options = pa.csv.WriteOptions(
             include_header=False, delimiter=self._file.delimiter

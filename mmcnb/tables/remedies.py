@@ -12,16 +12,16 @@ from mmcnb.tables.options import LISTS, TableOptions
 
 _NAMES = [field.name for field in fields(TableOptions)] + ["encoding", "order"]
 _OPTION = "--(" + "|".join(name.replace("_", "-") for name in _NAMES) + ")"
-# An option with its value, which ends before the punctuation of the sentence.
-_WORD = r"""(?:'[^']*'|"[^"]*"|[^\s;'"])+?"""  # a word as a shell quotes it
+# An option with its value. The value ends before the punctuation of the sentence.
+_WORD = r"""(?:'[^']*'|"[^"]*"|[^\s;'"])+?"""  # a word, quoted for a shell
 _WITH_VALUE = re.compile(rf"{_OPTION}[ =]({_WORD})(?=(?:\)[,;.]*|[,;.]?)(?:\s|$))")
-# An argument of Python, followed by the option of the command line in brackets.
+# A Python argument, followed by the command-line option in parentheses.
 _BOTH = re.compile(r"(\w+=(?:\[[^\]]*\]|\{[^}]*\}|'[^']*').*?) \(--[^()]*\)")
 _ALONE = re.compile(_OPTION)
 
 
 def options_in_python(sentence: str) -> str:
-    """Return the options in a message as Python arguments, without the other words.
+    """Return the options in a message as Python arguments, without any other words.
 
     Options that belong together are joined by "with", and alternatives by "or".
 
@@ -83,7 +83,7 @@ def _argument(option: re.Match[str]) -> str:
     if name == "orders":
         column, _, texts = value.partition("=")
         return f"orders={ {column: texts.split(',')} }"
-    if name == "na_values":  # between commas on the command line
+    if name == "na_values":  # separated by commas on the command line
         return f"{name}={next(csv.reader([value]))}"
     if name in LISTS:
         return f"{name}={[value]}"
@@ -96,7 +96,8 @@ def _argument(option: re.Match[str]) -> str:
 def options_of_files() -> Iterator[None]:
     """Append the Python arguments to messages that name command-line options.
 
-    Files are read from the command line and from Python, so messages show both.
+    Files can be read from the command line and from Python, so messages show both
+    forms.
     """
     try:
         yield

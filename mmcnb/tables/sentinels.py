@@ -8,13 +8,13 @@ from mmcnb.samples.far_values import LEAST_VALUES, MOST_SEARCHED, FarValue
 
 # fmt: off
 NINES = (9, 99, 999, 9999, 99999, 999999, 9999999)
-# "Unknown" and "refused" in surveys, in addition to nines.
+# Codes for "unknown" and "refused" in surveys, in addition to nines.
 OF_SURVEYS = (97, 98, 997, 998, 9997, 9998)
-# Weather stations write one decimal place.
+# Codes in data of weather stations, which have one decimal place.
 OF_WEATHER = (99.9, 999.9, 9999.9)
 LARGEST_SINGLE = float(np.finfo(np.float32).max)
-# Ocean and climate models, rasters and simulations. The default fill value of netCDF
-# and the largest float32 are also written with fewer digits.
+# Fill values of ocean and climate models, rasters and simulations. The default fill
+# value of netCDF and the largest float32 also occur with fewer digits.
 HUGE = (
     1e15, 1e20, 1e30, 1e34, 1e35, 1e36, 9.96921e36, 9.969209968386869e36,
     3.4028235e38, LARGEST_SINGLE, float(np.finfo(np.float64).max),
@@ -34,7 +34,7 @@ NEGATIVE = tuple(-mark for mark in (*NINES, *OF_SURVEYS, *OF_WEATHER, *HUGE))
 
 
 def _by_number() -> dict[float, float]:
-    """Return a dictionary of markers, by their value in float64 and in float32."""
+    """Return a dictionary of markers by their values in float64 and in float32."""
     marks: dict[float, float] = {}
     for mark in map(float, (*POSITIVE, *NEGATIVE, *NEGATIVE_ALONE, *ENDS)):
         if abs(mark) <= LARGEST_SINGLE:
@@ -44,7 +44,7 @@ def _by_number() -> dict[float, float]:
 
 
 MARKS = _by_number()
-# Infinite values are skipped like markers, which may lie behind them.
+# Infinite values are skipped like markers, because the next value may be a marker.
 NOT_OTHERS = {*MARKS, -np.inf, np.inf}
 _NOT_OTHERS = np.array([*NOT_OTHERS])
 
@@ -52,15 +52,17 @@ _NOT_OTHERS = np.array([*NOT_OTHERS])
 class KnownMarks:
     """Counts of known markers of missing values at the extremes of columns.
 
-    A known marker counts as missing if it lies far outside all other values of its
-    column and occurs repeatedly: -999 among ages does, but 99 among numbers up to 150
-    does not. In a column with fewer than six distinct values, only a negative marker
-    counts, and only if all other values are at least 0.
+    A known marker counts as missing if it is far outside the range of all other values
+    of its column and occurs repeatedly. For example, -999 among ages counts as missing,
+    but 99 among numbers up to 150 does not. In a column with fewer than six distinct
+    values, only a negative marker counts as missing, and only if all other values are
+    at least 0.
 
     Parameters
     ----------
     n_columns : int
-        Number of columns. If there are more than 100, markers are not searched for.
+        Number of columns. Tables with more than 100 columns are not searched for
+        markers.
     columns : sequence of int
         The columns of numbers.
 
@@ -78,7 +80,7 @@ class KnownMarks:
     def __init__(self, n_columns: int, columns: Sequence[int]) -> None:
         self.columns = columns if n_columns <= MOST_SEARCHED else ()
         self._counts: dict[int, dict[float, int]] = {k: {} for k in self.columns}
-        # Range of all values except markers at an extreme.
+        # Range of all values except markers at the extremes.
         self._low = np.full(n_columns, np.inf)
         self._high = np.full(n_columns, -np.inf)
         self._n_rows = 0
@@ -90,7 +92,7 @@ class KnownMarks:
         self._n_rows += len(block)
         low = np.fmin.reduce(block, axis=0).astype(np.float64)
         high = np.fmax.reduce(block, axis=0).astype(np.float64)
-        # The range only grows, so a marker that is not far now never will be.
+        # The range can only grow, so a marker that is not far now will never be far.
         with np.errstate(invalid="ignore", over="ignore"):
             width = self._high - self._low
             has_marks = np.isin(low, _NOT_OTHERS) & (self._low - low > width)
@@ -102,7 +104,7 @@ class KnownMarks:
         self._high = np.fmax(self._high, high)
 
     def _count(self, k: int, values: np.ndarray) -> tuple[float, float]:
-        """Count markers at the extremes of values, and return the range of the rest."""
+        """Count markers at the extremes, and return the range of the other values."""
         values = values[~np.isnan(values)]
         counts = self._counts[k]
         while values.size:
@@ -119,7 +121,7 @@ class KnownMarks:
         return np.nan, np.nan
 
     def find(self, k: int, n_values: int) -> dict[float, int]:
-        """Return the markers of a column, and the number of rows that have each.
+        """Return the markers in a column, and the number of rows with each marker.
 
         Parameters
         ----------
@@ -137,8 +139,8 @@ class KnownMarks:
         found: dict[float, int] = {}
         if not low < high:
             return found
-        # Nearest first: a marker that is not far is an ordinary value, and extends the
-        # range for the others.
+        # The nearest marker is first: if it is not far, it is an ordinary value and
+        # extends the range for the other markers.
         by_distance = sorted(
             self._counts[k].items(), key=lambda pair: max(low - pair[0], pair[0] - high)
         )

@@ -1,4 +1,4 @@
-"""Reopen the file or folder of a table, to read all of its columns unchanged."""
+"""Reopen the file or folder of a table to read all its columns unchanged."""
 
 import re
 from collections.abc import Iterator
@@ -15,14 +15,14 @@ from mmcnb.tables.files import FileTable
 from mmcnb.tables.marks import OF_PANDAS
 from mmcnb.tables.options import TableOptions
 
-# Plain numbers. A leading zero, as in codes, does not match.
+# Plain numbers. Codes with a leading zero do not match.
 WHOLE = r"^-?(0|[1-9]\d{0,17})$"
 NUMBER = r"^-?(0|[1-9]\d*)?({point}\d*)?([eE][-+]?\d+)?$"
 GAPS = pa.array(OF_PANDAS, TEXT)
 
 
 class TablePart(NamedTuple):
-    """Some rows of a table with all of its columns.
+    """Consecutive rows of a table with all its columns.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class TablePart(NamedTuple):
 
 @dataclass(frozen=True)
 class TableSource:
-    """The file or folder of a table, and the options with which it was read.
+    """The file or folder of a table, and the options used to read it.
 
     Parameters
     ----------
@@ -58,17 +58,17 @@ class TableSource:
 
 
 class WholeTable:
-    """All columns of a table, with the types of its files.
+    """All columns of a table, with their types in the files.
 
-    A text column whose cells are all plain numbers becomes a column of numbers; all
-    rows are read once to find this out. Codes such as 0123 stay text, and the cells of
-    all other text columns are unchanged, byte for byte.
+    A text column that contains only plain numbers becomes a column of numbers; all rows
+    are read once to find such columns. Codes such as 0123 remain text, and all other
+    text cells are unchanged, byte for byte.
 
     Parameters
     ----------
     table : FileTable
     decimal : str
-        Decimal mark of numbers in text.
+        Decimal mark of numbers that are written as text.
     """
 
     def __init__(self, table: FileTable, decimal: str) -> None:
@@ -81,7 +81,7 @@ class WholeTable:
         self.schema = pa.schema(list(types.items()), table.metadata)
 
     def parts(self) -> Iterator[TablePart]:
-        """Yield a limited number of rows at a time."""
+        """Yield parts with a limited number of rows."""
         wanted = dict(zip(self.schema.names, self.schema.types, strict=True))
         if self._table.is_text:
             wanted = dict.fromkeys(wanted, TEXT)
@@ -95,7 +95,7 @@ class WholeTable:
 
 
 def _as_type(values: pa.Array, data_type: pa.DataType, decimal: str) -> pa.Array:
-    """Return values in their own type, or texts parsed as numbers."""
+    """Return values unchanged if they have the type, or parse texts as numbers."""
     if values.type == data_type:
         return values
     texts = pc.if_else(pc.is_in(values, GAPS), None, values)
@@ -105,7 +105,7 @@ def _as_type(values: pa.Array, data_type: pa.DataType, decimal: str) -> pa.Array
 
 
 def _plain_types(table: FileTable, decimal: str) -> Types:
-    """Return int64 or float64 for columns of plain numbers, and text for others."""
+    """Return int64 or float64 for columns of plain numbers, and text for the others."""
     types: dict[str, pa.DataType] = dict.fromkeys(table.keys, pa.int64())
     has_values = dict.fromkeys(table.keys, False)
     number = NUMBER.format(point=re.escape(decimal))

@@ -1,7 +1,8 @@
-"""Survey the texts of a column: how many are numbers, dates, times or flags.
+"""Count how many texts of a column are numbers, dates, times or flags.
 
-Texts are counted by shape, with 9 in place of each digit, so that a few counts describe
-a whole column. The counts do not depend on how the rows are split into parts.
+Texts are counted by shape, in which 9 replaces each digit, so that a small number of
+counts describes a whole column. The counts do not depend on how the rows are split into
+parts.
 """
 
 from collections.abc import Iterable
@@ -29,18 +30,19 @@ from mmcnb.tables.numbers import (
 from mmcnb.tables.orders import MOST_TEXTS
 
 MOST_WAITING = 20_000  # shapes that are collected before they are classified
-MOST_SHAPES = 1000  # a column with more shapes is not a column of numbers or dates
+MOST_SHAPES = 1000  # a column with more shapes contains neither numbers nor dates
 LOOSE_NUMBER = cell_pattern(LOOSE_BODY)
 INFINITE = r"(?i)^[-+]?inf(?:inity)?$"
 BETWEEN = pa.scalar("\x1f", TEXT)  # between the unit and the digits of a number
 
 
 class Shapes(dict[str, int]):
-    """Counts of cells by their shape, with the first cell of each shape."""
+    """Counts of cells by shape, with the first cell of each shape."""
 
     def __init__(self) -> None:
         self.first: dict[str, str] = {}
-        self.total = 0  # cells of all shapes, including shapes beyond the limit
+        # Number of cells of all shapes, including shapes beyond the limit.
+        self.total = 0
 
     @property
     def are_too_many(self) -> bool:
@@ -48,11 +50,11 @@ class Shapes(dict[str, int]):
         return len(self) > MOST_SHAPES
 
     def n_cells(self, shapes: Iterable[str]) -> int:
-        """Return the number of cells that have one of the given shapes."""
+        """Return the number of cells with any of the given shapes."""
         return sum(self[shape] for shape in shapes)
 
     def add(self, shapes: pa.Array, texts: pa.Array, counts: pa.Array) -> None:
-        """Add distinct texts, with the shape and the number of cells of each."""
+        """Add distinct texts, given the shape and the number of cells of each text."""
         self.total += pc.sum(counts).as_py() or 0
         if self.are_too_many or not len(texts):
             return
@@ -64,42 +66,44 @@ class Shapes(dict[str, int]):
 
 
 class Survey:
-    """Counts of the texts of a column, by what they look like.
+    """Counts of the texts of a column by kind and shape.
 
     Parameters
     ----------
     marks : pyarrow.Array
         Markers of missing values in a column of numbers.
     has_categories : bool, default=False
-        Whether the texts are stored as categories. These are never read as numbers or
-        dates, so that only the texts are counted.
+        Whether the texts are stored as categories. Categories are never read as numbers
+        or dates, so only their texts are counted.
 
     Attributes
     ----------
     numbers : Shapes
-        Numbers. A shape is a unit and the digits, such as ``$`` and ``9,999.99``.
+        Counts of numbers. A shape consists of the unit and the digits, such as ``$``
+        and ``9,999.99``.
     dates : Shapes
         Dates.
     n_short_times, n_minute_times, n_long_times : int
-        Number of times such as 9:30, such as 9:30.5, and with more numbers or words.
+        Number of times such as 9:30, times such as 9:30.5, and times with more numbers
+        or with words.
     n_clocks : int
-        Number of times with two digits for the hour, or with am or pm.
+        Number of times with a two-digit hour, or with am or pm.
     largest_hour : int
         Largest number before the first colon of a time.
     n_flags, n_infinite, n_others : int
-        Number of cells that are flags, infinite numbers, and of no known kind.
+        Number of cells that are flags, infinite numbers, or of an unknown kind.
     n_zero_led : int
-        Number of cells that are only digits and begin with 0, as codes do.
+        Number of cells that consist of digits and begin with 0, like codes.
     others : list of str
-        The first three texts of no known kind.
+        The first three texts of an unknown kind.
     texts : dict of str to int
-        Number of cells of each text, including markers; empty if there are more than
-        100 texts.
+        Number of cells with each text, including markers; empty if there are more than
+        100 distinct texts.
     marks : dict of str to int
-        Number of cells of each marker. Among numbers these cells are missing, and among
-        texts they are categories.
+        Number of cells with each marker. In a column of numbers these cells are missing
+        values, and in a text column they are categories.
     largest_first, largest_second : int
-        Largest first and second numbers of dates such as 24/11/2024.
+        Maxima of the first and of the second number in dates such as 24/11/2024.
 
     Examples
     --------
@@ -138,7 +142,7 @@ class Survey:
 
     @property
     def n_cells(self) -> int:
-        """Number of cells that would have a value in a column of numbers."""
+        """Number of cells that have a value and are not markers."""
         return (
             self.numbers.total
             + self.dates.total
@@ -159,7 +163,7 @@ class Survey:
         Parameters
         ----------
         texts : pyarrow.Array
-            Texts without surrounding spaces; null is a missing value.
+            Texts without surrounding spaces, with null for missing values.
         """
         counted = pc.value_counts(texts.drop_null())
         values = counted.field("values").cast(TEXT)
@@ -190,7 +194,7 @@ class Survey:
             self.settle()
 
     def _count_texts(self, counted: pa.StructArray) -> None:
-        """Count the cells of each text, as long as there are few distinct texts."""
+        """Count the cells with each text while there are at most 100 distinct texts."""
         if not self._are_texts_few or len(counted) > MOST_TEXTS:
             self._are_texts_few = False
             self.texts = {}
@@ -203,8 +207,8 @@ class Survey:
     def settle(self) -> None:
         """Classify the texts added since the last call.
 
-        Regular expressions are slow, so they are applied to shapes, which are few, and
-        not to each text.
+        Regular expressions are slow, so they are applied to shapes, which are far fewer
+        than the texts.
         """
         if not self._waiting:
             return
@@ -254,7 +258,8 @@ class Survey:
         is_number = parts.body.is_valid()
         numbers = left.of(is_number)
         if len(numbers.texts):
-            # Longer runs of digits are cut to five, so that there are fewer shapes.
+            # Longer runs of digits are cut to five digits, so that there are fewer
+            # shapes.
             digits = pc.replace_substring_regex(parts.body.drop_null(), r"\d", "9")
             digits = pc.replace_substring_regex(digits, "9{5,}", "99999")
             shapes = pc.binary_join_element_wise(
@@ -267,7 +272,7 @@ class Survey:
 class _Left:
     """Texts that are not classified yet, grouped by shape.
 
-    Each shape comes with the first text that has it, and the number of cells.
+    Each shape has its first text and its number of cells.
     """
 
     def __init__(self, shapes: pa.Array, texts: pa.Array, counts: pa.Array) -> None:
@@ -277,7 +282,7 @@ class _Left:
 
     @classmethod
     def of_shapes(cls, table: pa.Table) -> "_Left":
-        """Merge the rows of a table that have the same shape."""
+        """Merge the rows of a table with equal shapes."""
         grouped = _by_shape(table).combine_chunks()
         columns = (grouped["shape"], grouped["text_first"], grouped["count_sum"])
         return cls(*(column.combine_chunks() for column in columns))
@@ -306,14 +311,14 @@ class _Left:
 
 
 def _by_shape(table: pa.Table) -> pa.Table:
-    """Return each shape once, with its first text and the sum of its counts."""
+    """Return a table of distinct shapes, with first texts and sums of counts."""
     return table.group_by("shape", use_threads=False).aggregate(
         [("text", "first"), ("count", "sum")]
     )
 
 
 def shapes_of_texts(texts: pa.Array) -> pa.Array:
-    """Replace each digit of texts by 9, except digits after a letter, as in m2.
+    """Replace each digit in texts with 9, except digits after a letter, as in m2.
 
     Examples
     --------
@@ -323,7 +328,7 @@ def shapes_of_texts(texts: pa.Array) -> pa.Array:
     >>> shapes_of_texts(texts).to_pylist()
     ['$9,999.99', '99 m2', '9999-99-99']
     """
-    texts = pa.concat_arrays([texts])  # a copy whose buffers begin at offset 0
+    texts = pa.concat_arrays([texts])  # a copy with buffers that begin at offset 0
     is_null, offsets, content = texts.buffers()
     if content is None:
         return texts

@@ -236,7 +236,7 @@ SITUATIONS = {
     "dates of a frame that stay": Situation(
         "records[['entered', 'a']]",
         FIT,
-        "'entered' (its dates say when rows were recorded) is kept",
+        "'entered' (its dates show when rows were recorded) is kept",
     ),
     "an identifier of a frame that stays": Situation(
         "records[['customer_id', 'a']]",
@@ -246,7 +246,7 @@ SITUATIONS = {
     "even numbers in a frame": Situation(
         "records.rename(columns={'customer_id': 'c', 'order': 'ref'})",
         FIT,
-        "all numbers of 'ref' differ and are spread evenly",
+        "all numbers of 'ref' are distinct and spread evenly",
     ),
     "units in a frame": Situation(
         with_column("[f'{k % 7} kg' for k in range(len(frame))]"),
@@ -275,7 +275,7 @@ SITUATIONS = {
         "rows of 'what'; na_values={'what': ''} of mmcnb.read_table",
     ),
     "days or months in a frame": Situation(
-        DAYS, FIT, "says what these dates begin with", n_attempts=2
+        DAYS, FIT, "specifies which field these dates begin with", n_attempts=2
     ),
     "days or months of a frame asked for": Situation(
         DAYS,
@@ -355,7 +355,7 @@ SITUATIONS = {
     "days or months in a file": Situation(
         FILE,
         FIT,
-        "says what these dates begin with",
+        "specifies which field these dates begin with",
         rows=beside(day),
         n_attempts=2,
     ),

@@ -247,13 +247,13 @@ SITUATIONS = {
     ),
     "days or months left out": Situation(
         CONVERT,
-        "says what these dates begin with",
+        "specifies which field these dates begin with",
         rows=beside(day),
         n_attempts=2,
     ),
     "dates": Situation(
         CONVERT,
-        "'what' (its dates say when rows were recorded)",
+        "'what' (its dates show when rows were recorded)",
         rows=lines(
             "age,pay,what", lambda k: f"{numbers(k)},2025-01-{1 + k * k % 28:02}"
         ),
@@ -261,12 +261,12 @@ SITUATIONS = {
     ),
     "dates that stay": Situation(
         CONVERT,
-        "'what' (its dates say when rows were recorded) is kept",
+        "'what' (its dates show when rows were recorded) is kept",
         rows=beside(lambda k: f"2025-01-{1 + k * k % 28:02}"),
     ),
     "days or months beside others": Situation(
         CONVERT,
-        "says what these dates begin with",
+        "specifies which field these dates begin with",
         rows=lines("age,pay,what", lambda k: f"{numbers(k)},{day(k)}"),
         n_attempts=2,
     ),
@@ -354,7 +354,7 @@ SITUATIONS = {
     ),
     "a number of no column": Situation(
         f"{CONVERT} --columns 5",
-        "there is no column 5 among 2",
+        "there is no column 5 among the 2 columns",
         by_hand("count from 0, or backwards from -1", "5", "1"),
     ),
     "a name without a header": Situation(

@@ -184,7 +184,7 @@ def test_titles_are_no_rows(read, title):
     if title != "comments":
         (note,) = samples.notes
         first = TITLES[title].split("\n")[0].strip(",").replace(",", ", ")
-        assert "skipped, being neither a header nor a row" in note
+        assert "skipped (neither header nor rows)" in note
         assert first in note
     n_lines = TITLES[title].count("\n")
     skipped = read(read.path.read_bytes(), skip_lines=n_lines)

@@ -389,7 +389,7 @@ def test_lists_of_another_length_than_in_the_fit_are_refused():
     vectors = near + 9 * (np.arange(40) % 2)[:, None]
     model = mmcnb.CPMMC(random_state=0).fit(pd.DataFrame({"vector": vectors.tolist()}))
     longer = np.c_[vectors, near[:, 0]]
-    with one_sentence("lists of 'vector' have 4 elements, and had 3 in the fit"):
+    with one_sentence("lists of 'vector' have 4 elements, but had 3 in the fit"):
         model.predict(pd.DataFrame({"vector": longer.tolist()}))
     with one_sentence("'vector_2'"):
         model.predict(pd.DataFrame({"vector": vectors[:, :2].tolist()}))
@@ -402,7 +402,7 @@ def test_lists_of_other_lengths_are_named_and_can_be_dropped(tmp_path):
     pa.parquet.write_table(table, tmp_path / "rows.parquet", row_group_size=15)
     for source in (table, tmp_path / "rows.parquet"):
         with one_sentence(
-            r"row 30, column 'vector': the list has 4 elements, but the first one has 3: .*drop.*vector"
+            r"row 30, column 'vector': the list has 4 elements, but the first list has 3: .*drop.*vector"
         ):
             mmcnb.read_table(source).block(0, 40)
     assert mmcnb.read_table(tmp_path / "rows.parquet", drop="vector").feature_names == [

@@ -288,7 +288,7 @@ def test_a_frame_of_numbers_keeps_its_rows():
 
 REASONS = {
     "id": "it numbers the rows",
-    "since": "its dates say when rows were recorded",
+    "since": "its dates show when rows were recorded",
     "note": f"{N} texts in {N} rows",
     "empty": "it is empty",
 }
@@ -450,7 +450,9 @@ def test_a_cell_in_another_unit_than_that_of_the_fit_is_refused_by_its_unit(tmp_
         model = mmcnb.CPMMC(random_state=0).fit(bars)
     in_millibars = bars.assign(p="4340.0 mbar")
     for rows in (in_millibars, as_csv(in_millibars, tmp_path)):
-        with one_sentence("'4340.0 mbar' is not a number: the fit read .* in bar: "):
+        with one_sentence(
+            "'4340.0 mbar' is not a number: the unit of .* in the fit is bar: "
+        ):
             model.predict(rows)
 
 

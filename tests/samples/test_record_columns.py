@@ -17,7 +17,7 @@ N = 400
 FIRST = pd.Timestamp("2024-03-01")
 IDENTIFIED = "it is an identifier by its name and values"
 NUMBERED = "it numbers the rows"
-DATED = "its dates say when rows were recorded"
+DATED = "its dates show when rows were recorded"
 
 
 def draws(seed=0):
@@ -318,7 +318,7 @@ def test_numbers_spread_evenly_are_told_of(tmp_path, form):
     samples = open_samples(FORMS[form](frame, tmp_path))
     assert samples.feature_names == ["ref", "height", "width"]
     (note,) = samples.notes
-    assert "all numbers of 'ref' differ and are spread evenly" in note
+    assert "all numbers of 'ref' are distinct and spread evenly" in note
     assert "drop=['ref'] of mmcnb.read_table (--drop ref) leaves it out." in note
 
 

@@ -468,7 +468,7 @@ FAULTS = [
     (
         "1,2\n",
         {"columns": 5},
-        "there is no column 5 among 2: count from 0",
+        "there is no column 5 among the 2 columns: count from 0",
         [{"columns": 1}],
     ),
     ("a,b\n1,2\n", {"drop": "a,b"}, "no column is left", [B]),
