@@ -1,10 +1,11 @@
-"""Benchmark data: found or downloaded, checked against its known facts, in memory or as a Zarr store.
+"""Benchmark data sets, read from a folder or downloaded, and checked against known facts.
 
-``python -m mmcnb.datasets list`` shows the names; ``python -m mmcnb.datasets NAME --out
-NAME.zarr`` writes a store. Files are looked for in the folder that MMCNB_DATA_DIR
-names, then downloaded from their publisher. `make_shape` makes small `SHAPES` of many
-kinds, `make_block` rows of sets of any size. A checkout has these modules as
-``data_loaders`` too, which is their place there.
+A data set is loaded into memory or written to a Zarr store. ``python -m mmcnb.datasets
+list`` shows the names; ``python -m mmcnb.datasets NAME --out NAME.zarr`` writes a
+store. Files are read from the folder that MMCNB_DATA_DIR names, or else downloaded from
+their publisher. `make_shape` generates small `SHAPES` of many kinds, and `make_block`
+generates rows of synthetic data of any size. In a checkout, these modules are in the
+folder ``data_loaders`` and can also be imported from there.
 """
 
 from ._fetch import (

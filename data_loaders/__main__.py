@@ -20,7 +20,7 @@ def main(arguments: list[str] | None = None) -> int:
     Parameters
     ----------
     arguments : list of str or None, default=None
-        Arguments after the command; None takes those of the process.
+        Arguments after the command; None uses the arguments of the process.
 
     Returns
     -------
@@ -35,11 +35,11 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             _write(options, source)
         sys.stdout.flush()
-    except BrokenPipeError:  # its reader has seen enough, such as head
-        # Python writes the rest as it ends
+    except BrokenPipeError:  # the reader of the output closed it, as head does
+        # Python flushes the output when it exits
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (InputError, OSError) as error:
-        # Some errors say on the command line which option mends them.
+        # Some errors have another message on the command line, which names an option.
         print(f"error: {getattr(error, 'command', error)}", file=sys.stderr)
         return 2
     return 0
@@ -60,9 +60,14 @@ def _parser() -> argparse.ArgumentParser:
         "--rows",
         type=int,
         metavar="N",
-        help="rows to draw at random, or to make of rings, moons and blobs",
+        help="number of rows to draw at random, or to generate of rings, moons, blobs or arcs",
     )
-    add("--features", type=int, metavar="D", help="features of rings, moons and blobs")
+    add(
+        "--features",
+        type=int,
+        metavar="D",
+        help="number of features of rings, moons, blobs or arcs",
+    )
     add(
         "--random-state",
         type=int,
@@ -73,11 +78,9 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--layout",
         choices=["dense", "csr"],
-        help="how to store the rows (default: as suits the set)",
+        help="layout of the rows (default: depends on the data set)",
     )
-    add(
-        "--overwrite", action="store_true", help="replace a store that is there already"
-    )
+    add("--overwrite", action="store_true", help="replace a store that exists")
     add(
         "--data-dir",
         metavar="DIR",
@@ -86,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--base-url",
         metavar="URL",
-        help="server to download from, in place of the publishers",
+        help="server to download from instead of the publishers",
     )
     add("--json", action="store_true", help="print facts as JSON")
     return parser
@@ -107,13 +110,13 @@ def _list(source: Source, as_json: bool) -> None:
     print(
         "Two digits of mnist, usps and optdigits are called mnist-1v7, optdigits-tes-3v8 and so on."
     )
-    print(f"Made, with --rows and --features: {', '.join(SYNTHETIC)}.")
+    print(f"Synthetic, with --rows and --features: {', '.join(SYNTHETIC)}.")
 
 
 def _write(options: argparse.Namespace, source: Source) -> None:
     if options.out is None:
         raise InputError(
-            f"--out is missing; give the store to write, such as --out {options.name}.zarr."
+            f"--out is missing; name the store to write, such as --out {options.name}.zarr."
         )
     facts = write(
         options.name,

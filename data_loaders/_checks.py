@@ -1,4 +1,4 @@
-"""Arguments that are refused in one sentence."""
+"""Check arguments, and refuse wrong ones with one sentence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mmcnb import InputError
 
 
 def check_name(name: str, value: Any, known: Iterable[str]) -> None:
-    """Refuse a value that is none of some names.
+    """Refuse a value that is not one of the given names.
 
     Raises
     ------
@@ -28,12 +28,12 @@ def check_name(name: str, value: Any, known: Iterable[str]) -> None:
 
 
 def check_whole(name: str, value: Any, least: int, most: int = 2**31 - 1) -> None:
-    """Refuse a value that is no whole number in a range.
+    """Refuse a value that is not a whole number in a range.
 
     Raises
     ------
     InputError
-        The message has the range.
+        The message states the range.
     """
     is_whole = isinstance(value, Integral) and not isinstance(
         value, bool | np.timedelta64
@@ -46,12 +46,12 @@ def check_whole(name: str, value: Any, least: int, most: int = 2**31 - 1) -> Non
 
 
 def seeded(random_state: Any) -> Any:
-    """A generator of NumPy, as scikit-learn's ``check_random_state`` gives it.
+    """Return NumPy's generator for a seed, as scikit-learn's ``check_random_state`` does.
 
     Raises
     ------
     InputError
-        It is no seed.
+        If the seed is not valid.
     """
     from sklearn.utils import check_random_state
 
@@ -60,7 +60,7 @@ def seeded(random_state: Any) -> Any:
     except (TypeError, ValueError) as error:
         remedy = "give a whole number from 0 to 2**32 - 1, a RandomState, or None"
         raise InputError(
-            f"random_state={_shown(random_state)} is no seed; {remedy}."
+            f"random_state={_shown(random_state)} is not a valid seed; {remedy}."
         ) from error
 
 

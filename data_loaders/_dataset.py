@@ -1,4 +1,4 @@
-"""Facts of a data set that are known before it is read, and the check of its rows against them."""
+"""Facts of a data set that are known in advance, and the check of its rows against them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ class File:
     Parameters
     ----------
     path : str
-        Its path below the data folder.
+        Path relative to the data folder.
     url : str or None
-        Address at which its publisher serves exactly this file; None if it is served
-        only in a form that must be unpacked by hand, or by nobody.
+        Address at which the publisher serves exactly this file. None if no server has
+        the file, or only in a form that must be unpacked by hand.
     sha256 : str or None
-        Of the file as it is served; None if that is not known.
+        Checksum of the file as it is served; None if it is not known.
     made : bool, default=False
-        It was made from a publisher's files, so that nobody serves it.
+        Whether the file was made from a publisher's files and is therefore on no
+        server.
     """
 
     path: str
@@ -50,22 +51,22 @@ class DataSet:
     Parameters
     ----------
     name : str
-        Its name for `load`.
+        Name of the data set in `load`.
     n_features : int
         Number of columns.
     class_counts : mapping of int to int
         Number of rows of each class.
     files : tuple of File
-        The files it is read from, in the order `read` takes them.
+        Files of the data set, in the order of the arguments of `read`.
     page : str
-        The publisher's page, for people.
+        Address of the publisher's page about the data set.
     read : callable
-        Takes the content (bytes) of each file and yields blocks ``(X, y)`` in row
-        order.
+        Function that accepts the content (bytes) of each file and yields blocks ``(X,
+        y)`` in row order.
     dtype : {"float32", "float64"}, default="float64"
         Type of the features.
     layout : {"dense", "csr"}, default="dense"
-        How it is stored unless something else is asked for.
+        Layout of the rows unless another one is requested.
     """
 
     name: str
@@ -83,7 +84,7 @@ class DataSet:
         return sum(self.class_counts.values())
 
     def blocks(self, contents: list[bytes]) -> Iterator[Block]:
-        """Read the blocks of rows, and check the facts when the last one is out.
+        """Read the blocks of rows, and check the facts after the last block.
 
         Parameters
         ----------
@@ -100,8 +101,8 @@ class DataSet:
         Raises
         ------
         InputError
-            If the files cannot be parsed, or have other numbers of rows, features or
-            classes.
+            If the files cannot be parsed, or the number of features or the rows of each
+            class are wrong.
         """
         counts: Counter[int] = Counter()
         try:
@@ -122,7 +123,7 @@ class DataSet:
             )
 
     def pair(self, first: int, second: int) -> DataSet:
-        """The data set of two of the classes alone, their numbers kept.
+        """Return the data set of only two of the classes, which keep their numbers.
 
         Parameters
         ----------
@@ -168,7 +169,7 @@ class DataSet:
 def published_files(
     folder: str, url: str, sha256: Mapping[str, str]
 ) -> tuple[File, ...]:
-    """Files of one folder that a publisher serves by their own names, from the hash of each name."""
+    """Return the files of a folder that a publisher serves under their own names, given the sha256 of each."""
     return tuple(
         File(f"{folder}/{name}", f"{url}/{name}", digest)
         for name, digest in sha256.items()
@@ -183,16 +184,16 @@ def whole_and_parts(
     read: Reader,
     dtype: str = "float64",
 ) -> list[DataSet]:
-    """A set of digits that is published in parts: the whole, and each part alone.
+    """Return a set of digits that is published in parts: all rows, and the rows of each part.
 
     Parameters
     ----------
     name : str
-        The name of the whole; ``NAME-PART`` is that of a part.
+        Name of the whole data set; a part has the name ``NAME-PART``.
     n_features : int
         Number of columns.
     parts : mapping of str to tuple
-        For each part, its number of rows of each digit and its files.
+        For each part, the number of rows of each digit, and the files.
     page, read, dtype
         As in `DataSet`.
     """

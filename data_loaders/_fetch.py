@@ -1,4 +1,4 @@
-"""The data sets in scikit-learn's manner: ``fetch_NAME`` gives a `Bunch`, or rows and classes."""
+"""Load data sets as scikit-learn does: ``fetch_NAME`` returns a `Bunch`, or rows and classes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._registry import DATASETS, find_dataset, module_of
 
 DataHome = str | PathLike[str] | None
 
-# Rows and columns of the images.
+# Height and width of the images, in pixels.
 SIDES = {"mnist": 28, "usps": 16, "optdigits": 8}
 FEATURE_NAMES = {
     "iris": [
@@ -39,33 +39,34 @@ def fetch_adult(
     download_if_missing: bool = True,
     return_X_y: bool = False,
 ) -> Any:
-    """Load the UCI adult data in LIBSVM's binary form: is the income above 50,000 dollars?
+    """Load the UCI adult data in LIBSVM's binary form.
 
     Parameters
     ----------
     subset : str, default="a9a"
-        "a9a" has 32,561 rows; "a1a" (1,605 rows) to "a8a" are parts of it, and "a9a.t"
-        has the test rows.
+        "a9a" has 32,561 rows; "a1a" (1,605 rows) to "a8a" are subsets of these rows,
+        and "a9a.t" has the test rows.
     data_home : str, path-like or None, default=None
-        Folder of the file and of downloads. None is the folder that MMCNB_DATA_DIR
-        names, and then the user's cache folder.
+        Folder of the file and of downloads. If None, the folder that MMCNB_DATA_DIR
+        names is searched first, and then the user's cache folder.
     download_if_missing : bool, default=True
-        Download a file that is not here.
+        Whether a missing file is downloaded.
     return_X_y : bool, default=False
-        Return ``(data, target)`` alone.
+        Return only ``(data, target)``.
 
     Returns
     -------
     sklearn.utils.Bunch
         ``data``, csr_matrix of shape (n_samples, 123) and dtype float32; ``target``,
-        ndarray of shape (n_samples,) and dtype int64, -1 and +1; ``feature_names``,
-        None as LIBSVM gives none; ``DESCR``.
+        ndarray of shape (n_samples,) and dtype int64, +1 if the income is above 50,000
+        dollars and otherwise -1; ``feature_names``, which is None because LIBSVM's file
+        has no names; ``DESCR``.
 
     Raises
     ------
     InputError
-        If there is no such subset, or its file is not to be had or is not the one that
-        was published.
+        If the subset is unknown, or its file cannot be found or downloaded, or is not
+        the published file.
 
     Examples
     --------
@@ -98,9 +99,9 @@ def fetch_mnist(
     data_home : str, path-like or None, default=None
         Folder of the files, as in `fetch_adult`.
     download_if_missing : bool, default=True
-        Download files that are not here.
+        Whether missing files are downloaded.
     return_X_y : bool, default=False
-        Return ``(data, target)`` alone.
+        Return only ``(data, target)``.
 
     Returns
     -------
@@ -139,9 +140,9 @@ def fetch_usps(
     data_home : str, path-like or None, default=None
         Folder of the files, as in `fetch_adult`.
     download_if_missing : bool, default=True
-        Download files that are not here.
+        Whether missing files are downloaded.
     return_X_y : bool, default=False
-        Return ``(data, target)`` alone.
+        Return only ``(data, target)``.
 
     Returns
     -------
@@ -171,9 +172,9 @@ def fetch_optdigits(
     download_if_missing: bool = True,
     return_X_y: bool = False,
 ) -> Any:
-    """Load UCI's optdigits: 5,620 handwritten digits of 8 x 8 counts of black pixels.
+    """Load UCI's optdigits: 5,620 handwritten digits as 8 x 8 counts of black pixels.
 
-    scikit-learn's ``load_digits`` has the test rows alone.
+    scikit-learn's ``load_digits`` has only the test rows.
 
     Parameters
     ----------
@@ -182,9 +183,9 @@ def fetch_optdigits(
     data_home : str, path-like or None, default=None
         Folder of the files, as in `fetch_adult`.
     download_if_missing : bool, default=True
-        Download files that are not here.
+        Whether missing files are downloaded.
     return_X_y : bool, default=False
-        Return ``(data, target)`` alone.
+        Return only ``(data, target)``.
 
     Returns
     -------
@@ -217,7 +218,7 @@ def fetch_pendigits(
     download_if_missing: bool = True,
     return_X_y: bool = False,
 ) -> Any:
-    """Load UCI's pendigits: 10,992 digits as eight points of a pen's path.
+    """Load UCI's pendigits: 10,992 handwritten digits, each as eight points on the path of the pen.
 
     Parameters
     ----------
@@ -226,9 +227,9 @@ def fetch_pendigits(
     data_home : str, path-like or None, default=None
         Folder of the files, as in `fetch_adult`.
     download_if_missing : bool, default=True
-        Download files that are not here.
+        Whether missing files are downloaded.
     return_X_y : bool, default=False
-        Return ``(data, target)`` alone.
+        Return only ``(data, target)``.
 
     Returns
     -------
@@ -263,14 +264,14 @@ def fetch_uci(
     Parameters
     ----------
     name : str
-        Such as "ionosphere", "segment", "wdbc" or "magic"; ``python -m mmcnb.datasets
-        list`` shows all.
+        Name of the data set, such as "ionosphere", "segment", "wdbc" or "magic";
+        ``python -m mmcnb.datasets list`` shows all names.
     data_home : str, path-like or None, default=None
         Folder of the files, as in `fetch_adult`.
     download_if_missing : bool, default=True
-        Download files that are not here.
+        Whether missing files are downloaded.
     return_X_y : bool, default=False
-        Return ``(data, target)`` alone.
+        Return only ``(data, target)``.
 
     Returns
     -------
@@ -299,7 +300,7 @@ def fetch_uci(
 
 
 def _digits(name: str, subset: str, parts: dict[str, str], *how: Any) -> Any:
-    """A set of digits, or the part of it that the registry calls by a name of ``parts``."""
+    """Load a set of digits, or the part of it that has the name ``parts[subset]`` in the registry."""
     part = _chosen("subset", subset, ["all", "train", "test"])
     return _fetch(name if part == "all" else f"{name}-{parts.get(part, part)}", *how)
 
@@ -307,7 +308,7 @@ def _digits(name: str, subset: str, parts: dict[str, str], *how: Any) -> Any:
 def _chosen(parameter: str, value: str, choices: list[str]) -> str:
     if value not in choices:
         raise InputError(
-            f"{parameter}={value!r} is no data set here; choose one of {', '.join(choices)}."
+            f"{parameter}={value!r} is unknown; choose one of {', '.join(choices)}."
         )
     return value
 
@@ -327,10 +328,11 @@ def _fetch(name: str, data_home: DataHome, download: bool, return_X_y: bool) -> 
 
 
 def _description(name: str) -> str:
-    """The facts of a set, and the docstring of its module."""
+    """Describe a data set by its facts and the docstring of its module."""
     facts = find_dataset(name)
     told = sys.modules[f"{__package__}.{module_of(name)}"].__doc__ or ""
-    # of the smaller sets it describes the columns and classes
+    # For the smaller sets, the docstring of the reader describes the columns and
+    # classes.
     read = facts.read.__doc__ or ""
     classes = ", ".join(
         f"{label}: {count}" for label, count in facts.class_counts.items()

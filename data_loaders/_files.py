@@ -1,4 +1,4 @@
-"""Files of a data set, from a folder the user names or a download."""
+"""Find the files of a data set in the user's data folder, or download them."""
 
 from __future__ import annotations
 
@@ -28,19 +28,20 @@ _UNPACK: dict[str, Callable[[bytes], bytes]] = {
 
 @dataclass(frozen=True)
 class Source:
-    """Folder to look for files in.
+    """Folders and servers from which the files of data sets are read.
 
     Parameters
     ----------
     data_dir : path-like or None, default=None
-        Folder with the files; None takes the environment variable MMCNB_DATA_DIR.
+        Folder with the files. If None, the environment variable MMCNB_DATA_DIR names
+        it.
     base_url : str or None, default=None
-        Server with the layout of a data folder, in place of the publishers' own
-        addresses.
+        Server to download from instead of the publishers. Its paths are those of a data
+        folder.
     cache_dir : path-like or None, default=None
         Folder for downloads; None is the user's cache folder.
     download : bool, default=True
-        Ask the publisher for a file that is not here.
+        Whether a file that is in neither folder is downloaded.
 
     Examples
     --------
@@ -55,25 +56,24 @@ class Source:
     download: bool = True
 
     def content(self, file: File, page: str) -> bytes:
-        """Content of a file, found or downloaded, checked and unpacked.
+        """Return the content of a file, which is found or downloaded, checked and unpacked.
 
         Parameters
         ----------
         file : File
-            The file; it may lie in the data folder packed with xz, gzip or bzip2.
+            The file. In the data folder, it may be compressed with xz, gzip or bzip2.
         page : str
-            The publisher's page, for the error message.
+            Address of the publisher's page, which the error messages name.
 
         Returns
         -------
         bytes
-            The content; a file that is published as .gz is unpacked too.
+            The content, decompressed if the file is published as .gz.
 
         Raises
         ------
         InputError
-            If the file is neither here nor to be had, or is not the file that was
-            published.
+            If the file is neither found nor downloaded, or is not the published file.
         """
         path = self.find(file) or self._download(file, page)
         published = _read(path, packing=path.name.removeprefix(Path(file.path).name))
@@ -86,7 +86,7 @@ class Source:
         return _unpack(published, Path(file.path).suffix, path)
 
     def find(self, file: File) -> Path | None:
-        """Find a file in the data folder, as it is or packed.
+        """Find a file in the data folder, either plain or compressed.
 
         Parameters
         ----------
@@ -96,7 +96,8 @@ class Source:
         Returns
         -------
         Path or None
-            None if the folder lacks it, or there is no folder.
+            Path of the file; None if the folder does not contain it, or no folder is
+            set.
 
         Raises
         ------
@@ -114,7 +115,7 @@ class Source:
         return next((path for path in paths if path.is_file()), None)
 
     def has(self, file: File) -> bool:
-        """Say whether a file is here, in the data folder or among the downloads.
+        """Return whether a file is in the data folder or among the downloads.
 
         Parameters
         ----------
@@ -153,7 +154,7 @@ class Source:
         url = f"{self.base_url.rstrip('/')}/{file.path}" if self.base_url else file.url
         if url is None and file.made:
             raise InputError(
-                f"{missing}, and nobody serves it, as it was made from {page}: {folder}."
+                f"{missing}, and it cannot be downloaded, because it was made from {page}: {folder}."
             )
         if url is None:
             raise InputError(
@@ -162,7 +163,7 @@ class Source:
         cache = self._cache
         if not self.download and not self.has(file):
             raise InputError(
-                f"{missing}, and downloads are switched off: allow them, or {remedy}."
+                f"{missing}, and downloads are switched off: allow downloads, or {remedy}."
             )
         if cache is None:
             raise InputError(
@@ -184,10 +185,11 @@ class Source:
             )
         except OSError as error:
             raise InputError(
-                f"{missing}, and {url} cannot be had ({_reason(error)}): {remedy}."
+                f"{missing}, and {url} cannot be downloaded ({_reason(error)}): {remedy}."
             ) from error
         except ValueError as error:
-            # Pooch's first sentence says which hash was expected and which one came.
+            # The first sentence of pooch's message has the expected and the actual
+            # hash.
             told = str(error).partition(". ")[0]
             raise InputError(
                 f"{url} is not the file that was published ({told}): {remedy}."
@@ -214,5 +216,5 @@ def _reason(error: OSError) -> str:
     response = getattr(error, "response", None)
     if response is None:
         return type(error).__name__
-    response.close()  # pooch leaves the connection of a refused download open
+    response.close()  # pooch does not close the connection of a refused download
     return f"HTTP status {response.status_code}"

@@ -1,4 +1,4 @@
-"""Load a data set into memory, write it to a Zarr store, and list the sets."""
+"""Load a data set into memory, write it to a Zarr store, and list the data sets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SYNTHETIC_FEATURES = 2
 
 
 def names() -> list[str]:
-    """Names of the data sets, without the pairs of digits and letters that the papers do not use.
+    """List the data sets, without the pairs of digits and letters that the papers do not use.
 
     Returns
     -------
@@ -57,31 +57,33 @@ def load(
         One of `names`, or two digits or capitals such as ``"optdigits-3v8"`` and
         ``"letter-AvB"``.
     rows : int or None, default=None
-        Number of rows: of a real set, a random draw without replacement, kept in order;
-        a smaller draw with the same seed is part of a larger one. None is all rows, and
-        100,000 of a synthetic set.
+        Number of rows. Rows of a real data set are drawn at random, without
+        replacement, and stay in their order; with the same seed, a smaller sample is a
+        part of a larger one. None is all rows, or 100,000 rows of a synthetic data set.
     features : int or None, default=None
-        Number of features of a synthetic set; None is 2.
+        Number of features of a synthetic data set; None is 2.
     random_state : int, default=0
-        Seed of the draw or of the synthetic set.
+        Seed of the sample or of the synthetic data set.
     layout : {"dense", "csr"} or None, default=None
-        None is CSR for the adult data and the words of texts, dense for the others.
+        Layout of the rows. None is "csr" for the adult data and the words of texts, and
+        "dense" for the other data sets.
     source : Source or None, default=None
-        Folder of the files; None is MMCNB_DATA_DIR, then the publisher.
+        Where the files are. If None, they are in the folder that MMCNB_DATA_DIR names,
+        or else downloaded from the publisher.
 
     Returns
     -------
     X : ndarray or csr_matrix of shape (n_samples, n_features)
-        float32 for most images, adult and synthetic data, float64 for most others;
-        features are raw.
+        The rows, not scaled. The dtype is float32 for most images, adult and synthetic
+        data, and float64 for most other data sets.
     y : ndarray of shape (n_samples,), dtype int64
-        The classes, numbered as the module of the set says.
+        The classes, numbered as the docstring of the data set's module describes.
 
     Raises
     ------
     InputError
-        If there is no such set, its files cannot be found or are not the published
-        ones, or an option does not suit it.
+        If the name is unknown, the files cannot be found or are not the published
+        files, or an option does not apply to the data set.
 
     Examples
     --------
@@ -111,7 +113,7 @@ def write(  # noqa: PLR0913
     source: Source | None = None,
     overwrite: bool = False,
 ) -> dict[str, Any]:
-    """Write a data set to a Zarr store, block by block, with the classes beside the rows.
+    """Write the rows and classes of a data set to a Zarr store, block by block.
 
     Parameters
     ----------
@@ -119,7 +121,7 @@ def write(  # noqa: PLR0913
         One of `names`, or two digits or capitals such as ``"optdigits-3v8"`` and
         ``"letter-AvB"``.
     path : str or path-like
-        The store to write; it appears when it is whole.
+        Path of the store, which appears when it is complete.
     rows : int or None, default=None
         As in `load`.
     features : int or None, default=None
@@ -131,7 +133,7 @@ def write(  # noqa: PLR0913
     source : Source or None, default=None
         As in `load`.
     overwrite : bool, default=False
-        Replace a store that is there already.
+        Whether a store that exists is replaced.
 
     Returns
     -------
@@ -169,18 +171,20 @@ def write(  # noqa: PLR0913
 
 
 def registry(source: Source | None = None) -> list[dict[str, Any]]:
-    """Facts of the real data sets.
+    """List the real data sets with their facts.
 
     Parameters
     ----------
     source : Source or None, default=None
-        Folder of the files; None is MMCNB_DATA_DIR and the downloads made before.
+        Where the files are. None is the folder that MMCNB_DATA_DIR names, and earlier
+        downloads.
 
     Returns
     -------
     list of dict
         ``name``, ``n_samples``, ``n_features``, ``class_counts``, ``layout``, ``found``
-        (whether every file is here), ``files`` and ``page`` (the publisher's) of each.
+        (whether all files are found without a download), ``files`` and ``page`` (the
+        publisher's page) of each data set.
 
     Examples
     --------
@@ -224,12 +228,12 @@ def _real_blocks(
     layout: str | None,
     source: Source | None,
 ) -> tuple[DataSet, str, Iterator[Block]]:
-    """The facts of a set, the layout, and the blocks of the rows that are drawn in this layout."""
+    """Return the facts of a data set, its layout, and the blocks of the sampled rows in this layout."""
     dataset = find_dataset(name)
     layout = dataset.layout if layout is None else layout
     if features is not None:
         raise InputError(
-            f"features is {features}, but {name} has {dataset.n_features}; leave it out."
+            f"features is {features}, but {name} has {dataset.n_features} features; leave out this option."
         )
     if layout not in ("dense", "csr"):
         raise InputError(f"layout is {layout!r}; give 'dense' or 'csr'.")
@@ -250,8 +254,8 @@ def _real_blocks(
 def _draw(
     blocks: Iterator[Block], n_samples: int, rows: int, random_state: int
 ) -> Iterator[Block]:
-    # The legacy generator, because its stream never changes: a draw is the same with
-    # every version of NumPy.
+    # The stream of the legacy generator never changes, so every version of NumPy draws
+    # the same rows.
     permutation = np.random.RandomState(random_state).permutation(n_samples)
     drawn = np.sort(permutation[:rows])
     start = 0

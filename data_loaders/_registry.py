@@ -1,4 +1,4 @@
-"""Every data set by its name."""
+"""Registry of all data sets by name."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PAPER_PAIRS = ("mnist-1v7", "mnist-2v7", "mnist-3v8", "mnist-8v9", "letter-AvB")
 
 
 def module_of(name: str) -> str:
-    """The module that has a data set of the registry.
+    """Return the name of the module that defines a data set.
 
     Examples
     --------
@@ -60,18 +60,18 @@ def module_of(name: str) -> str:
 
 
 def find_dataset(name: str) -> DataSet:
-    """Find a data set, or two digits or capitals of one.
+    """Find a data set, or the data set of two of its digits or capitals.
 
     Parameters
     ----------
     name : str
-        A name of the registry, or that of a set of ten digits or of 26 capitals
-        followed by two of them: ``mnist-1v7``, ``letter-AvB``.
+        A name in the registry, or the name of a set of digits or capitals followed by
+        two of them, such as ``mnist-1v7`` or ``letter-AvB``.
 
     Returns
     -------
     DataSet
-        Its facts and how it is read.
+        The facts of the data set, and the function that reads it.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def find_dataset(name: str) -> DataSet:
 
 
 def _symbols_of(name: str) -> str:
-    """The digits or capitals that the classes of a set number from 0; "" if they are something else."""
+    """Return the digits or capitals that are the classes of a data set, in order; "" if the classes are neither."""
     classes = set(DATASETS[name].class_counts)
     return next(
         (

@@ -6,14 +6,14 @@ import numpy as np
 
 
 def fields(content: bytes, separator: str | None = ",") -> list[list[str]]:
-    """Split a table into its fields; blank lines are passed over.
+    """Split a table into its fields, without blank lines.
 
     Parameters
     ----------
     content : bytes
         The text.
     separator : str or None, default=","
-        Mark between two fields; None is any white space.
+        Separator of the fields; None is any white space.
 
     Returns
     -------
@@ -42,11 +42,11 @@ def numbers(
     Parameters
     ----------
     rows : list of list of str
-        From `fields`; the class is taken out of them.
+        The result of `fields`. The class is removed from each row.
     class_column : int, default=-1
         The column of the class.
     classes : dict of str to int or None, default=None
-        The number of each class that is a word; None if classes are whole numbers.
+        Number of each class name; None if the classes are whole numbers.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def numbers(
 
 
 def codes(column: list[str], values: dict[str, int]) -> np.ndarray:
-    """Replace words by the numbers they stand for.
+    """Replace words by their numbers.
 
     Parameters
     ----------
@@ -89,9 +89,9 @@ def codes(column: list[str], values: dict[str, int]) -> np.ndarray:
     Raises
     ------
     ValueError
-        If a word stands for no number.
+        If a word has no number.
     """
     unknown = set(column) - set(values)
     if unknown:
-        raise ValueError(f"{min(unknown)!r} is none of {', '.join(values)}")
+        raise ValueError(f"{min(unknown)!r} is not one of {', '.join(values)}")
     return np.array([values[word] for word in column], dtype=np.int64)

@@ -1,9 +1,9 @@
-"""The UCI adult data in LIBSVM's form: a1a to a9a, each a part of the next, and the test rows a9a.t.
+"""The UCI adult data in LIBSVM's form: the nested sets a1a to a9a, and the test rows a9a.t.
 
-The 14 attributes of the census form became 123 binary features (quantiles of the
-continuous ones, one feature a value of the others), about 13.87 of which are 1 in a
-row; the rest, and missing values, are 0. The class says whether the income is above
-50,000 dollars (+1) or not (-1).
+The 14 attributes of a census were converted to 123 binary features: quantiles of the
+continuous attributes, and one feature for each value of the other attributes. On
+average, 13.87 features of a row are 1; all others, including missing values, are 0. The
+class is +1 if the income is above 50,000 dollars, and otherwise -1.
 """
 
 from __future__ import annotations

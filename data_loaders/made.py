@@ -1,10 +1,11 @@
-"""Five sets whose files were made from a publisher's; nobody serves them, so MMCNB_DATA_DIR must have them.
+"""Five data sets whose files were made from published ones, and must be in the folder MMCNB_DATA_DIR.
 
 ``mecs`` has 182 stem cells of mice in three phases of the cell cycle, as float32
-logarithms of the counts of 8,989 genes. ``vowel`` has 990 English vowels as 10 numbers
-each; set, speaker and sex are dropped. ``agnews-embedded``, ``tweet-embedded`` and
-``search-snippets-embedded`` have the texts of `texts` as vectors of a multilingual
-universal sentence encoder. Their length is 1 to the precision of float16.
+logarithms of the counts of 8,989 genes. ``vowel`` has 990 English vowels of 10 numbers
+each; the columns with the set, the speaker and the sex are dropped.
+``agnews-embedded``, ``tweet-embedded`` and ``search-snippets-embedded`` are the texts
+of the module `texts`, embedded by a multilingual universal sentence encoder. The
+vectors have length 1 up to the precision of float16.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _VOWELS = "https://archive.ics.uci.edu/dataset/152/connectionist+bench+vowel+rec
 
 
 def read_cells(content: bytes) -> Iterator[Block]:
-    """Read the rows ``X`` and the classes ``y`` of an archive of NumPy.
+    """Read the rows ``X`` and the classes ``y`` from a NumPy archive.
 
     Parameters
     ----------
@@ -32,7 +33,7 @@ def read_cells(content: bytes) -> Iterator[Block]:
     Yields
     ------
     X : ndarray of shape (n_samples, n_features)
-        The rows, as they are.
+        The rows, unchanged.
     y : ndarray of shape (n_samples,), dtype int64
         The classes: phases 1 to 3 of the cell cycle.
     """
@@ -40,7 +41,7 @@ def read_cells(content: bytes) -> Iterator[Block]:
 
 
 def read_vowel(content: bytes) -> Iterator[Block]:
-    """Read the vowels; the file has their classes only as objects, which are not unpickled.
+    """Read the vowels, whose classes follow from the order of the rows.
 
     Parameters
     ----------
@@ -50,24 +51,25 @@ def read_vowel(content: bytes) -> Iterator[Block]:
     Yields
     ------
     X : ndarray of shape (n_samples, 10), dtype float64
-        The columns after set, speaker and sex.
+        The columns after the set, the speaker and the sex.
     y : ndarray of shape (n_samples,), dtype int64
-        The eleven vowels, 0 to 10. Each speaker says them in turn, so that the row
-        tells the vowel.
+        The eleven vowels, 0 to 10. Every speaker says the vowels in the same order, so
+        the class follows from the row number. The file stores the classes only as
+        Python objects, which are not unpickled.
     """
     X = _array(content, "X")[:, 3:]
     yield X, np.arange(len(X)) % 11
 
 
 def read_embedded(content: bytes, lines: bytes) -> Iterator[Block]:
-    """Read embeddings of texts, and the classes from the texts.
+    """Read embeddings of texts, and the classes from the file of the texts.
 
     Parameters
     ----------
     content : bytes
-        The archive, with one row of ``X`` a text.
+        The archive, in which ``X`` has one row per text.
     lines : bytes
-        The texts, as `texts.read_texts` takes them.
+        The file of the texts, in the format that `texts.read_texts` reads.
 
     Yields
     ------

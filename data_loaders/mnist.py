@@ -1,9 +1,9 @@
-"""MNIST and Fashion-MNIST: 70,000 digits, or pieces of clothing, of 28 x 28 pixels, divided by 255.
+"""MNIST and Fashion-MNIST: 70,000 images of digits or clothes, as 28 x 28 pixels divided by 255.
 
 ``mnist`` has the training rows and then the test rows; ``mnist-train`` and
-``mnist-test`` have one part. Two digits alone are called ``mnist-1v7`` and so on: Tab.
-IV of the SKMMC paper pools both parts. ``fashion-mnist`` has the same form; its ten
-classes run from T-shirts, 0, to ankle boots, 9.
+``mnist-test`` have one part. A name such as ``mnist-1v7`` selects the rows of two
+digits from both parts, as in Tab. IV of the SKMMC paper. ``fashion-mnist`` has the same
+form; its ten classes run from T-shirts, 0, to ankle boots, 9.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ._dataset import Block, published_files, whole_and_parts
 
 PAGE = "http://yann.lecun.com/exdb/mnist/"
 FASHION_PAGE = "https://github.com/zalandoresearch/fashion-mnist"
-# The publisher's page no longer serves the files; this copy has the published
-# checksums.
+# The publisher no longer serves the files; the checksums of this copy are the published
+# ones.
 _URL = "https://ossci-datasets.s3.amazonaws.com/mnist"
 _FASHION_URL = "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion"
 _IMAGES_MAGIC = 2051
@@ -44,14 +44,16 @@ def read_idx(*contents: bytes) -> Iterator[Block]:
     for images, labels in zip(contents[::2], contents[1::2], strict=True):
         n_samples, height, width = _header(images, _IMAGES_MAGIC, 3)
         if _header(labels, _LABELS_MAGIC, 1) != [n_samples]:
-            raise ValueError(f"{n_samples} images have another number of labels")
+            raise ValueError(
+                f"the number of labels differs from the number of images ({n_samples})"
+            )
         pixels = np.frombuffer(images, np.uint8, offset=16).reshape(
             n_samples, height * width
         )
         digits = np.frombuffer(labels, np.uint8, offset=8)
         if len(digits) != n_samples:
             raise ValueError(
-                f"{n_samples} labels are announced and {len(digits)} are there"
+                f"the header announces {n_samples} labels, but the file has {len(digits)}"
             )
         for start in range(0, n_samples, BLOCK_ROWS):
             rows = slice(start, start + BLOCK_ROWS)
@@ -61,7 +63,9 @@ def read_idx(*contents: bytes) -> Iterator[Block]:
 def _header(content: bytes, magic: int, n_dimensions: int) -> list[int]:
     found, *shape = np.frombuffer(content, ">i4", count=1 + n_dimensions).tolist()
     if found != magic:
-        raise ValueError(f"an IDX file begins with {magic} and this one with {found}")
+        raise ValueError(
+            f"the file begins with {found}, but an IDX file begins with {magic}"
+        )
     return shape
 
 

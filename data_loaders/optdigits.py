@@ -1,8 +1,8 @@
-"""UCI's optdigits: handwritten digits of 8 x 8 cells, each the count (0 to 16) of its black pixels.
+"""UCI's optdigits: handwritten digits as 8 x 8 counts (0 to 16) of the black pixels in a square.
 
 ``optdigits`` has the 3,823 rows of optdigits.tra and then the 1,797 of optdigits.tes;
-``optdigits-tra`` and ``optdigits-tes`` have one file. Two digits alone are called
-``optdigits-3v8``, ``optdigits-tes-1v7`` and so on.
+``optdigits-tra`` and ``optdigits-tes`` have one of the files. Names such as
+``optdigits-3v8`` and ``optdigits-tes-1v7`` select the rows of two digits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/optdigits"
 
 
 def read_optdigits(*contents: bytes) -> Iterator[Block]:
-    """Read files of 64 counts and the digit a line.
+    """Read files with 64 counts and the digit in each line.
 
     Parameters
     ----------

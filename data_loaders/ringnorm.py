@@ -1,7 +1,7 @@
-"""Ringnorm: two Gaussians around nearly the same point, one of four times the variance; 20 features.
+"""Ringnorm: two Gaussians with 20 features and nearly the same mean; one has four times the variance.
 
-The form of the IDA benchmark collection (Raetsch): every feature standardised, the
-class first.
+The file is that of the IDA benchmark collection (Raetsch): every feature is
+standardised, and the class is the first column.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ._dataset import Block, DataSet, published_files
 from ._tables import fields, numbers
 
-# One commit, so that the bytes stay the same.
+# The address names a commit, so that the file cannot change.
 _COMMIT = "ea5a06d19c62de8bf28a43b2c948a011fd896fda"
 _URL = f"https://raw.githubusercontent.com/mikeizbicki/datasets/{_COMMIT}/csv/ida"
 _SHA256 = {
@@ -21,7 +21,7 @@ _PAGE = "https://github.com/mikeizbicki/datasets"
 
 
 def read_ringnorm(content: bytes) -> Iterator[Block]:
-    """Class, the first column: the narrow Gaussian (-1) or the wide one (+1)."""
+    """Read the rows. Class, the first column: the narrow Gaussian (-1) or the wide Gaussian (+1)."""
     yield numbers(fields(content), class_column=0)
 
 

@@ -1,10 +1,9 @@
-"""Eight sets of few rows and many features, from the ``.mat`` files of the scikit-feature repository.
+"""Eight data sets with few rows and many features, from ``.mat`` files of the scikit-feature repository.
 
-Images: ``coil20`` (20 objects, each from 72 sides), ``yale`` (15 faces) and
-``pixraw10p`` (10 faces). Gene expression: ``glioma``, ``lymphoma``, ``nci9``,
-``allaml`` and ``leukemia``; ``allaml`` and ``leukemia`` come from the same 72 patients.
-Features are those of the files, but bytes of pixels are divided by 255. Classes keep
-their numbers.
+``coil20`` (20 objects, each from 72 sides), ``yale`` (15 faces) and ``pixraw10p`` (10
+faces) are images. ``glioma``, ``lymphoma``, ``nci9``, ``allaml`` and ``leukemia`` are
+gene expressions; ``allaml`` and ``leukemia`` are from the same 72 patients. Pixels that
+are stored as bytes are divided by 255; other features and the classes are unchanged.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from scipy.io import loadmat
 from ._dataset import Block, DataSet, File
 
 PAGE = "https://jundongl.github.io/scikit-feature/datasets.html"
-# One commit, so that the bytes stay the same.
+# The address names a commit, so that the files cannot change.
 _COMMIT = "48cffad4e88ff4b9d2f1c7baffb314d1b3303792"
 _URL = f"https://raw.githubusercontent.com/jundongl/scikit-feature/{_COMMIT}/skfeature/data"
 
 
 def read_mat(content: bytes) -> Iterator[Block]:
-    """Read a file of MATLAB with the rows ``X`` and the classes ``Y``.
+    """Read the rows ``X`` and the classes ``Y`` from a MATLAB file.
 
     Parameters
     ----------
@@ -34,7 +33,7 @@ def read_mat(content: bytes) -> Iterator[Block]:
     Yields
     ------
     X : ndarray of shape (n_samples, n_features)
-        The rows; bytes become float32 from 0 to 1, other types stay.
+        The rows. Bytes become float32 from 0 to 1; other dtypes are unchanged.
     y : ndarray of shape (n_samples,), dtype int64
         The classes.
 

@@ -1,4 +1,4 @@
-"""Shapes of a thousand rows or so: clusters whose geometry is known, for tests and comparisons."""
+"""Shapes: small data sets with clusters of known geometry, for tests and comparisons."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Point = Sequence[float] | np.ndarray
 
 
 def blob(centre: Point, spread: float | Point, turn: float = 0.0) -> Cluster:
-    """Draw from a Gaussian with these standard deviations along its axes, turned by degrees in the plane."""
+    """Draw from a Gaussian with the given standard deviations, turned by an angle in degrees in the plane."""
 
     def draw(rng: np.random.RandomState, n: int) -> np.ndarray:
         X = rng.standard_normal((n, len(centre))) * spread
@@ -26,12 +26,12 @@ def blob(centre: Point, spread: float | Point, turn: float = 0.0) -> Cluster:
 
 
 def blobs(centres: Iterable[Point], spread: float) -> tuple[Cluster, ...]:
-    """Draw each cluster from a Gaussian, all of one standard deviation."""
+    """Draw each cluster from a Gaussian; all have the same standard deviation."""
     return tuple(blob(centre, spread) for centre in centres)
 
 
 def ball(centre: Point, radius: float) -> Cluster:
-    """Draw evenly from a ball: a disc in the plane."""
+    """Draw uniformly from a ball, which is a disc in the plane."""
 
     def draw(rng: np.random.RandomState, n: int) -> np.ndarray:
         distance = radius * rng.uniform(size=(n, 1)) ** (1 / len(centre))
@@ -41,7 +41,7 @@ def ball(centre: Point, radius: float) -> Cluster:
 
 
 def sphere(centre: Point, radius: float, noise: float) -> Cluster:
-    """Draw from the surface of a ball: a ring in the plane."""
+    """Draw from the surface of a ball, which is a ring in the plane."""
 
     def draw(rng: np.random.RandomState, n: int) -> np.ndarray:
         surface = radius * _directions(rng, n, len(centre))
@@ -51,12 +51,12 @@ def sphere(centre: Point, radius: float, noise: float) -> Cluster:
 
 
 def box(lower: Point, upper: Point) -> Cluster:
-    """Draw evenly from an interval in every feature."""
+    """Draw uniformly from an interval in every feature."""
     return lambda rng, n: rng.uniform(lower, upper, size=(n, len(lower)))
 
 
 def curve(points: Callable[[np.ndarray], np.ndarray], noise: float) -> Cluster:
-    """Draw from a curve: ``points`` takes numbers from 0 to 1."""
+    """Draw from a curve; ``points`` maps numbers from 0 to 1 to points of the curve."""
 
     def draw(rng: np.random.RandomState, n: int) -> np.ndarray:
         X = points(rng.uniform(size=n))
@@ -68,53 +68,53 @@ def curve(points: Callable[[np.ndarray], np.ndarray], noise: float) -> Cluster:
 def arc(
     centre: Point, radius: float, start: float, stop: float, noise: float
 ) -> Cluster:
-    """Draw from an arc of a circle, from one angle to the other in degrees."""
+    """Draw from the arc of a circle between two angles in degrees."""
     return curve(
         lambda t: centre + radius * on_circle(start + (stop - start) * t), noise
     )
 
 
 def moon(place: int, *, step: float = 1.0, noise: float = 0.05) -> Cluster:
-    """Draw from one of a row of half circles, in turn above and below, each reaching into its neighbours."""
+    """Draw from one of several interleaved half circles, which alternate above and below a line."""
     below = place % 2
     return arc((step * place, 0.5 * below), 1, 180 * below, 180 * below + 180, noise)
 
 
 def spiral(start: float, turns: float) -> Cluster:
-    """Draw from an arm whose radius grows by 3 from 0.5, and that starts at an angle in degrees."""
+    """Draw from the arm of a spiral, whose radius grows from 0.5 to 3.5, from a starting angle in degrees."""
 
     def points(t: np.ndarray) -> np.ndarray:
-        along = np.sqrt(t)  # an outer turn is longer, so it has more rows
+        along = np.sqrt(t)  # outer turns are longer, so they get more rows
         return (0.5 + 3.0 * along[:, None]) * on_circle(start + 360.0 * turns * along)
 
     return curve(points, 0.06)
 
 
 def bead_chain(height: float) -> Cluster:
-    """Draw from eight small blobs in a row at this height."""
+    """Draw from a row of eight small blobs at a given height."""
     return either(*blobs([(x, height) for x in range(8)], 0.15))
 
 
 def sine_band(height: float) -> Cluster:
-    """Draw from two waves of a sine at this height."""
+    """Draw from two periods of a sine curve at a given height."""
     return curve(
         lambda t: np.column_stack([4 * np.pi * t, height + np.sin(4 * np.pi * t)]), 0.08
     )
 
 
 def strokes(*paths: Sequence[Point] | np.ndarray) -> Cluster:
-    """Draw from straight strokes of a pen: each path is a series of points."""
+    """Draw from straight strokes of a pen; each path is a sequence of points."""
     return either(*map(_path, paths))
 
 
 def cross(centre: Point) -> list[list[Point]]:
-    """The two strokes of a cross."""
+    """Return the two strokes of a cross."""
     x, y = centre
     return [[(x - 1, y), (x + 1, y)], [(x, y - 1), (x, y + 1)]]
 
 
 def either(*pieces: Cluster) -> Cluster:
-    """Draw from several pieces, with the same number of rows each, give or take one."""
+    """Draw equally many rows, up to one, from each of several pieces."""
 
     def draw(rng: np.random.RandomState, n: int) -> np.ndarray:
         ends = np.rint(np.linspace(0, n, len(pieces) + 1)).astype(int)
@@ -129,7 +129,7 @@ def either(*pieces: Cluster) -> Cluster:
 
 
 def scattered(cluster: Cluster, noise: float, share: float = 0.1) -> Cluster:
-    """Push this share of a cluster's rows away from their places."""
+    """Move a fraction of a cluster's rows away from their places."""
 
     def draw(rng: np.random.RandomState, n: int) -> np.ndarray:
         X = cluster(rng, n)
@@ -141,7 +141,7 @@ def scattered(cluster: Cluster, noise: float, share: float = 0.1) -> Cluster:
 
 
 def padded(cluster: Cluster, n_features: int, noise: float) -> Cluster:
-    """Add features that say nothing of the clusters."""
+    """Add features that do not depend on the cluster."""
 
     def draw(rng: np.random.RandomState, n: int) -> np.ndarray:
         X = cluster(rng, n)
@@ -151,10 +151,10 @@ def padded(cluster: Cluster, n_features: int, noise: float) -> Cluster:
 
 
 def roll(start: float, stop: float, turn: float = 0.0) -> Cluster:
-    """Draw from a sheet that is rolled up around an axis, from one angle to the other in half turns.
+    """Draw from a sheet that is rolled up around an axis, between two angles in half turns.
 
-    Its distance from the axis is the angle in radians; ``turn`` rotates the whole by
-    degrees.
+    The distance of the sheet from the axis is the angle in radians; ``turn`` rotates
+    the sheet by an angle in degrees.
     """
 
     def draw(rng: np.random.RandomState, n: int) -> np.ndarray:
@@ -166,18 +166,18 @@ def roll(start: float, stop: float, turn: float = 0.0) -> Cluster:
 
 
 def ring_in_space(centre: Point, axes: tuple[int, int]) -> Cluster:
-    """Draw from a ring of radius 1 in space, in the plane of two of the three axes."""
+    """Draw from a ring of radius 1 in space, in the plane of two of the axes."""
     return curve(lambda t: centre + on_circle(360.0 * t) @ np.eye(3)[list(axes)], 0.05)
 
 
 def on_circle(degrees: np.ndarray) -> np.ndarray:
-    """Points of the unit circle."""
+    """Return points of the unit circle."""
     angle = np.radians(degrees)
     return np.column_stack([np.cos(angle), np.sin(angle)])
 
 
 def lattice(side: int, n_features: int, step: float) -> list[np.ndarray]:
-    """All points of a square grid or a cube, ``side`` along each axis."""
+    """Return all points of a square or cubic grid with ``side`` points along each axis."""
     return [step * np.array(place) for place in product(range(side), repeat=n_features)]
 
 
@@ -204,18 +204,18 @@ def _rotation(degrees: float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Shape:
-    """The family, clusters and gaps of a shape.
+    """The family of a shape, its clusters, and whether a gap separates them.
 
     Parameters
     ----------
     family : str
-        The family it belongs to, such as ``"rings"``.
+        Family of the shape, such as ``"rings"``.
     clusters : tuple of callable
-        ``cluster(rng, n)`` draws n rows of that cluster.
+        For each cluster, a function; ``cluster(rng, n)`` draws n rows.
     weights : tuple of float or None, default=None
-        The relative sizes of the clusters; None makes them equal.
+        Relative sizes of the clusters; None for equal sizes.
     separated : bool, default=True
-        Whether an empty gap lies between the clusters, wider than any inside them at
+        Whether the gap between the clusters is wider than all gaps inside them, with
         1200 rows.
 
     Examples
@@ -252,7 +252,7 @@ def make_shape(
     *,
     random_state: int | np.random.RandomState | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Make one of the shapes.
+    """Generate one of the shapes.
 
     Parameters
     ----------
@@ -273,8 +273,8 @@ def make_shape(
     Raises
     ------
     InputError
-        If there is no such shape, there are fewer rows than clusters, or the seed is
-        not valid.
+        If the name is unknown, there are fewer rows than clusters, or the seed is not
+        valid.
 
     Examples
     --------
@@ -303,7 +303,7 @@ def make_shape(
 
 
 def _sizes(n: int, weights: np.ndarray) -> np.ndarray:
-    """Whole numbers of at least 1, about in these proportions, that sum to n."""
+    """Return whole numbers of at least 1 that sum to n and are about in the given proportions."""
     ends = np.cumsum(weights) / weights.sum() * (n - len(weights))
     return 1 + np.diff(np.rint(ends).astype(int), prepend=0)
 
@@ -323,12 +323,12 @@ CODE_WORDS = np.array([[*map(int, word)] for word in WORDS])
 ZIGZAG = np.array([(0, 0), (1, 1.5), (2, 0), (3, 1.5), (4, 0), (5, 1.5), (6, 0)])
 LETTERS = (
     [[(-1, 1.5), (-1, 0), (1, 0), (1, 1.5)]],  # U
-    [[(0, 0.7), (0, 2.2)], [(-1, 2.2), (1, 2.2)]],  # T, whose stem stands in the U
+    [[(0, 0.7), (0, 2.2)], [(-1, 2.2), (1, 2.2)]],  # T, with its stem inside the U
     [[(2, 0), (2, 2)], [(2, 1), (4, 1)], [(4, 0), (4, 2)]],  # H
 )
 
-#: Every shape by its name. The families are rings, moons, noise, sizes, blobs, corners, spirals, chains,
-#: density, touching, drawings, shells and rolls.
+#: All shapes by name. The families are rings, moons, noise, sizes, blobs, corners,
+#: spirals, chains, density, touching, drawings, shells and rolls.
 SHAPES: Mapping[str, Shape] = MappingProxyType(
     {
         "two-rings": Shape(

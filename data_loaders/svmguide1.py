@@ -1,7 +1,7 @@
-"""Svmguide1: four measurements in an experiment of particle physics, in LIBSVM's form; features are raw.
+"""Svmguide1: four measurements of a particle physics experiment, not scaled, in LIBSVM's form.
 
-``svmguide1`` has the 3,089 training rows and then the 4,000 test rows,
-``svmguide1-train`` and ``svmguide1-test`` one part.
+``svmguide1`` has the 3,089 training rows and then the 4,000 test rows;
+``svmguide1-train`` and ``svmguide1-test`` have one of the two parts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _URL = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
 
 
 def read_svmguide1(*contents: bytes) -> Iterator[Block]:
-    """Read files of LIBSVM's form with four features.
+    """Read LIBSVM files with four features.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def read_svmguide1(*contents: bytes) -> Iterator[Block]:
         yield X.toarray(), y.astype("int64")
 
 
-# Without their sha256: no copy is known to be the publisher's file, byte for byte.
+# No sha256, because no copy is known to equal the publisher's file byte for byte.
 _PARTS = {
     "train": ((1089, 2000), (File("svmguide1/svmguide1", f"{_URL}/svmguide1"),)),
     "test": ((2000, 2000), (File("svmguide1/svmguide1.t", f"{_URL}/svmguide1.t"),)),

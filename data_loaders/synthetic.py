@@ -1,8 +1,9 @@
-"""Synthetic data of any size, made block by block: two rings, two moons, Gaussian blobs and arcs.
+"""Synthetic data of any size, generated block by block: two rings, two moons, Gaussian blobs and arcs.
 
-Every block of rows draws from its own random stream, keyed by the seed and the block's
-number. So any rows can be made alone, and are the same however many rows the whole has.
-`make_shape` makes small shapes.
+Every block of rows is drawn from its own random stream, which is keyed by the seed and
+the number of the block. Any range of rows can therefore be generated on its own, and
+does not depend on the number of rows of the data set. `make_shape` generates small
+shapes.
 """
 
 from os import PathLike
@@ -29,30 +30,31 @@ def make_block(
     *,
     n_clusters: int = 2,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Make rows ``start`` to ``stop`` of a synthetic data set.
+    """Generate rows ``start`` to ``stop`` of a synthetic data set.
 
     Parameters
     ----------
     kind : {"rings", "moons", "blobs", "arcs"}
-        Rings have radii 1 and 0.4; moons are two interleaved half circles; both lie in
-        the first two features with standard deviation 0.05, and the other features are
-        noise of 0.03. Blobs are unit Gaussians around centres uniform in [-5, 5] in
-        every feature. Arcs are half circles of radius 1, each in a random plane of its
-        own, around normal centres about 0.5 from zero, with noise of standard deviation
-        0.05 in every feature.
+        Kind of the data. Rings have radii 1 and 0.4, and moons are two interleaved half
+        circles. Both are in the first two features, with noise of standard deviation
+        0.05; the other features are noise of standard deviation 0.03. Blobs are unit
+        Gaussians around centres that are uniform in [-5, 5] in every feature. Arcs are
+        half circles of radius 1, each in its own random plane, around normal centres at
+        a distance of about 0.5 from zero, with noise of standard deviation 0.05 in
+        every feature.
     start, stop : int
         Range of row numbers, ``0 <= start <= stop``.
     n_features : int
         Number of columns, at least 2.
     random_state : int, default=0
-        Seed; the same seed gives the same rows, whichever range they are made in.
+        Seed. A row depends only on the seed and its row number, not on the range.
     n_clusters : int, default=2
         Number of blobs or arcs; rings and moons are two.
 
     Returns
     -------
     X : ndarray of shape (stop - start, n_features), dtype float32
-        The rows; the class of each row is drawn at random, so the rows are shuffled.
+        The rows. The class of each row is drawn at random, so the classes are mixed.
     y : ndarray of shape (stop - start,), dtype int64
         The class of each row, 0-based.
 
@@ -73,11 +75,11 @@ def make_block(
         check_whole(name, number, 0, 2**53)
     if start > stop:
         raise InputError(
-            f"rows {start} to {stop} are not a range; give 0 <= start <= stop."
+            f"rows {start} to {stop} are not a valid range; give 0 <= start <= stop."
         )
     X = np.empty((stop - start, n_features), dtype=np.float32)
     y = np.empty(stop - start, dtype=np.int64)
-    # one at a time: no row is kept twice
+    # one block at a time, so that only one copy of the rows is in memory
     for number in range(start // BLOCK_ROWS, -(-stop // BLOCK_ROWS)):
         whole_X, whole_y = _whole_block(
             kind, number, n_features, random_state, n_clusters
@@ -99,14 +101,14 @@ def write_synthetic(
     overwrite: bool = False,
     n_clusters: int = 2,
 ) -> None:
-    """Write a synthetic data set to a Zarr store, with the classes beside the rows.
+    """Write the rows and classes of a synthetic data set to a Zarr store.
 
     Parameters
     ----------
     kind : {"rings", "moons", "blobs", "arcs"}
         Kind of the data; see `make_block`.
     path : str or path-like
-        The store to write; it appears when it is whole.
+        Path of the store, which appears when it is complete.
     n_samples : int
         Number of rows, at least 1.
     n_features : int
@@ -114,7 +116,7 @@ def write_synthetic(
     random_state : int, default=0
         Seed.
     overwrite : bool, default=False
-        Replace a store that is there already.
+        Whether a store that exists is replaced.
     n_clusters : int, default=2
         Number of blobs or arcs; rings and moons are two.
 
@@ -134,7 +136,7 @@ def write_synthetic(
     """
     _check(kind, n_features, n_clusters, random_state)
     check_whole("n_samples", n_samples, 1, 2**53)
-    # about 16 MiB at a time
+    # write about 16 MiB at a time
     step = BLOCK_ROWS * max(1, 2**22 // (BLOCK_ROWS * n_features))
     writer = create_dense_store(path, n_features, dtype="float32", overwrite=overwrite)
     with (
@@ -164,8 +166,8 @@ def _check(kind: str, n_features: int, n_clusters: int, random_state: int) -> No
 def _whole_block(
     kind: str, block: int, n_features: int, random_state: int, n_clusters: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    # Key 0 belongs to what all blocks share (centres and planes), key block + 1 to each
-    # block.
+    # The stream with key 0 draws what all blocks share (centres and planes); each block
+    # has the key block + 1.
     rng = np.random.default_rng(
         np.random.SeedSequence(random_state, spawn_key=(block + 1,))
     )

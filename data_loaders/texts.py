@@ -1,10 +1,10 @@
-"""Four sets of short texts as the weights of their words (tf-idf): sparse rows of length 1.
+"""Four data sets of short texts, as TF-IDF weights of their words: sparse rows of length 1.
 
 ``agnews`` has 8,000 news items, ``tweet`` 2,472 tweets, ``stackoverflow`` 20,000 titles
-of questions and ``search-snippets`` 12,340 results of web searches. Words that fewer
-than three texts have are left out, and so are scikit-learn's English stop words. A text
-without other words is a row of zeros: 3 tweets, 32 titles and 5 snippets. Classes keep
-their numbers. `made` has three of the sets as embeddings of their sentences.
+of questions and ``search-snippets`` 12,340 results of web searches. Words that occur in
+fewer than three texts are left out, and so are scikit-learn's English stop words. Texts
+without other words are rows of zeros: 3 tweets, 32 titles and 5 snippets. Classes keep
+their numbers. The module `made` has sentence embeddings of three of the data sets.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from ._dataset import Block, DataSet, File
 
 PAGE = "https://github.com/rashadulrakib/short-text-clustering-enhancement"
-# One commit, so that the bytes stay the same.
+# The address names a commit, so that the files cannot change.
 _COMMIT = "f363b66e6fd51f9dd1db679d2a9ce55538ab9868"
 _URL = f"https://raw.githubusercontent.com/rashadulrakib/short-text-clustering-enhancement/{_COMMIT}/data"
 
 
 def read_texts(content: bytes) -> Iterator[Block]:
-    """Weigh the words of texts.
+    """Compute the TF-IDF weights of the words of texts.
 
     Parameters
     ----------
     content : bytes
-        A line a text: its class, a tab and the text, in UTF-8.
+        UTF-8 text with one line for each text: its class, a tab and the text.
 
     Yields
     ------
     X : csr_matrix of shape (n_samples, n_words), dtype float64
-        The weights; words are in the order of the alphabet.
+        The weights, with the words in alphabetical order.
     y : ndarray of shape (n_samples,), dtype int64
         The classes.
 
@@ -59,7 +59,7 @@ def parsed(content: bytes) -> tuple[np.ndarray, list[str]]:
 
 
 # fmt: off
-# Rows of each class of `tweet` from 0 on; a number without rows is no class.
+# Number of rows of each class of `tweet`, from class 0; classes without rows are left out.
 _TWEETS = (
     0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 24, 5, 4, 4, 27, 1, 1, 11, 1, 26, 40, 34, 60, 2, 4, 26, 13, 9,
     1, 7, 10, 0, 3, 0, 0, 0, 36, 28, 14, 0, 8, 5, 12, 0, 11, 36, 8, 0, 0, 1, 0, 5, 11, 0, 4, 114,

@@ -1,9 +1,10 @@
-"""The 15 sets of the SKMMC paper's Tab. I, and iris, from the files of the UCI repository.
+"""The 15 data sets in Tab. I of the SKMMC paper, and iris, from the files of the UCI repository.
 
-Features are raw: no column is scaled. Classes that are words become numbers, as each
-reader says; classes that are numbers keep them. Every reader takes the content (bytes)
-of each file of a set and yields blocks of rows: X, an ndarray of shape (rows,
-n_features) and dtype float64, and y, of shape (rows,) and dtype int64.
+Features are not scaled. Classes that are words are replaced by numbers, as the
+docstring of each reader describes; classes that are numbers are unchanged. Every reader
+accepts the content (bytes) of each file of a data set and yields blocks of rows: X, an
+ndarray of shape (rows, n_features) and dtype float64, and y, of shape (rows,) and dtype
+int64.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ _PAGE = "https://archive.ics.uci.edu/dataset"
 
 
 def read_echocardiogram(content: bytes) -> Iterator[Block]:
-    """Class: still alive at the end of the survival period (1) or not (0).
+    """Read the rows. Class: still alive at the end of the survival period (1) or not (0).
 
     The 8 features are survival (months), age, pericardial effusion, fractional
     shortening, epss, lvdd, wall motion score and wall motion index; the product, the
     name and the group are left out, and so is "alive at 1", which follows from
-    survival. The row whose class is missing is dropped, which leaves 131; missing
-    values are replaced by the mean of their column over those rows.
+    survival. The row with a missing class is dropped, which leaves 131 rows; missing
+    values are replaced by the mean of their column in these rows.
     """
     rows = [row for row in fields(content) if row[1] != "?"]
     text = np.array([[row[0], *row[2:9]] for row in rows])
@@ -39,37 +40,38 @@ def read_echocardiogram(content: bytes) -> Iterator[Block]:
 
 
 def read_spectf(*contents: bytes) -> Iterator[Block]:
-    """Class: abnormal (1) or normal (0), the first column; the training rows and then the test rows."""
+    """Read the training and then the test rows. Class, the first column: abnormal (1) or normal (0)."""
     for content in contents:
         yield numbers(fields(content), class_column=0)
 
 
 def read_class_last(content: bytes) -> Iterator[Block]:
-    """Numbers between commas, the class last.
+    """Read rows of numbers separated by commas, with the class in the last column.
 
-    Haberman: survived 5 years (1) or not (2). Liver: the selector of UCI's seventh
-    column (1, 2), which the literature takes as the class. Spambase: spam (1) or not
-    (0).
+    Classes of haberman: survived 5 years (1) or not (2). Liver: the selector in UCI's
+    seventh column (1, 2), which the literature uses as the class. Spambase: spam (1) or
+    not (0).
     """
     yield numbers(fields(content))
 
 
 def read_spaced_class_last(content: bytes) -> Iterator[Block]:
-    """Numbers between spaces, the class last.
+    """Read rows of numbers separated by spaces, with the class in the last column.
 
-    Heart (Statlog): no disease (1), disease (2). Australian: 0 and 1, attributes coded
-    by UCI. German, the numeric form with 24 features: good (1), bad (2).
+    Classes of heart (Statlog): no disease (1), disease (2). Australian: 0 and 1; UCI
+    has coded the attributes as numbers. German, in the numeric form with 24 features:
+    good (1), bad (2).
     """
     yield numbers(fields(content, separator=None))
 
 
 def read_ionosphere(content: bytes) -> Iterator[Block]:
-    """Class: good returns (g, 1) or bad (b, 0); the second feature is 0 in every row and is kept."""
+    """Read the rows. Class: good (g, 1) or bad (b, 0) radar returns. The second feature, 0 in every row, is kept."""
     yield numbers(fields(content), classes={"b": 0, "g": 1})
 
 
 def read_house_votes(content: bytes) -> Iterator[Block]:
-    """Class, the first column: democrat (0) or republican (1). Votes: y is 1, n is -1, ? is 0."""
+    """Read the votes: y is 1, n is -1, ? is 0. Class, the first column: democrat (0) or republican (1)."""
     rows = fields(content)
     votes = [codes(row[1:], {"y": 1, "n": -1, "?": 0}) for row in rows]
     parties = codes([row[0] for row in rows], {"democrat": 0, "republican": 1})
@@ -77,31 +79,31 @@ def read_house_votes(content: bytes) -> Iterator[Block]:
 
 
 def read_clean1(content: bytes) -> Iterator[Block]:
-    """Musk, version 1. Class: musk (1) or not (0); the two columns of names are dropped."""
+    """Read Musk, version 1, without its two columns of names. Class: musk (1) or not (0)."""
     yield numbers([row[2:] for row in fields(content)])
 
 
 def read_breast(content: bytes) -> Iterator[Block]:
-    """Wisconsin breast cancer, original. Class: benign (2) or malignant (4).
+    """Read the original Wisconsin breast cancer data. Class: benign (2) or malignant (4).
 
-    The sample number is dropped, and so are the 16 of 699 rows with a missing value,
-    which leaves 683.
+    The sample number is dropped, and so are the 16 rows with a missing value, which
+    leaves 683 of the 699 rows.
     """
     yield numbers([row[1:] for row in fields(content) if "?" not in row])
 
 
 def read_satellite(*contents: bytes) -> Iterator[Block]:
-    """Statlog's satellite image: red soil (1) against cotton crop (2), training and test rows pooled."""
+    """Read two classes of Statlog's satellite image, red soil (1) and cotton crop (2), from the training and test rows."""
     for content in contents:
         X, y = numbers(fields(content, separator=None))
         yield X[y <= 2], y[y <= 2]
 
 
 def read_kr_vs_kp(content: bytes) -> Iterator[Block]:
-    """King and rook against king and pawn. Class: White can win (won, 1) or not (nowin, 0).
+    """Read king and rook against king and pawn. Class: White can win (won, 1) or not (nowin, 0).
 
-    Each of the 36 attributes is a letter and stays one column: f is 0 and t is 1; g is
-    0 and l is 1; b is 0, n is 0.5 and w is 1.
+    Each of the 36 attributes is a letter and becomes one column: f is 0 and t is 1; g
+    is 0 and l is 1; b is 0, n is 0.5 and w is 1.
     """
     values = {"f": 0, "t": 2, "g": 0, "l": 2, "b": 0, "n": 1, "w": 2}
     rows = fields(content)
@@ -110,18 +112,18 @@ def read_kr_vs_kp(content: bytes) -> Iterator[Block]:
 
 
 def read_waveform(content: bytes) -> Iterator[Block]:
-    """Waveforms with noise, 40 features: class 1 against class 2; class 0 is left out."""
+    """Read classes 1 and 2 of the waveforms with noise, which have 40 features; class 0 is left out."""
     X, y = numbers(fields(content))
     yield X[y > 0], y[y > 0]
 
 
 def read_iris(content: bytes) -> Iterator[Block]:
-    """Class: setosa (0), versicolor (1), virginica (2)."""
+    """Read the rows. Class: setosa (0), versicolor (1), virginica (2)."""
     species = {"Iris-setosa": 0, "Iris-versicolor": 1, "Iris-virginica": 2}
     yield numbers(fields(content), classes=species)
 
 
-# Of the file as the repository serves it. Left out if no copy is known to be that file,
+# sha256 of each file as the repository serves it, if a copy is known to equal that file
 # byte for byte.
 _SHA256 = {
     "echocardiogram/echocardiogram.data": "3d7dc4b3daef837f1b3b3c042e561697d6add718a2d6694de824faf1f1e340d4",
@@ -150,7 +152,7 @@ def _uci(
     folder: str | None,
     *paths: str,
 ) -> DataSet:
-    """Take the facts of a set; `folder` of the repository has its files, None if only packed."""
+    """Return a data set with the given facts; its files are in `folder` of the repository, or None if only packed."""
     files = tuple(
         File(path, folder and f"{_URL}/{folder}/{Path(path).name}", _SHA256.get(path))
         for path in paths

@@ -1,11 +1,12 @@
-"""Twelve more sets of the UCI repository, from copies of its files that are kept at one commit.
+"""Twelve more data sets of the UCI repository, from copies of their files at a fixed commit.
 
 ``pendigits`` has the training rows and then the test rows; ``pendigits-train`` and
-``pendigits-test`` have one file. ``satellite`` and ``waveform`` have all of their
-classes. ``shuttle-test`` has the test rows alone, as the training rows are published
-only packed (.Z). The others are ``segment``, ``wdbc``, ``magic``, ``letter``,
-``cnae9``, ``dermatology``, ``new-thyroid`` and ``faults``. Features are raw: no column
-is scaled. Classes that are words become numbers, as each reader says.
+``pendigits-test`` have one of the files. ``satellite`` and ``waveform`` have all of
+their classes. ``shuttle-test`` has only the test rows, because the training rows are
+published only packed (.Z). The others are ``segment``, ``wdbc``, ``magic``, ``letter``,
+``cnae9``, ``dermatology``, ``new-thyroid`` and ``faults``. Features are not scaled.
+Classes that are words are replaced by numbers, as the docstring of each reader
+describes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ._dataset import Block, DataSet, Reader, published_files, whole_and_parts
 from ._tables import fields, numbers
 from .uci import read_class_last, read_spaced_class_last
 
-# One commit each, so that the bytes stay the same.
+# The addresses name commits, so that the files cannot change.
 _RAW = "https://raw.githubusercontent.com"
 _COPIES = (
     f"{_RAW}/mikeizbicki/datasets/ea5a06d19c62de8bf28a43b2c948a011fd896fda/csv/uci"
@@ -29,16 +30,16 @@ _PAGE = "https://archive.ics.uci.edu/dataset"
 
 
 def read_pendigits(*contents: bytes) -> Iterator[Block]:
-    """Eight points of a pen's path, each x and then y from 0 to 100, and the digit last; one file or both."""
+    """Read one file or both: the x and y (0 to 100) of eight points on the pen's path, and then the digit."""
     for content in contents:
         yield numbers(fields(content))
 
 
 def read_wdbc(content: bytes) -> Iterator[Block]:
-    """Wisconsin breast cancer, diagnostic. Class: benign (B, 0) or malignant (M, 1).
+    """Read the diagnostic Wisconsin breast cancer data. Class: benign (B, 0) or malignant (M, 1).
 
-    The number of the patient is dropped; one column spreads 215,000 times as far as
-    another.
+    The number of the patient is dropped. The standard deviations of two columns differ
+    by a factor of 215,000.
     """
     yield numbers(
         [row[1:] for row in fields(content)], class_column=0, classes={"B": 0, "M": 1}
@@ -46,41 +47,41 @@ def read_wdbc(content: bytes) -> Iterator[Block]:
 
 
 def read_magic(content: bytes) -> Iterator[Block]:
-    """Showers seen by a gamma-ray telescope. Class, the last column: gamma (g, 1) or hadron (h, 0)."""
+    """Read particle showers seen by a gamma-ray telescope. Class, the last column: gamma (g, 1) or hadron (h, 0)."""
     yield numbers(fields(content), classes={"h": 0, "g": 1})
 
 
 def read_letter(content: bytes) -> Iterator[Block]:
-    """Sixteen measures of printed capitals. Class, the first column: A (0) to Z (25)."""
+    """Read sixteen measures of printed capitals. Class, the first column: A (0) to Z (25)."""
     classes = {letter: number for number, letter in enumerate(ascii_uppercase)}
     yield numbers(fields(content), class_column=0, classes=classes)
 
 
 def read_landsat(*contents: bytes) -> Iterator[Block]:
-    """Statlog's satellite image. Class, the last column: the kind of ground, 1 to 5 and 7."""
+    """Read Statlog's satellite image. Class, the last column: the kind of ground, 1 to 5 and 7."""
     for content in contents:
         yield numbers(fields(content, separator=None))
 
 
 def read_class_first(content: bytes) -> Iterator[Block]:
-    """Numbers between commas, the class first.
+    """Read rows of numbers separated by commas, with the class in the first column.
 
-    CNAE-9: counts of words, and the kind of business (1 to 9). New-thyroid: normal (1),
-    hyper (2), hypo (3).
+    CNAE-9 has counts of words; its classes are kinds of business (1 to 9). Classes of
+    new-thyroid: normal (1), hyper (2), hypo (3).
     """
     yield numbers(fields(content), class_column=0)
 
 
 def read_dermatology(content: bytes) -> Iterator[Block]:
-    """Class, the last column: the disease, 1 to 6. The age, which is missing in 8 rows, is dropped."""
+    """Read the rows without the age, which is missing in 8 rows. Class, the last column: the disease, 1 to 6."""
     yield numbers([row[:33] + row[34:] for row in fields(content)])
 
 
 def read_faults(content: bytes) -> Iterator[Block]:
-    """Faults of steel plates. Seven columns of 0 and 1 after the 27 features become the classes 1 to 7.
+    """Read faults of steel plates. Seven columns of 0 and 1 after the 27 features become the classes 1 to 7.
 
-    They are pastry (1), scratches in Z (2) and in K (3), stains, dirt, bumps and other
-    faults (7).
+    The classes are pastry (1), scratches in Z (2) and in K (3), stains (4), dirt (5),
+    bumps (6) and other faults (7).
     """
     table = np.array(fields(content, separator=None), np.float64)
     yield table[:, :27], table[:, 27:].argmax(axis=1) + 1
@@ -110,7 +111,7 @@ def _copy(
     url: str,
     sha256: dict[str, str],
 ) -> DataSet:
-    """Take the facts of a set; `sha256` has the hash of each file in the folder of its name."""
+    """Return a data set with the given facts; `sha256` has the hash of each file in the folder of its name."""
     files = published_files(name.removesuffix("-test"), url, sha256)
     return DataSet(name, n_features, counts, files, f"{_PAGE}/{page}", read)
 

@@ -1,15 +1,17 @@
-"""USPS: handwritten digits of 16 x 16 pixels, and the extended form with every shift of the zeros and ones.
+"""USPS: handwritten digits of 16 x 16 pixels, and an extended form with shifted zeros and ones.
 
 The files are those of the book "The Elements of Statistical Learning", with pixels
-between -1 and 1; LIBSVM's files of the same name have other pixels. ``usps`` has the
-training rows and then the test rows, ``usps-train`` and ``usps-test`` one part.
+between -1 and 1; the pixels in LIBSVM's files of the same name differ. ``usps`` has the
+training rows and then the test rows; ``usps-train`` and ``usps-test`` have one of the
+two parts.
 
 ``usps-extended`` (266,079 rows) and ``usps-extended-test`` (75,383 rows) are made from
-the digits 0 and 1 of one part: pixels mapped to (x + 1) / 2, the image set into 26 x 26
-pixels of zeros, shifted by 0 to 10 pixels down and right, which is 121 images for each.
-Rows stand image by image, in the order of the file. About 15 % of the pixels are not
-zero, and yet dense rows are the better store: the shifted copies compress to about 3 MB
-on disk, a quarter of CSR, and are read no slower.
+the digits 0 and 1 of the training and of the test rows. Pixels are mapped to (x + 1) /
+2, and each image is placed in 26 x 26 pixels of zeros and shifted by 0 to 10 pixels
+down and to the right, which gives 121 rows per image, in the order of the file.
+Although only about 15 % of the pixels are not zero, the rows are stored dense: the
+shifted copies compress to about 3 MB on disk, a quarter of the size of CSR, and are
+read at least as fast.
 """
 
 from __future__ import annotations
@@ -27,11 +29,11 @@ _URL = "https://hastie.su.domains/ElemStatLearn/datasets"
 SIDE = 16
 SHIFTS = 11
 EXTENDED_SIDE = SIDE + SHIFTS - 1
-IMAGES = SHIFTS**2  # made from one
+IMAGES = SHIFTS**2  # number of rows made from one image
 
 
 def read_zip(*contents: bytes) -> Iterator[Block]:
-    """Read files of the book's form: the digit and 256 pixels a line.
+    """Read files in the book's format: the digit and 256 pixels in each line.
 
     Parameters
     ----------
@@ -51,7 +53,7 @@ def read_zip(*contents: bytes) -> Iterator[Block]:
 
 
 def read_extended(content: bytes) -> Iterator[Block]:
-    """Make the extended form of one file, block by block.
+    """Generate the extended form of one file, block by block.
 
     Parameters
     ----------
@@ -75,7 +77,7 @@ def read_extended(content: bytes) -> Iterator[Block]:
 
 
 def shifted(images: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Make rows of the extended form.
+    """Generate rows of the extended form.
 
     Parameters
     ----------

@@ -64,8 +64,8 @@ def test_single_linkage_finds_the_clusters_just_where_a_gap_lies_between_them(na
             0,
             "name='rings' is unknown; choose one of 'two-rings', 'three-rings'",
         ),
-        ("two-rings", 100, -1, "random_state=-1 is no seed"),
-        ("two-rings", 100, "seed", "random_state='seed' is no seed"),
+        ("two-rings", 100, -1, "random_state=-1 is not a valid seed"),
+        ("two-rings", 100, "seed", "random_state='seed' is not a valid seed"),
         ("three-rings", 2, 0, "n_samples is 2; three-rings has 3 clusters"),
     ],
 )

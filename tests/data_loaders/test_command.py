@@ -88,7 +88,7 @@ def test_a_store_is_kept_unless_told_and_damaged_files_write_nothing(
         ),
         (
             [NAME],
-            "--out is missing; give the store to write, such as --out australian.zarr",
+            "--out is missing; name the store to write, such as --out australian.zarr",
         ),
         ([NAME, "--out", "x.zarr", "--rows", "691"], "rows is 691"),
         ([NAME, "--out", "x.zarr", "--data-dir", "nowhere"], "nowhere is not a folder"),

@@ -36,7 +36,7 @@ def test_a_bunch_has_rows_classes_and_a_description(data_dir):
 @pytest.mark.parametrize("fetch", SUBSETS)
 def test_an_unknown_name_is_refused_with_those_there_are(fetch):
     with pytest.raises(
-        InputError, match=r"^subset='half' is no data set here; choose one of .*\.$"
+        InputError, match=r"^subset='half' is unknown; choose one of .*\.$"
     ):
         fetch(subset="half")
     with pytest.raises(InputError, match=r"choose one of .*ionosphere.*magic"):

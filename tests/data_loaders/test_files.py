@@ -116,15 +116,19 @@ def test_a_file_that_cannot_be_had_says_what_to_set(server, tmp_path):
         (
             Source(base_url=url, cache_dir=cache),
             file(),
-            "cannot be had (HTTP status 404): get it from",
+            "cannot be downloaded (HTTP status 404): get it from",
         ),
         (
             Source(base_url="http://127.0.0.1:9", cache_dir=cache),
             file(),
-            "cannot be had (ConnectionError)",
+            "cannot be downloaded (ConnectionError)",
         ),
         (Source(), file(), "its publisher serves it only packed (.Z): get it from"),
-        (Source(), file(made=True), f"nobody serves it, as it was made from {PAGE}"),
+        (
+            Source(),
+            file(made=True),
+            f"it cannot be downloaded, because it was made from {PAGE}",
+        ),
         (
             Source(cache_dir=cache, download=False),
             file(url=url),
