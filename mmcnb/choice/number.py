@@ -1,4 +1,4 @@
-"""Choose the number of clusters by the partition that agrees best with likely ones."""
+"""Choose the number of clusters: find the partition closest to likely partitions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -28,33 +28,35 @@ from mmcnb.graph.merge_tree import by_first
 from mmcnb.graph.neighbours import NodeGraph
 from mmcnb.samples.matrix import check_clusters, check_places
 
-# Evidence z for a partition, in spreads (`no_structure.significance`). A number of
-# clusters above 1 needs more than GATE. In few dimensions FAINT is enough if the
-# density between the clusters falls by CLEAR_FALL, and GATE is not if it hardly falls.
+# Evidence z for a partition, in spreads (`no_structure.significance`). Two or more
+# clusters need evidence above GATE. In few dimensions, evidence above FAINT suffices if
+# the logarithm of the density between the clusters falls by more than CLEAR_FALL, and
+# evidence above GATE does not suffice if it hardly falls.
 GATE = 2.5
 FAINT = 1.0
 CLEAR_FALL = 1.0
-SURE = 12.0  # no single cloud reaches it, so none is simulated
+SURE = 12.0  # a single cloud never reaches this evidence, so none is simulated
 SHARPNESS = 8.0  # factor of the scores in the log probabilities of the partitions
-LEAST_PROBABILITY = 1e-6  # partitions below it are ignored in expected agreements
+LEAST_PROBABILITY = 1e-6  # less likely partitions are ignored in expected agreements
 MOST_LAYERS = 5
 LEAST_LAYER_GAIN = 0.01  # in the expected agreement with the closest layer
-MARGIN_KERNELS = ("rbf", "linear")  # with these the widest margin is the only candidate
-# Up to this number of clusters the widest margin is a candidate beside those of the
-# graph. For more clusters its J was never the largest, on 41 shapes and data sets.
+MARGIN_KERNELS = ("rbf", "linear")  # then the widest margin is the only candidate
+# Up to this number of clusters, the widest margin is a candidate in addition to the
+# partitions of the graph. For more clusters, its J was never the largest on 41 shapes
+# and data sets.
 MOST_MARGIN_CLUSTERS = 2
 
 
 @dataclass(frozen=True)
 class Request:
-    """What the user requests: the number of clusters, their sizes, and known labels.
+    """The request of the user: number and sizes of clusters, and known labels.
 
     Parameters
     ----------
     n_clusters : int or None, default=None
         The requested number of clusters; if None, it is chosen from the range.
     least, most : int and float, default=1 and inf
-        The range of the number of clusters, both ends included.
+        The range of the number of clusters, including both ends.
     min_cluster_size : float, default=0.0
         Least number of rows of a cluster, or, below 1, least share of the rows.
     known : KnownRows or None, default=None
@@ -66,9 +68,9 @@ class Request:
     margin_kernel : {"rbf", "linear"}, default="rbf"
         The kernel function of the widest margin.
     earlier : ndarray of shape (p,), int64, or None, default=None
-        Clusters that the nodes have from an earlier fit, including small clusters. They
-        are replaced only if the partition with the chosen number of clusters is clearly
-        better; there are no other candidates.
+        Clusters of the nodes in an earlier fit, including small clusters. They are
+        replaced only if the partition with the chosen number of clusters is clearly
+        better. No other candidates are tried.
     keeps_earlier : bool, default=False
         Whether the earlier clusters are kept in any case.
     """
@@ -92,7 +94,7 @@ class Request:
         kernel: str,
         metric: str,
     ) -> Self:
-        """Return the request that follows from parameters of the default estimator."""
+        """Return the request that matches the parameters of the default estimator."""
         uses_graph = kernel not in MARGIN_KERNELS
         most_margin_clusters: float = 0
         if not uses_graph:
@@ -115,12 +117,12 @@ class Request:
 
     @property
     def likely_clusters(self) -> int:
-        """The number of clusters, or the upper end of its range; 2 if that is open."""
+        """Upper end of the range of the number of clusters; 2 if the range is open."""
         return int(self.most) if self.most < np.inf else 2
 
     @property
     def seeks_small(self) -> bool:
-        """Whether to search for small clusters: nothing is set, and the nodes vote."""
+        """Whether to search for small clusters: no limit is set, and the nodes vote."""
         is_open = (self.least, self.most) == (1, np.inf)
         return is_open and self.min_cluster_size == 0 and self.uses_graph
 
@@ -134,23 +136,23 @@ class Request:
 
 @dataclass(frozen=True)
 class ChosenNumber:
-    """A number of clusters, and why it was chosen.
+    """A number of clusters, and the reason why it was chosen.
 
     Parameters
     ----------
     n_clusters : int
-        The number; 1 if the data have no structure.
+        The number of clusters; 1 if the data have no structure.
     labels : ndarray of shape (p,), int64
         The partition with this number of clusters.
     reason : str, default=""
         One sentence for the report.
     next_best : int or None, default=None
-        The second best number.
+        The second best number of clusters.
     agreement : float, default=1.0
-        Expected agreement of the partition with the true one, from 0 to 1.
+        Expected agreement of the partition with the true partition, from 0 to 1.
     by_density : bool, default=False
-        Whether the density along boundaries split or joined clusters; then the
-        partition is one of the candidates.
+        Whether clusters were split or joined because of the density along boundaries.
+        If so, the partition is one of the candidates.
     """
 
     n_clusters: int
@@ -171,7 +173,7 @@ class ChosenNumber:
 
 
 def requested_number(structure: Structure, n_clusters: int) -> ChosenNumber:
-    """Return the requested number of clusters, and the tree cut that yields it."""
+    """Return the requested number of clusters, with the tree cut that yields it."""
     return ChosenNumber(n_clusters, structure.tree.labels(n_clusters))
 
 
@@ -195,13 +197,13 @@ def choose_number(
     Parameters
     ----------
     graph : NodeGraph
-        The nodes.
+        Graph of the nodes.
     request : Request
-        The number of clusters or its range, least sizes and known labels.
+        The number of clusters or its range, the least size and known labels.
     n_samples : float
         Number of rows that the nodes represent.
     each : callable, default=map
-        Maps a function over items, perhaps in threads.
+        Function like ``map``, which may use threads.
     seed : int, default=0
         Seed of the simulated data without clusters.
 
@@ -226,7 +228,7 @@ def choose_number(
     number = best_number(structure, least, max(least, request.most))
     if least < 2 <= number.n_clusters:
         number = _unless_one_cloud(structure, number, seed, each)
-    if number.n_clusters < least:  # needs a tree with more pieces
+    if number.n_clusters < least:  # the tree needs more pieces
         structure = find_structure(graph, least, each)
         number = replace(requested_number(structure, least), reason=number.reason)
     number = _of_least_size(graph, number, request, n_samples)
@@ -236,7 +238,7 @@ def choose_number(
 def _of_least_size(
     graph: NodeGraph, number: ChosenNumber, request: Request, n_samples: float
 ) -> ChosenNumber:
-    """Merge clusters below ``min_cluster_size`` into others, and give the reason."""
+    """Merge clusters below ``min_cluster_size`` into others, and state the reason."""
     least = request.least_weight(n_samples, graph)
     labels = without_small(graph, number.labels, least)
     n_found = number.n_clusters
@@ -247,19 +249,19 @@ def _of_least_size(
     sizes = np.bincount(number.labels, graph.sizes) / graph.sizes.sum() * n_samples
     if n_clusters > 1:
         reason = (
-            f"{n_clusters} clusters: {n_found} were found, and those smaller than "
+            f"{n_clusters} clusters: {n_found} were found, and clusters smaller than "
             f"{asked} were joined to others."
         )
     elif sizes.max() < least / graph.sizes.sum() * n_samples:
         reason = (
             f"one cluster: {asked} is larger than each of the {n_found} clusters that "
             f"were found (the largest has about {sizes.max():,.0f} rows), so they were "
-            "joined; give a smaller one."
+            "joined; give a smaller size."
         )
     else:
         reason = (
             f"one cluster: {n_found} were found, and {asked} is larger than all but "
-            "one of them, so they were joined; give a smaller one."
+            "one of them, so they were joined; give a smaller size."
         )
     return replace(number, n_clusters=n_clusters, labels=labels, reason=reason)
 
@@ -267,19 +269,20 @@ def _of_least_size(
 def best_number(
     structure: Structure, least: int = 1, most: float = np.inf
 ) -> ChosenNumber:
-    """Choose the partition with the largest expected agreement with the true one.
+    """Choose the partition that is expected to agree most with the true partition.
 
-    The probability that a partition is the true one follows from its score and its
+    The probability that a partition is the true partition depends on its score and its
     persistence. Clusters that consist of two or more groups are split afterwards. In
-    few dimensions, the density along boundaries splits and joins clusters once more.
+    few dimensions, clusters are then split and joined according to the density along
+    their boundaries.
 
     Parameters
     ----------
     structure : Structure
         The partitions.
     least, most : int and float, default=1 and inf
-        Range of the number. If ``least`` is 2 or more, one cluster is never returned,
-        however weak the evidence.
+        Range of the number of clusters. If ``least`` is 2 or more, at least two
+        clusters are returned, however weak the evidence.
 
     Returns
     -------
@@ -312,7 +315,7 @@ def best_number(
 def _unless_one_piece(
     structure: Structure, number: ChosenNumber, strongest: float
 ) -> ChosenNumber:
-    """Return one cluster if the density hardly falls between any two clusters."""
+    """Return one cluster if the density hardly falls between the clusters."""
     graph = structure.graph
     fall = least_of_any_cut(graph, structure.d, number.labels)
     if strongest <= GATE:
@@ -324,8 +327,8 @@ def _unless_one_piece(
         return number
     reason = (
         f"one cluster: {number.n_clusters} pieces were found, but the density hardly "
-        f"falls between them (its logarithm by {max(fall, 0):.2f}; more than "
-        f"{needed:.2f} is needed)."
+        f"falls between them (its logarithm falls by {max(fall, 0):.2f}; a fall of "
+        f"more than {needed:.2f} is needed)."
     )
     return _one_cluster(structure, reason)
 
@@ -333,7 +336,7 @@ def _unless_one_piece(
 def _unless_one_cloud(
     structure: Structure, number: ChosenNumber, seed: int, each: Callable
 ) -> ChosenNumber:
-    """Return one cluster if one cloud with the same correlations is as clear."""
+    """Return one cluster if simulated rows in one cloud have partitions as clear."""
     strongest = max(partition.z for partition in structure.partitions)
     if is_low_dimensional(structure) or strongest > SURE:
         return number
@@ -349,14 +352,14 @@ def _unless_one_cloud(
 
 
 def is_low_dimensional(structure: Structure) -> bool:
-    """Return whether the density along boundaries can be trusted."""
+    """Return whether the density along boundaries is reliable: d < 3.2, p >= 500."""
     is_low = structure.d < LOW_DIMENSION
     return is_low and structure.graph.n_nodes >= FEWEST_NODES
 
 
 def _no_evidence(strongest: float) -> str:
     return (
-        "one cluster: no partition is clearer than those of rows without structure "
+        "one cluster: no partition is clearer than in rows without structure "
         f"(evidence at most {strongest:.1f}; more than {GATE} is needed)."
     )
 
@@ -366,10 +369,10 @@ def _one_cluster(structure: Structure, reason: str) -> ChosenNumber:
 
 
 def _likeliest(structure: Structure, places: list[int], most: float) -> ChosenNumber:
-    """Choose the partition that agrees most with likely ones, and split it at gaps."""
+    """Choose the partition that agrees most with likely partitions, split at gaps."""
     expected = _expected_agreements(structure, places)
     eligible = [structure.partitions[place] for place in places]
-    # Break ties up to rounding by taking the first partition.
+    # Among partitions that are equal up to rounding, the first is taken.
     ranks = np.round(expected, ROUNDING_DIGITS)
     best = int(np.argmax(ranks))
     whole = eligible[best]
@@ -433,10 +436,10 @@ def _by_density(
 
 
 def _expected_agreements(structure: Structure, places: list[int]) -> list[float]:
-    """Return the expected agreement of each partition with the true one.
+    """Return the expected agreement of each partition with the true partition.
 
-    This is the mean of its agreements with all partitions that are likely enough,
-    weighted by their probabilities.
+    This is the mean agreement with all partitions of a probability above 1e-6, weighted
+    by their probabilities.
     """
     probabilities = structure.probabilities(SHARPNESS)
     likely = np.flatnonzero(probabilities > LEAST_PROBABILITY).tolist()
@@ -450,7 +453,7 @@ def _expected_agreements(structure: Structure, places: list[int]) -> list[float]
 
 
 def without_small(graph: NodeGraph, labels: np.ndarray, least: float) -> np.ndarray:
-    """Merge clusters of less than a weight into those to which they are linked most."""
+    """Merge each cluster below a weight into the cluster to which it is linked most."""
     weights = np.bincount(labels, graph.sizes)
     while weights.min() < least and weights.size > 1:
         smallest = int(weights.argmin())
@@ -471,8 +474,8 @@ def layers(
 ) -> list[ScoredPartition]:
     """Choose layers: a partition, and the cuts of the tree that complement it best.
 
-    Cuts are added one by one. Each of them raises the expected agreement of the true
-    partition with the closest layer as much as possible.
+    Cuts are added one at a time. Each added cut is the one that raises most the
+    expected agreement between the true partition and the closest layer.
 
     Parameters
     ----------
@@ -481,14 +484,14 @@ def layers(
     labels : ndarray of shape (p,), int64
         The partition that was chosen.
     least_gain : float, default=0.01
-        Least gain in the expected agreement with the closest layer for which a cut is
-        added.
+        A cut is added only if it raises the expected agreement with the closest layer
+        by at least this much.
 
     Returns
     -------
     list of ScoredPartition
-        At most five. The first one has the given labels; the others follow in the order
-        of their numbers of clusters.
+        At most five layers. The first layer has the given labels. The other layers are
+        sorted by their numbers of clusters.
     """
     taken = structure.scored(labels)
     result = [taken]
@@ -500,7 +503,7 @@ def layers(
     probabilities = structure.probabilities(1.0)
 
     def expected_with(k: int) -> float:
-        """Return the expected agreement with the cut into k clusters added, rounded."""
+        """Return the rounded expected agreement with the cut into k clusters added."""
         gained = np.maximum(reached, agreements[k])
         return round(float(probabilities @ gained), ROUNDING_DIGITS)
 
@@ -517,9 +520,10 @@ def layers(
 
 
 def _other_cuts(structure: Structure, n_clusters: int) -> dict[int, int]:
-    """Return the partitions that are cuts of the tree, as places by number of clusters.
+    """Return the indices of partitions that are tree cuts, by number of clusters.
 
-    The chosen number of clusters is left out. If it is 1, there are no other cuts.
+    The cut with the chosen number of clusters is left out. If this number is 1, the
+    result is empty.
     """
     cuts: dict[int, int] = {}
     if n_clusters == 1:
@@ -536,7 +540,7 @@ def _other_cuts(structure: Structure, n_clusters: int) -> dict[int, int]:
 def layer_rows(
     structure: Structure, labels: np.ndarray, sizes: np.ndarray
 ) -> list[dict[str, Any]]:
-    """Return the figures of the layers; ``sizes`` has the number of rows per node."""
+    """Return the report entries of layers; ``sizes`` has the rows of each node."""
     rows = []
     for layer in layers(structure, labels):
         smallest = np.bincount(layer.labels, sizes).min()

@@ -1,9 +1,8 @@
-"""Persistence of a boundary: how far the density falls on the best way across it.
+"""Persistence of a boundary: how far the density falls on the best path across it.
 
-The density does not fall between two slices of a long curve, however many rows there
-are, but it falls between two groups. It is estimated from distances to a few
-neighbours, which concentrate in many dimensions, so these functions are for rows of a
-low intrinsic dimension.
+The density falls between two groups, but not between two slices of a long curve. The
+density is estimated from distances to ten neighbours. Such distances concentrate in
+many dimensions, so these functions are only for rows of a low intrinsic dimension.
 """
 
 from collections.abc import Iterator
@@ -26,31 +25,31 @@ from mmcnb.graph.communities import communities_by
 from mmcnb.graph.merge_tree import LEAST_LINK, by_first
 from mmcnb.graph.neighbours import NodeGraph
 
-# Below this dimension, and from this number of nodes on, the density along boundaries
-# can be trusted.
+# The density along boundaries can be trusted below this dimension, if there are at
+# least this many nodes.
 LOW_DIMENSION = 3.2
 FEWEST_NODES = 500
-STEPS = 3  # of smoothing the density over the graph
-PEAK_QUANTILE = 0.9  # of the densities in a region: the height of its peak
-BOUNDARY_QUANTILE = 0.75  # of the densities at a boundary: the height of the pass
-# A boundary with only e edges is noisy, so EDGE_NOISE / sqrt(e) is added to the
-# persistence below which clusters are joined, or not split.
+STEPS = 3  # steps that smooth the density over the graph
+PEAK_QUANTILE = 0.9  # this quantile of the densities in a region is its peak
+BOUNDARY_QUANTILE = 0.75  # this quantile of the densities at a boundary is its pass
+# A boundary with few edges is noisy, so EDGE_NOISE / sqrt(number of edges) is added to
+# the persistence below which clusters are joined, or not split.
 EDGE_NOISE = 1.2
 # Chosen on curves, shapes, maps and blobs; `python -m benchmarks number --part
 # families` shows the result.
 SPLIT_PERSISTENCE = 0.7
-SPLIT_EVIDENCE = 0.0  # the link is weaker than without structure
-FINE_RESOLUTION = 3.14  # of the communities into which clusters are cut
+SPLIT_EVIDENCE = 0.0  # above 0, the link is weaker than expected without structure
+FINE_RESOLUTION = 3.14  # resolution of the communities into which clusters are cut
 LEAST_PIECE = 15  # rows
 JOIN_PERSISTENCE = 0.35
-# Communities end where nodes happen to be sparse, and more nodes have more such places,
-# so the threshold for joining grows with the logarithm of the number of nodes.
+# Communities end where nodes happen to be sparse. With more nodes, sparse places are
+# more frequent, so the threshold for joining grows with the logarithm of their number.
 PERSISTENCE_GROWTH = 0.05
 FEW_NODES = 1000
 JOIN_VALLEY = 0.5
-JOIN_EVIDENCE = 3.5  # from here on there is a gap between clusters: never join them
+JOIN_EVIDENCE = 3.5  # from here on, a gap separates clusters: never join them
 LEAST_JOINED = 50  # rows
-LEAST_EDGES = 4  # fewer edges are bridges over a gap, not a boundary
+LEAST_EDGES = 4  # fewer edges are bridges across a gap, not a boundary
 
 
 def log_density(graph: NodeGraph, d: float, steps: int = STEPS) -> np.ndarray:
@@ -63,7 +62,7 @@ def log_density(graph: NodeGraph, d: float, steps: int = STEPS) -> np.ndarray:
     d : float
         Intrinsic dimension of the nodes, by `dimension`.
     steps : int, default=3
-        Number of smoothing steps. Each of them replaces the value of a node by the mean
+        Number of smoothing steps. Each step replaces the value of a node by the mean
         over the node and its neighbours.
 
     Returns
@@ -97,20 +96,20 @@ def log_density(graph: NodeGraph, d: float, steps: int = STEPS) -> np.ndarray:
 
 @dataclass
 class Region:
-    """A set of nodes, with sums over them that are updated by merges.
+    """A set of nodes, with sums over these nodes that merges update.
 
     Parameters
     ----------
     nodes : ndarray of int64
-        Numbers of the nodes.
+        Indices of the nodes.
     n_rows : float
-        Number of rows of the sample that they represent.
+        Number of rows of the sample that the nodes represent.
     volume : float
-        Sum of the weights of their edges.
+        Sum of the weights of the edges of the nodes.
     log_radius : float
         Sum of the logarithms of the distances from the nodes to their tenth neighbours.
     peak : float, default=0.0
-        The 90 % quantile of the logarithm of the density.
+        The 90 % quantile of the logarithms of the densities at the nodes.
     """
 
     nodes: np.ndarray
@@ -131,13 +130,13 @@ class Boundary:
     weight : float
         Sum of the weights of the edges.
     log_radius : float
-        Sum over the edges of the mean, at the two ends, of the logarithm of the
-        distance to the tenth neighbour.
+        Sum over the edges of the mean log distance to the tenth neighbour at the two
+        ends of an edge.
     persistence : float, default=0.0
-        How far the logarithm of the density falls on the best way across: the lower one
-        of the two peaks minus the height of the pass.
+        How far the logarithm of the density falls on the best path across the boundary:
+        the lower of the two peaks minus the 75 % quantile at the boundary.
     gap : Gap or None, default=None
-        How far apart the two regions are; None until it is needed.
+        Evidence that a gap separates the two regions; None until it is computed.
     """
 
     densities: np.ndarray
@@ -148,25 +147,26 @@ class Boundary:
 
     @property
     def noise(self) -> float:
-        """What noise adds to the persistence, given the number of edges."""
+        """Persistence due to noise, which is larger for fewer edges."""
         return EDGE_NOISE / self.densities.size**0.5
 
     @property
     def excess(self) -> float:
-        """The persistence minus its noise, rounded for reproducible comparisons."""
+        """Persistence minus its noise, rounded for reproducible comparisons."""
         return round(self.persistence - self.noise, ROUNDING_DIGITS)
 
 
 class Gap(NamedTuple):
-    """How far apart two regions are.
+    """Evidence that a gap separates two regions.
 
     Attributes
     ----------
     evidence : float
-        Logarithm of the link expected without structure over the observed link, plus
-        half of the valley.
+        Logarithm of the ratio of the link expected without structure to the observed
+        link, plus half of the valley.
     valley : float
-        Logarithm of the density inside the regions over the density on the boundary.
+        Logarithm of the ratio of the density inside the regions to the density on the
+        boundary, clipped to [-1, 1.5].
     """
 
     evidence: float
@@ -177,12 +177,12 @@ Pair = tuple[int, int]
 
 
 class Regions:
-    """A partition whose clusters are merged one pair at a time.
+    """A partition in which clusters are merged, one pair at a time.
 
     Parameters
     ----------
     graph : NodeGraph
-        The nodes.
+        Graph of the nodes.
     d : float
         Intrinsic dimension of the nodes, by `dimension`.
     labels : ndarray of shape (p,), int64
@@ -231,18 +231,18 @@ class Regions:
 
     @property
     def labels(self) -> np.ndarray:
-        """Region of each node, numbered in the order of their first nodes."""
+        """Region of each node, numbered in the order of the first nodes of regions."""
         labels = np.empty(self.n_nodes, np.int64)
         for number, region in self.regions.items():
             labels[region.nodes] = number
         return by_first(labels)
 
     def smaller(self, pair: Pair) -> float:
-        """Return the number of rows of the smaller one of two regions."""
+        """Return the number of rows of the smaller of two regions."""
         return min(self.regions[number].n_rows for number in pair)
 
     def gap(self, pair: Pair) -> Gap:
-        """Return how far apart two neighbouring regions are."""
+        """Return the evidence that a gap separates two neighbouring regions."""
         boundary = self.boundaries[pair]
         if boundary.gap is None:
             boundary.gap = self._gap(pair, boundary)
@@ -278,7 +278,7 @@ class Regions:
         known.log_radius += boundary.log_radius
 
     def _measure(self, pair: Pair) -> None:
-        """Measure the persistence of a boundary, and forget its outdated gap."""
+        """Compute the persistence of a boundary, and reset its outdated gap."""
         boundary = self.boundaries[pair]
         peak = min(self.regions[number].peak for number in pair)
         pass_height = np.quantile(boundary.densities, BOUNDARY_QUANTILE)
@@ -299,7 +299,7 @@ class Regions:
 
 
 def _members(labels: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the indices of the elements with label 0, 1, 2 and so on."""
+    """Yield the indices of the elements with each label from 0 on."""
     order = np.argsort(labels, kind="stable")
     ends = np.cumsum(np.bincount(labels))
     for start, end in pairwise(np.append(0, ends)):
@@ -319,13 +319,14 @@ def split_at_valleys(graph: NodeGraph, d: float, labels: np.ndarray) -> np.ndarr
     """Split clusters in which the density falls and rises again.
 
     Each cluster is cut into fine communities. Neighbouring communities of a cluster are
-    merged, the least persistent boundary first, until the density falls on each
-    remaining boundary and the link across it is weaker than without structure.
+    merged, starting with the least persistent boundary. Merging stops when the density
+    falls at each remaining boundary and the link across it is weaker than without
+    structure.
 
     Parameters
     ----------
     graph : NodeGraph
-        The p nodes.
+        Graph of the p nodes.
     d : float
         Intrinsic dimension of the nodes, by `dimension`.
     labels : ndarray of shape (p,), int64
@@ -334,7 +335,7 @@ def split_at_valleys(graph: NodeGraph, d: float, labels: np.ndarray) -> np.ndarr
     Returns
     -------
     ndarray of shape (p,), int64
-        Clusters, numbered in the order of their first nodes.
+        Cluster of each node; clusters are numbered in the order of their first nodes.
 
     Examples
     --------
@@ -378,7 +379,7 @@ def _shallowest(regions: Regions, pairs: list[Pair]) -> Pair:
 
 
 def _without_crumbs(regions: Regions, cluster: dict[int, int]) -> np.ndarray:
-    """Return labels in which tiny regions join the largest region of their cluster."""
+    """Return labels that assign tiny regions to the largest region of their cluster."""
     labels = np.empty(regions.n_nodes, np.int64)
     largest: dict[int, int] = {}
     for number, region in regions.regions.items():
@@ -392,7 +393,7 @@ def _without_crumbs(regions: Regions, cluster: dict[int, int]) -> np.ndarray:
 
 
 def joined_persistence(n_nodes: int) -> float:
-    """Return the persistence, without noise, below which clusters are joined.
+    """Return the persistence, minus noise, below which clusters are joined.
 
     Examples
     --------
@@ -407,23 +408,23 @@ def joined_persistence(n_nodes: int) -> float:
 def joined_without_valley(
     graph: NodeGraph, d: float, labels: np.ndarray, least: int = 2
 ) -> np.ndarray:
-    """Join neighbouring clusters between which the density does not fall.
+    """Join neighbouring clusters if the density does not fall between them.
 
     Parameters
     ----------
     graph : NodeGraph
-        The p nodes.
+        Graph of the p nodes.
     d : float
         Intrinsic dimension of the nodes, by `dimension`.
     labels : ndarray of shape (p,), int64
         Cluster of each node, from 0.
     least : int, default=2
-        Clusters are not joined below this number.
+        Least number of clusters that must remain.
 
     Returns
     -------
     ndarray of shape (p,), int64
-        Clusters, numbered in the order of their first nodes.
+        Cluster of each node; clusters are numbered in the order of their first nodes.
 
     Examples
     --------
@@ -459,15 +460,15 @@ def joined_without_valley(
 
 
 def least_of_any_cut(graph: NodeGraph, d: float, labels: np.ndarray) -> float:
-    """Return the persistence at which clusters are joined until one is left.
+    """Return the threshold of persistence that joins all clusters into one.
 
-    This is the threshold that would be needed, without the noise of boundaries. It is
-    infinite if a gap separates clusters, because these are never joined.
+    Noise is subtracted from the persistence. The threshold is infinite if a gap
+    separates clusters, because these are never joined.
 
     Parameters
     ----------
     graph : NodeGraph
-        The p nodes.
+        Graph of the p nodes.
     d : float
         Intrinsic dimension of the nodes, by `dimension`.
     labels : ndarray of shape (p,), int64

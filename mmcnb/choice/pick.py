@@ -19,22 +19,23 @@ from mmcnb.choice.judge import (
 from mmcnb.graph.communities import communities_at
 from mmcnb.graph.neighbours import NodeGraph
 
-# Chosen on other data sets than those of `python -m benchmarks choice`, which shows the
-# result.
-LEAST_GAIN = 0.1  # in J, for a repaired partition to replace the original
+# Chosen on data sets that `python -m benchmarks choice` does not use. The study shows
+# the result.
+LEAST_GAIN = 0.1  # gain in J for which a repaired partition replaces the original
 LAYOUT_LEAD = 0.1
-# A layout whose gap is narrower by this has no lead: `python -m benchmarks number`.
+# A layout has no lead if its gap is narrower by more than this. The value was checked
+# with `python -m benchmarks number`.
 NARROWER_GAP = 0.03
-# Factor of log(k)². Among many clusters, J prefers to halve large clusters rather than
-# to separate small ones, which the density tells apart.
+# Factor of log(k)². With many clusters, J favours partitions that halve large clusters
+# over partitions that separate small clusters, although the density separates them.
 DENSITY_LEAD = 0.07
 # These candidates are not found by maximising the information.
 WITHOUT_SEARCH = (MARGIN, LAYOUT, DENSITY)
 MOST_REPAIRED = 30  # clusters
 REPAIRED = ", repaired"  # suffix of the name of a repaired candidate
-FEWEST_MERGES = 8  # pairs of clusters to try in a round, if there are as many
+FEWEST_MERGES = 8  # least number of pairs of clusters that a round tries to merge
 MOST_ROUNDS = 6
-JUDGED = 10  # partitions of a round with the largest mutual information
+JUDGED = 10  # partitions with the largest mutual information for which J is computed
 
 
 def pick(
@@ -54,19 +55,19 @@ def pick(
     graph : NodeGraph
         The nodes.
     candidates : sequence of Candidate
-        At least one. If several have the same J, the first one is picked.
+        At least one candidate. If several have the same J, the first one is picked.
     seed : int
         Seed of the communities into which the repair halves clusters.
     tolerance : float, default=0.0
-        A candidate is eligible if the share of the known labels that it breaks exceeds
-        the smallest share of all candidates by at most this value.
+        A candidate is eligible if its share of broken known labels exceeds the smallest
+        share of all candidates by at most this value.
     repairs : bool, default=True
         Whether to repair the picked candidate.
 
     Returns
     -------
     Candidate
-        One of the candidates, or a repaired one.
+        One of the candidates, or a repaired candidate.
     """
     fewest_broken = min(candidate.broken or 0.0 for candidate in candidates)
     eligible = [
@@ -94,8 +95,8 @@ def pick(
 def margin_lead(n_nodes: int) -> float:
     """Return the lead of the widest margin in J.
 
-    The other candidates maximise the information, which makes their J too high by
-    chance, the more so the fewer nodes there are.
+    The other candidates maximise the information, so their J is too high by chance. The
+    excess, and therefore the lead, is larger for fewer nodes.
 
     Examples
     --------
@@ -116,10 +117,10 @@ def score_with_lead(candidate: Candidate, rival: Candidate | None = None) -> flo
     candidate : Candidate
         The candidate.
     rival : Candidate or None, default=None
-        The best candidate among those that maximise the information, which makes its J
-        too high by chance. The lead of the layout compensates for this. There is no
-        such lead if the gap of the layout is clearly narrower than that of the rival,
-        because then k-means has halved large clusters.
+        The best of the candidates that maximise the information, so that its J is too
+        high by chance. The lead of the layout compensates for this excess. The layout
+        has no lead if its gap is clearly narrower than the gap of the rival, because
+        this shows that k-means has halved large clusters.
 
     Returns
     -------
@@ -161,7 +162,7 @@ class _Scored(NamedTuple):
 
 
 class _Halves:
-    """The two halves of sets of nodes, cached because most clusters recur."""
+    """Halves of sets of nodes, cached because most clusters recur in later rounds."""
 
     def __init__(self, graph: NodeGraph, seed: int) -> None:
         self.graph = graph
@@ -169,7 +170,7 @@ class _Halves:
         self._second: dict[bytes, np.ndarray | None] = {}
 
     def second(self, nodes: np.ndarray) -> np.ndarray | None:
-        """Return which nodes are in the second half; None if they cannot be halved."""
+        """Return a mask of the second half of nodes; None if they cannot be halved."""
         if nodes.size < 2:
             return None
         key = nodes.tobytes()
@@ -182,7 +183,9 @@ class _Halves:
 
 
 def repaired(graph: NodeGraph, labels: np.ndarray, seed: int) -> np.ndarray:
-    """Raise J in up to six rounds, each of which merges two clusters and halves one.
+    """Repair labels: merge two clusters and halve one where this raises J.
+
+    At most six rounds are done, each with one merge and one halving.
 
     Parameters
     ----------
@@ -196,7 +199,7 @@ def repaired(graph: NodeGraph, labels: np.ndarray, seed: int) -> np.ndarray:
     Returns
     -------
     ndarray of shape (p,), int64
-        Labels with the same number of clusters, whose J is not smaller.
+        Labels with the same number of clusters, and a J that is not smaller.
     """
     halves = _Halves(graph, seed)
     best = _Scored(judge(graph, labels).J, labels)
@@ -205,7 +208,7 @@ def repaired(graph: NodeGraph, labels: np.ndarray, seed: int) -> np.ndarray:
         likely = nlargest(JUDGED, moves, key=_Scored.rounded)
         judged = [_Scored(judge(graph, move.labels).J, move.labels) for move in likely]
         following = max(judged, key=_Scored.rounded, default=best)
-        # The same clusters in another order differ by rounding only.
+        # The J of equal clusters in another order differs only by rounding.
         if following.score <= best.score + 1e-9:
             break
         best = following
@@ -215,7 +218,7 @@ def repaired(graph: NodeGraph, labels: np.ndarray, seed: int) -> np.ndarray:
 def _merges_and_halvings(
     graph: NodeGraph, labels: np.ndarray, halves: _Halves
 ) -> Iterator[_Scored]:
-    """Yield partitions after a merge and a halving, with their information."""
+    """Yield the partitions after a merge and a halving, with their information."""
     k = int(labels.max()) + 1
     half = 2 * labels
     for cluster in range(k):
@@ -244,7 +247,7 @@ def _merges_and_halvings(
 
 
 def _linked_pairs(table: np.ndarray) -> list[tuple[int, int]]:
-    """Return the pairs of clusters with the largest link relative to their volumes."""
+    """Return the pairs of clusters with the strongest links relative to volumes."""
     volumes = table.sum(axis=1)
 
     def falling_link(pair: tuple[int, int]) -> float:
@@ -255,6 +258,6 @@ def _linked_pairs(table: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _summed(table: np.ndarray, number: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Return the weights between clusters from the weights between their parts."""
+    """Sum the weights between halves of clusters to weights between clusters."""
     indicators = np.eye(n_clusters)[number]
     return np.asarray(indicators.T @ table @ indicators)

@@ -13,13 +13,13 @@ from mmcnb.samples.arrays import plain_values
 from mmcnb.samples.row_index import RowIndex
 
 MOST_SHOWN = 10  # rows listed in a message
-MOST_ROWS = 2000  # used at most; more do not change which partition is picked
+MOST_ROWS = 2000  # more labels do not change which partition is picked
 
 
 def read_known_rows(
     partial_labels: Any, n_samples: int, n_clusters: int, index: RowIndex | None = None
 ) -> KnownRows | None:
-    """Read the known labels of some rows.
+    """Return the known labels of some rows, after checking them.
 
     Parameters
     ----------
@@ -29,14 +29,14 @@ def read_known_rows(
     n_samples, n_clusters : int
         Number of rows, and largest possible number of clusters.
     index : RowIndex or None, default=None
-        Which rows of their source are used, if some were left out. Row numbers in
-        ``partial_labels`` are those of the source.
+        Which rows of the source are used, if some were left out. Row numbers in
+        ``partial_labels`` refer to the source.
 
     Returns
     -------
     KnownRows or None
-        At most 2,000 rows, evenly spaced among those with a label; None if no row has
-        one.
+        At most 2,000 rows, evenly spaced among the rows with a label; None if no row
+        has a label.
 
     Raises
     ------
@@ -64,8 +64,8 @@ def read_known_rows(
     if not rows.shape == labels.shape == (rows.size,):
         raise InputError(
             f"partial_labels has the shape {labels.shape} for {rows.size} rows; give "
-            "one label for each row, -1 where it is unknown, or a dict of row numbers "
-            "and labels."
+            "one label for each row, -1 where it is unknown, or a dict that maps row "
+            "numbers to labels."
         )
     bad = (rows < 0) | (rows > given.last)
     if bad.any():
@@ -107,8 +107,8 @@ class _Given(NamedTuple):
     last : int
         The largest valid row number.
     numbers : ndarray of int64 or None
-        Numbers of the rows that were not left out, if ``rows`` also counts the others;
-        otherwise None.
+        Numbers of the rows that were not left out, if ``rows`` refers to the source;
+        None if ``rows`` refers to the rows that were not left out.
     """
 
     rows: np.ndarray
@@ -139,7 +139,7 @@ def _given(
 
 
 def _numbers_of_rows(index: RowIndex | None, n_samples: int) -> np.ndarray | None:
-    """Return the numbers of rows in their source; None if no row was left out."""
+    """Return the row numbers of all rows in the source; None if no row was left out."""
     if index is None or index.numbers is None:
         return None
     numbers = index.numbers_of(0, n_samples)
@@ -148,12 +148,13 @@ def _numbers_of_rows(index: RowIndex | None, n_samples: int) -> np.ndarray | Non
 
 
 def _last_row(index: RowIndex | None, numbers: np.ndarray) -> int:
-    """Return the number of the last row, which must be one of a single file."""
+    """Return the number of the last row; raise InputError for several files."""
     if index is not None and index.files:
         raise InputError(
             "partial_labels has row numbers, which are ambiguous, because rows with "
-            "gaps were left out of several files; give one label for each remaining "
-            f"row, an array of shape ({numbers.size},) with -1 where it is unknown."
+            "missing values were left out of several files; give one label for each "
+            f"remaining row, an array of shape ({numbers.size},) with -1 where the "
+            "label is unknown."
         )
     return int(numbers[-1])
 
@@ -163,14 +164,14 @@ def _warn_of_rows_left_out(rows: np.ndarray) -> None:
     if rows.size > MOST_SHOWN:
         listed += f" and {rows.size - MOST_SHOWN} more"
     warn(
-        f"partial_labels has labels of rows that were left out because of gaps "
-        f"({listed}); these labels are ignored.",
+        "partial_labels has labels of rows that were left out because of missing "
+        f"values ({listed}); these labels are ignored.",
         Importance.PARAMETER,
     )
 
 
 def _integers(numbers: Any) -> np.ndarray:
-    """Return numbers of any type as int64; InputError if one is not an integer."""
+    """Return numbers of any type as int64; raise InputError for non-integers."""
     values = plain_values(numbers, "partial_labels")
     if values.dtype.kind in "iuf":
         is_in_range = np.abs(values.astype(np.float64)) < 2**63

@@ -1,7 +1,8 @@
 """Search for clusters of nodes: make candidates, pick one, and assess its trust.
 
-A fit and an update both call `search`. A new kind of candidate is one function that
-proposes labels of the nodes; `graph_proposals` lists those that only need the graph.
+Fits and updates both call `search`. To add a kind of candidate, write a function that
+proposes labels of the nodes. `graph_proposals` returns the functions that only need the
+graph.
 """
 
 from collections.abc import Callable, Sequence
@@ -60,7 +61,7 @@ REPLACING_GAIN = 1.0
 
 @dataclass(frozen=True)
 class Nodes:
-    """The nodes of a sample, and what is known about them before candidates are made.
+    """The nodes of a sample, with the number of clusters found in their graph.
 
     Parameters
     ----------
@@ -79,9 +80,9 @@ class Nodes:
     small : ndarray of shape (p,), int64
         Small cluster of each node, from 1 on; 0 for all other nodes.
     columns : SampleColumns or None, default=None
-        The columns of the first rows of the sample, before they were scaled.
+        Unscaled columns of the first rows of the sample.
     doubts : sequence of str, default=()
-        Reasons to doubt any clusters of the rows, as sentences.
+        Reasons to doubt the clusters, whichever candidate is picked.
     """
 
     sample: Any
@@ -101,26 +102,26 @@ class Nodes:
 
 
 class WidestMargin(Protocol):
-    """Proposes the clusters that are separated by the widest margin."""
+    """Function that proposes the clusters separated by the widest margin."""
 
     def __call__(
         self, nodes: Nodes, n_clusters: int, seed: int, like: Any = None
     ) -> Proposal:
-        """Return clusters of the nodes; ``like`` is a model whose bandwidth is used."""
+        """Return clusters of the nodes, with the bandwidth of the model ``like``."""
 
 
 class SearchWithout(Protocol):
-    """Searches for clusters without some of the columns."""
+    """Function that searches for clusters without some of the columns."""
 
     def __call__(
         self, names: Sequence[ColumnName], labels: np.ndarray
     ) -> Without | None:
-        """Compare its clusters with labels of the sample; None if it fails."""
+        """Compare the clusters found without columns with labels; None on failure."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The clusters of the nodes that were chosen.
+    """The chosen clusters of the nodes.
 
     Parameters
     ----------
@@ -130,7 +131,7 @@ class Choice:
     others : list of Candidate
         All other candidates.
     left_out : dict of str to str
-        For each method without a candidate, its name and the reason.
+        Reason of the failure for each method without a candidate, by name.
     number : ChosenNumber
         The number of clusters, with the reason for it.
     trust : Trust
@@ -170,16 +171,17 @@ def search(
     nodes : Nodes
         The nodes, with the number of clusters.
     request : Request
-        What the user requested.
+        The request of the user.
     seed : int
         Seed of the candidates.
     widest_margin : callable or None, default=None
         Proposes the candidate with the widest margin, for up to
         `Request.most_margin_clusters` clusters.
     each : callable, default=map
-        Maps a function over items, perhaps in threads.
+        Function like ``map``, which may use threads.
     search_without : callable or None, default=None
-        Called if a few columns alone determine the clusters, to search without these.
+        Called if one or two columns alone determine the clusters, to search without
+        these columns.
 
     Returns
     -------
@@ -226,7 +228,7 @@ class _Ranking(NamedTuple):
     others: list[Candidate]
     left_out: dict[str, str]
     number: ChosenNumber
-    draws_agree: float = 1.0  # adjusted Rand index of two searches for the best
+    draws_agree: float = 1.0  # adjusted Rand index of two searches for the best margin
 
 
 def _ranked(
@@ -277,10 +279,10 @@ def _second_margin(
 ) -> Candidate:
     """Search for the widest margin again, with other rows and starts.
 
-    The first search has ended in a local optimum that no other candidate confirms. The
-    better one of two searches depends less on the seed. The second search uses the
-    bandwidth of the first, because trying all bandwidths again would double the time of
-    the fit.
+    The first search has ended in a local optimum that the other candidates do not
+    confirm. The better result of two searches depends less on the seed. The second
+    search uses the bandwidth of the first, because trying all bandwidths again would
+    double the time of the fit.
     """
     k = first.n_clusters
     propose = partial(widest_margin, nodes, k, seed + 1, like=first.model)
@@ -300,7 +302,7 @@ def _candidates(
     widest_margin: WidestMargin | None,
     each: Callable,
 ) -> JudgedCandidates:
-    """Make and score the candidates, and leave out those with too small clusters."""
+    """Make and score the candidates; drop candidates with too small clusters."""
     graph = nodes.graph
     k = nodes.number.n_clusters
     proposals = _proposals(nodes, request, seed, widest_margin)
@@ -328,7 +330,7 @@ def _candidates(
 def _apart_by_density(
     structure: Structure, candidates: list[Candidate]
 ) -> JudgedCandidates:
-    """Leave out candidates with cuts where the density does not fall, unless all do."""
+    """Drop candidates that cut where the density does not fall, unless all do."""
     kept = []
     cutting = {}
     for candidate in candidates:
@@ -364,8 +366,8 @@ def _proposals(
 def _earlier_or_new(nodes: Nodes, earlier: np.ndarray, keeps_earlier: bool) -> _Ranking:
     """Keep the clusters of the earlier fit, or replace them by clearly better ones.
 
-    Small clusters are made separate in the new partition. If the new search finds only
-    one cluster among the other nodes, the earlier clusters are kept.
+    In the new partition, small clusters are separate clusters. If the new search finds
+    only one cluster in addition to small clusters, the earlier clusters are kept.
     """
     number = nodes.number
 
@@ -379,7 +381,7 @@ def _earlier_or_new(nodes: Nodes, earlier: np.ndarray, keeps_earlier: bool) -> _
     if not keeps_earlier and np.unique(among_others).size > 1:
         new = candidate(RESOLUTIONS, number.labels)
         new = set_apart(nodes.graph, new, nodes.small)
-        # Fewer clusters have wider gaps, and so a larger J, without being better.
+        # Fewer clusters have wider gaps and therefore a larger J, without being better.
         is_fewer = new.n_clusters < best.n_clusters
         is_better = new.score.J > best.score.J + REPLACING_GAIN
         stays = is_fewer or (best.n_clusters > 1 and not is_better)

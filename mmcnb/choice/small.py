@@ -20,23 +20,23 @@ from mmcnb.graph.vote import log_distances, noise_threshold
 from mmcnb.samples.matrix import Matrix
 
 USUAL_DEVIATIONS = 6.0  # a distance is usual up to this number of robust deviations
-# A tube ends at the mean of the nodes of a cluster that are nearest to the group: a
-# share of the nodes, but at least LEAST_TARGETS. A few of these nodes may belong to the
-# group itself.
+# A tube from a group ends at the mean of the nodes of a cluster that are nearest to the
+# group: a share of TARGET_SHARE of the nodes, but at least LEAST_TARGETS. A few of
+# these nodes may belong to the group itself.
 LEAST_TARGETS = 30
 TARGET_SHARE = 0.1
-MOST_TUBES = 3  # from a group, to the clusters nearest to it
+MOST_TUBES = 3  # tubes from a group, to the nearest clusters
 
 
 class _Target(NamedTuple):
-    """The end of a tube, and its distance from the group."""
+    """End of a tube, and distance of this end from the group."""
 
     distance: float
     point: np.ndarray
 
 
 class FarGroups(NamedTuple):
-    """Groups of far rows in a sample to which far rows were added in a second draw.
+    """Groups of far rows in a sample that a second draw has extended by far rows.
 
     Attributes
     ----------
@@ -53,16 +53,16 @@ class FarGroups(NamedTuple):
 def far_row_groups(
     sample: Matrix, graph: NodeGraph, seed: int, each: Callable = map
 ) -> FarGroups:
-    """Find groups of far rows in a sample to which far rows were added.
+    """Return the groups of far rows in a sample to which far rows were added.
 
-    Undoing the real merges of the merge tree leaves groups. Those with at least 8 rows,
-    at least half of which are far rows, are returned. Noise, that is rows whose seventh
-    neighbour is much farther away than usual, is left out, because it would link groups
-    to each other.
+    Undoing the real merges of the merge tree yields groups. A group is returned if it
+    has at least 8 rows, and at least half of them are far rows. Noise is left out,
+    because it would link groups to each other. A row is noise here if the distance to
+    its seventh neighbour is more than six robust deviations above the median.
 
-    Far rows are drawn at a higher rate than other rows. From some distance on the
-    sample is therefore denser, and tails of clusters look like groups. `with_valleys`
-    drops such groups.
+    Far rows are drawn at a higher rate than other rows, so that the tails of clusters
+    are denser in the sample than in the data, and resemble groups. `with_valleys` drops
+    such groups.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def far_row_groups(
     seed : int
         Seed of the search for neighbours.
     each : callable, default=map
-        Maps a function over items, perhaps in threads.
+        Function like ``map``, which may use threads.
 
     Returns
     -------
@@ -108,8 +108,8 @@ def far_row_groups(
     is_real = real_merges(inner, tree, dimension(inner))
     groups = tree.without(is_real)[inner.node_of]
     small = np.zeros(m, np.int64)
-    # Both sides of a real merge have LEAST_GROUP rows, but what remains of a side after
-    # other real merges are undone may have fewer.
+    # Each side of a real merge has at least LEAST_GROUP rows. The group that remains of
+    # a side after other real merges are undone may have fewer.
     small[dense] = far_groups(groups, dense >= graph.node_of.size, LEAST_GROUP)
     return FarGroups(small, whole.axes)
 
@@ -120,10 +120,9 @@ def _log_scales(graph: NodeGraph) -> np.ndarray:
 
 
 def far_groups(groups: np.ndarray, is_far: np.ndarray, least: int = 1) -> np.ndarray:
-    """Return the groups of far rows, numbered from 1 on; rows of other groups are 0.
+    """Return the group of far rows that each row is in, from 1 on; 0 for other rows.
 
-    At least half of the rows of such a group are far, and it has at least ``least``
-    rows.
+    A group of far rows has at least ``least`` rows, and at least half of them are far.
 
     Examples
     --------
@@ -154,7 +153,7 @@ def tubes_inwards(
     Returns
     -------
     list of Tube
-        At most three for each group, to the nearest clusters.
+        At most three tubes for each group, to the nearest clusters.
     """
     points = points.astype(np.float64)
     tubes = []
@@ -180,9 +179,9 @@ def _targets(
     small: np.ndarray,
     labels: np.ndarray,
 ) -> Iterator[_Target]:
-    """Yield a point on that side of each larger cluster that faces the group.
+    """Yield a point of each larger cluster, on the side that faces the group.
 
-    A cluster that consists mostly of rows of the group itself is skipped.
+    Clusters that consist mostly of rows of the group itself are skipped.
     """
     group_of_node = small[: labels.size]
     distances = np.linalg.norm(points[: labels.size] - mean, axis=1)
@@ -201,7 +200,7 @@ def _targets(
 def with_valleys(
     small: np.ndarray, tubes: Sequence[Tube], profiles: np.ndarray
 ) -> np.ndarray:
-    """Keep the groups from which the density falls along all tubes to larger clusters.
+    """Keep the groups for which the density falls along all tubes to larger clusters.
 
     Parameters
     ----------
@@ -233,15 +232,17 @@ def set_apart(graph: NodeGraph, candidate: Candidate, small: np.ndarray) -> Cand
     graph : NodeGraph
         The nodes.
     candidate : Candidate
-        The partition. Nodes outside small clusters keep their clusters, except for the
-        rest of a cluster that consists mostly of a small cluster: it joins this one.
+        The partition. Nodes outside small clusters stay in their clusters. If most
+        nodes of a cluster are in small clusters, the other nodes join the largest of
+        these.
     small : ndarray of shape (p,), int64
         Small cluster of each node, from 1 on; 0 for all other nodes.
 
     Returns
     -------
     Candidate
-        If labels have changed, the candidate has no model, so that the nodes vote.
+        The given candidate if no label changes. Otherwise a candidate without a model,
+        so that the nodes vote.
     """
     labels = candidate.labels.copy()
     is_small = small > 0
@@ -262,7 +263,7 @@ def set_apart(graph: NodeGraph, candidate: Candidate, small: np.ndarray) -> Cand
 def with_small(
     number: ChosenNumber, n_clusters: int, small: np.ndarray
 ) -> ChosenNumber:
-    """Return the number of clusters including small ones, with a new reason."""
+    """Return the number of clusters including small clusters, with a new reason."""
     reason = (
         f"{n_clusters} clusters, {small.max()} of them small and far from the others; "
         f"without these, {number.reason}"
@@ -271,10 +272,10 @@ def with_small(
 
 
 def with_own(rows: np.ndarray, small: np.ndarray) -> np.ndarray:
-    """Return how many rows each node represents; a node of a small cluster is one row.
+    """Return how many rows each node represents: one for nodes of small clusters.
 
-    All rows of small clusters are in the sample. The other nodes represent all other
-    rows.
+    All rows of small clusters are in the sample. The other nodes together represent all
+    other rows.
 
     Examples
     --------

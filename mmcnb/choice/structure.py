@@ -20,8 +20,8 @@ from mmcnb.graph.communities import communities_by, merge_tree
 from mmcnb.graph.merge_tree import MergeTree
 from mmcnb.graph.neighbours import NodeGraph
 
-# The cuts of a tree have up to MANY clusters, or more if the last cut has: in this case
-# finer cuts are added, up to MOST_CLUSTERS.
+# If the finest cut of a tree has more than MANY clusters, finer cuts are added until
+# one has more than MOST_CLUSTERS.
 MANY = 30
 MOST_CLUSTERS = 300
 LEAST_MEAN_SIZE = 6  # nodes per cluster
@@ -35,17 +35,17 @@ class ScoredPartition:
     Parameters
     ----------
     labels : ndarray of shape (p,), int64
-        Cluster of each node, numbered in the order of their first nodes.
+        Cluster of each node; clusters are numbered in the order of their first nodes.
     n_clusters : int
         Number of clusters.
     entropy, loss : float
         Entropy of the volumes of the clusters, in nats, and the conditional entropy of
-        the labels as a fraction of it.
+        the labels as a fraction of this entropy.
     J : float
-        J, by `judge`.
+        J, as in `judge`.
     z : float
-        Evidence: by how many spreads the loss lies below that of data without
-        structure.
+        Evidence: by how many spreads the log loss is below its expectation for data
+        without structure.
     score : float
         Score that can be compared between numbers of clusters; the larger, the better.
     persistence : int
@@ -88,13 +88,13 @@ class Structure:
 
     @cached_property
     def groups(self) -> np.ndarray:
-        """Group of each node: the tree with the merges that join two groups undone."""
+        """Group of each node, after undoing the merges that join two groups."""
         return self.tree.without(real_merges(self.graph, self.tree, self.d))
 
     def probabilities(self, sharpness: float) -> np.ndarray:
         """Return the probability of each partition, from its score and its persistence.
 
-        It is proportional to ``exp(sharpness * score) * persistence``.
+        The probability is proportional to ``exp(sharpness * score) * persistence``.
         """
         scores = np.array([partition.score for partition in self.partitions])
         persistence = [partition.persistence for partition in self.partitions]
@@ -108,7 +108,7 @@ class Structure:
         return np.maximum(np.array(values), 0.0)
 
     def pair_agreement(self, first: int, second: int) -> float:
-        """Return the adjusted Rand index of two partitions, given by their places."""
+        """Return the adjusted Rand index of two partitions, given by their indices."""
         pair = min(first, second), max(first, second)
         if pair not in self._pair_agreements:
             a, b = (self.partitions[place].labels for place in pair)
@@ -116,7 +116,7 @@ class Structure:
         return self._pair_agreements[pair]
 
     def agreements_of_partition(self, place: int) -> np.ndarray:
-        """Return `agreements` for one of the partitions, given by its place.
+        """Return `agreements` for one of the partitions, given by its index.
 
         Agreements of pairs are cached.
         """
@@ -125,7 +125,7 @@ class Structure:
         return np.maximum(np.array(values), 0.0)
 
     def scored(self, labels: np.ndarray) -> ScoredPartition:
-        """Score labels; their persistence is that of nearly equal partitions."""
+        """Score labels, with the total persistence of all nearly equal partitions."""
         is_same = self.agreements(labels) >= SAME_PARTITION
         persistence = [partition.persistence for partition in self.partitions]
         return score_partition(
@@ -143,12 +143,12 @@ def find_structure(
     Parameters
     ----------
     graph : NodeGraph
-        The nodes.
+        Graph of the nodes.
     n_clusters : int or None, default=None
         The requested number of clusters. If given, the merge tree has at least this
         number of pieces, and the only partitions are its cuts.
     each : callable, default=map
-        Maps a function over items, perhaps in threads.
+        Function like ``map``, which may use threads.
 
     Returns
     -------
@@ -209,9 +209,9 @@ def score_partition(
 ) -> ScoredPartition:
     """Score a partition and weigh the evidence for it.
 
-    Its score is 4 MI / log(k + 1) + gap - 0.06 log(n / 100) log k + 1.4 / d log(1 + z),
-    where MI is the mutual information in nats, and the logarithms of n / 100 and of
-    1 + z are at least 0.
+    The score is 4 MI / log(k + 1) + gap - 0.06 log(n / 100) log k + 1.4 / d log(1 + z),
+    where MI is the mutual information in nats. Negative values of log(n / 100) and of z
+    are replaced by 0.
     """
     n = graph.n_nodes
     k = int(labels.max()) + 1

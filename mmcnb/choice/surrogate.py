@@ -1,8 +1,9 @@
-"""Compare rows with a surrogate without clusters: one cloud with their correlations.
+"""Compare rows with a surrogate: one cloud with the same correlations, and no clusters.
 
-An elongated cloud has a lower dimension at large scale than between neighbours, so its
-partitions lose less than the formula for data without structure predicts. The
-partitions of a surrogate lose as little, and those of rows with clusters even less.
+An elongated cloud has a lower dimension at large scale than between neighbours.
+Therefore, its partitions have a smaller loss than the formula for data without
+structure predicts. Partitions of a surrogate also have this smaller loss, and
+partitions of rows with clusters have a still smaller one.
 """
 
 from collections.abc import Callable
@@ -17,20 +18,22 @@ from mmcnb.graph.neighbours import MOST_AXES, node_graph
 from mmcnb.graph.nodes import Matrix
 
 SURROGATE_NODES = 5000
-# For few nodes, results are averaged over several surrogates, which have this number of
-# nodes in total.
+# For few nodes, results are averaged over several surrogates, up to this total number
+# of nodes and to MOST_SURROGATES.
 NODES_OF_SURROGATES = 2000
 MOST_SURROGATES = 5
-SCORE_WEIGHT = 2.0  # of the score, where the evidence has weight 1
-# A node with more than this share of the rows, and more than 8 rows, may be a cluster
-# of its own.
+SCORE_WEIGHT = 2.0  # weight of the score, where the evidence has weight 1
+# A node that represents more than this share of the rows, and more than 8 rows, may be
+# a cluster of its own.
 HEAP = 0.05
-# Axes with a smaller deviation, as a fraction of the largest one, are left out.
+# Axes along which the deviation is smaller than this fraction of the largest deviation
+# are left out.
 LEAST_DEVIATION = 3e-5
 # Chosen on clouds, Gaussian groups and data sets; `python -m benchmarks number --part
 # families` shows the result.
 LEAST_EXCESS = 1.0
-# Rows scaled to length 1 need more: scaling shortens the cloud of the surrogate.
+# Rows scaled to length 1 need a larger excess, because the scaling also shortens the
+# cloud of the surrogate.
 LEAST_EXCESS_OF_DIRECTIONS = 2.0
 
 
@@ -42,12 +45,13 @@ class Excess(NamedTuple):
     z : float
         The largest evidence of any partition of the rows, in spreads.
     surrogate_z : float
-        The largest evidence of any partition of the surrogate; the mean, if there are
-        several surrogates.
+        The largest evidence of any partition of the surrogate, averaged over all
+        surrogates.
     score : float
-        The largest score of any partition of the rows, minus that of the surrogate.
+        The largest score of any partition of the rows, minus the largest score of any
+        partition of the surrogate.
     needed : float
-        Value above which the rows have more structure than one cloud.
+        Threshold of `value` above which the rows have more structure than one cloud.
     """
 
     z: float
@@ -57,7 +61,7 @@ class Excess(NamedTuple):
 
     @property
     def value(self) -> float:
-        """The excess of the evidence plus twice the excess of the score."""
+        """Excess of the evidence plus twice the excess of the score."""
         return self.z - self.surrogate_z + SCORE_WEIGHT * self.score
 
     @property
@@ -78,13 +82,13 @@ def excess_over_surrogate(
     seed : int
         Seed of the surrogate, and of the choice of nodes if there are more than 5,000.
     each : callable, default=map
-        Maps a function over items, perhaps in threads.
+        Function like ``map``, which may use threads.
 
     Returns
     -------
     Excess or None
-        None if only distances between nodes are known, or if a node of equal rows is
-        heavy enough to be a cluster. Otherwise the weights of nodes are ignored,
+        None if only distances between nodes are known, or if a node represents enough
+        equal rows to be a cluster. In all other cases the weights of nodes are ignored,
         because they are not structure.
 
     Examples
@@ -133,14 +137,14 @@ def excess_over_surrogate(
 
 
 def _n_surrogates(n_nodes: int) -> int:
-    """Return the number of surrogates: more for few nodes, whose evidence is noisy."""
+    """Return the number of surrogates; the noisy evidence of few nodes needs more."""
     return int(np.clip(NODES_OF_SURROGATES // n_nodes, 1, MOST_SURROGATES))
 
 
 def _cloud(
     points: np.ndarray, is_unit: bool, random_state: np.random.RandomState
 ) -> np.ndarray:
-    """Draw a surrogate around the mean of the points; directions get length 1 again."""
+    """Draw a surrogate around the mean of the points, scaled to length 1 like them."""
     mean = points.mean(axis=0, dtype=np.float64)
     cloud = mean + surrogate(points, random_state)
     if is_unit:
@@ -151,10 +155,10 @@ def _cloud(
 def _points(
     nodes: Matrix, is_unit: bool, random_state: np.random.RandomState, each: Callable
 ) -> np.ndarray:
-    """Return nodes as dense rows, along leading axes if there are many columns.
+    """Return nodes as dense rows, along leading axes if rows are sparse or wide.
 
-    Otherwise their covariance matrix would be too large. Directions have length 1
-    afterwards, too.
+    Without this reduction, the covariance matrix of wide rows would be too large. Rows
+    of length 1 are scaled to length 1 again.
     """
     if not hasattr(nodes, "indptr") and nodes.shape[1] <= MOST_AXES:
         return nodes
@@ -173,15 +177,15 @@ def _of_length_1(rows: np.ndarray) -> np.ndarray:
 def surrogate(points: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:
     """Draw one cloud with the same number of points and the same covariance.
 
-    Points are whitened, each one is turned to a random direction, and the whitening is
-    undone. As each point keeps its length while it is white, heavy tails are kept.
+    Points are whitened, each point is turned to a random direction, and the whitening
+    is undone. Heavy tails remain, because whitened points keep their lengths.
 
     Parameters
     ----------
     points : ndarray of shape (p, c)
         The points.
     random_state : RandomState
-        Source of the directions.
+        Generator of the random directions.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""How far a partition can be trusted: the doubts about it, and a level."""
+"""Assess how far a partition can be trusted: the reasons to doubt it, and a level."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,19 +12,20 @@ from mmcnb.choice.number import GATE, ChosenNumber
 from mmcnb.choice.structure import ScoredPartition, Structure, agreement
 from mmcnb.columns.single import SingleColumns
 
-# Fitted on other data sets than those of `python -m benchmarks choice`, which prints
+# Fitted on data sets that `python -m benchmarks choice` does not use. The study prints
 # how often each level is right.
 HIGH_AGREEMENT = 0.8
 LIKELY_NUMBER = 0.9
-LOW_SUM = 3.5  # of J + 1.5 agreement; trust is low below it
+LOW_SUM = 3.5  # trust is low if J + 1.5 agreement is below this
 AGREEMENT_WEIGHT = 1.5
 LINE_DIMENSION = 1.1  # gaps between rows along a line look like clusters
-# Fewer clusters than requested are clearer if both their score and their J are larger
-# by more than this. Super-groups of clear clusters have a large J, but no larger score.
+# A partition with fewer clusters than requested is clearer if both its score and its J
+# are larger by more than this. Groups of clear clusters have a larger J when merged,
+# but not a larger score.
 CLEARER = 1.0
 # A cluster is tiny if its number of rows is below both limits.
-TINY_SHARE = 0.01  # of all rows
-TINY_SHARE_OF_MEAN = 0.2  # of the mean number of rows of a cluster
+TINY_SHARE = 0.01  # share of all rows
+TINY_SHARE_OF_MEAN = 0.2  # share of the mean number of rows in a cluster
 REMEDY = "try other columns, another scale or another n_clusters"
 
 
@@ -35,10 +36,11 @@ class Doubts:
     Parameters
     ----------
     sentences : sequence of str, default=()
-        The most serious one first: weak evidence, clusters that can be split further,
-        fewer clusters that are clearer, an uncertain number of clusters.
+        The doubts, the most serious first: weak evidence, clusters that can be split
+        further, a clearer partition with fewer clusters, an uncertain number of
+        clusters.
     no_structure : bool, default=False
-        Whether the clusters are no clearer than those of rows without structure.
+        Whether the clusters are no clearer than in rows without structure.
     """
 
     sentences: Sequence[str] = ()
@@ -48,14 +50,14 @@ class Doubts:
 def doubts_about(
     structure: Structure, labels: np.ndarray, number: ChosenNumber
 ) -> Doubts:
-    """Find reasons to doubt a partition.
+    """Return the reasons to doubt a partition.
 
     Parameters
     ----------
     structure : Structure
         Partitions of the nodes.
     labels : ndarray of shape (p,), int64
-        The partition that was chosen.
+        The chosen partition.
     number : ChosenNumber
         The number of clusters, and how it was chosen.
 
@@ -73,7 +75,7 @@ def doubts_about(
     sentences = []
     if z <= GATE:
         sentences.append(
-            "the clusters are no clearer than those of rows without structure "
+            "the clusters are no clearer than in rows without structure "
             f"(evidence {z:.1f}; more than {GATE} is needed)"
         )
     elif z < 2 * GATE:
@@ -83,8 +85,8 @@ def doubts_about(
         )
     elif structure.d < LINE_DIMENSION:
         sentences.append(
-            "the rows lie nearly along a line, where gaps between single rows look "
-            "like clusters"
+            "the rows are nearly on a line, where gaps between single rows resemble "
+            "gaps between clusters"
         )
     if n_more > 0:
         sentences.append(f"splitting each cluster again suggests {n_more} more")
@@ -107,8 +109,9 @@ def _clearer_with_fewer(
 ) -> ScoredPartition | None:
     """Return a partition with fewer clusters that is much clearer, or None.
 
-    There is none if the nodes have as many groups as clusters were chosen: the clusters
-    may be parts of super-groups then. A cluster whose rows are all equal is a group.
+    None is returned if there are at least as many groups of nodes as chosen clusters,
+    because the partition with fewer clusters may then only merge real groups. A cluster
+    of equal rows counts as a group.
     """
     n_of_equal_rows = np.count_nonzero(np.bincount(chosen.labels) == 1)
     n_groups = structure.groups.max() + 1 + n_of_equal_rows
@@ -128,13 +131,13 @@ def _clearer_with_fewer(
 def tiny_clusters(labels: np.ndarray, rows_of_node: np.ndarray) -> str:
     """Return a doubt if most of the clusters are tiny, otherwise an empty string.
 
-    Tiny clusters are often tails or outliers. If there are many clusters of about the
-    same size, none of them is tiny.
+    Tiny clusters are often tails or outliers. Among many clusters of about equal size,
+    no cluster is tiny.
 
     Parameters
     ----------
     labels : ndarray of shape (p,), int64
-        The partition that was chosen.
+        The chosen partition.
     rows_of_node : ndarray of shape (p,)
         Number of rows that each node represents.
 
@@ -158,21 +161,21 @@ def tiny_clusters(labels: np.ndarray, rows_of_node: np.ndarray) -> str:
 
 
 class Without(NamedTuple):
-    """Clusters of a sample without the columns that alone determine its clusters.
+    """Clusters that are found without the columns that alone determine the clusters.
 
     Attributes
     ----------
     n_clusters : int
-        Number of clusters.
+        Number of these clusters.
     agreement : float
-        Their adjusted Rand index with the chosen clusters, at least 0.
+        Adjusted Rand index of these clusters with the chosen clusters, at least 0.
     """
 
     n_clusters: int
     agreement: float
 
     def sentence(self, pronoun: str) -> str:
-        """Return a clause about them; ``pronoun`` is "it" or "them", the columns."""
+        """Return a clause; ``pronoun`` ("it" or "these") stands for the columns."""
         if self.n_clusters == 1:
             return f"without {pronoun} there is one cluster"
         return (
@@ -191,12 +194,12 @@ class Trust(NamedTuple):
     reason : str
         One sentence.
     agreement : float
-        Mean adjusted Rand index with the other candidates, each weighted by the
-        exponential of its J minus that of the partition.
+        Mean adjusted Rand index with the other candidates. The weight of a candidate is
+        the exponential of its J minus the J of the partition.
     columns : list of str or int
         Columns that alone determine the clusters.
     without : Without or None
-        The clusters without these columns, if there was a search for them.
+        The clusters found without these columns, if they were searched for.
     """
 
     level: str
@@ -206,7 +209,7 @@ class Trust(NamedTuple):
     without: Without | None = None
 
     def with_doubt(self, doubt: str) -> "Trust":
-        """Return the trust with one more doubt, at most at level "medium"."""
+        """Return the trust with one more doubt, and a level of at most "medium"."""
         level = "medium" if self.level == "high" else self.level
         return self._replace(level=level, reason=f"{doubt}; {self.reason}")
 
@@ -231,7 +234,7 @@ def trust(
     Parameters
     ----------
     best : Candidate
-        The partition that was chosen.
+        The chosen partition.
     others : sequence of Candidate
         All other candidates.
     single : SingleColumns or None, default=None
@@ -239,7 +242,7 @@ def trust(
     doubts : Doubts, default=Doubts()
         Reasons to doubt the partition.
     without : Without or None, default=None
-        The clusters without these columns.
+        The clusters found without the columns of ``single``.
 
     Returns
     -------
@@ -268,7 +271,7 @@ def trust(
 
 
 def mean_agreement(best: Candidate, others: Sequence[Candidate]) -> float:
-    """Return the mean agreement with other candidates, weighted by J; 0 without any."""
+    """Return the mean agreement with other candidates, weighted by J; 0 if none."""
     if not others:
         return 0.0
     differences = [min(other.score.J - best.score.J, 50.0) for other in others]

@@ -1,15 +1,16 @@
 """Test whether the density falls between a small group of rows and larger clusters.
 
-The tail of a cluster is not a cluster of its own: from any group of rows in the tail,
-the density only rises inwards. From a separate cluster it falls first. Rows are counted
-in slabs of a tube as wide as the group (`mmcnb.graph.tubes`). The evidence for a valley
-comes from a test of two rates: rows per slab around the middle of the group, and rows
-per slab in any range between there and the densest place on the way.
+The tail of a cluster is not a cluster of its own: from any group of rows in the tail
+towards the cluster, the density only rises. From a separate cluster, the density falls
+before it rises. Rows are counted in slabs of a tube that is as wide as the group
+(`mmcnb.graph.tubes`). The evidence for a valley comes from a test of two rates: rows
+per slab around the middle of the group, and rows per slab in any range between the
+group and the densest place along the tube.
 
-In simulations, 1 group of tail rows in 150 has evidence above 3 (Student tails with 3
-to 5 degrees of freedom and log-normal tails, in latent directions or in all columns, 5
-to 300 columns). Clusters of 12 to 40 rows, 6 to 8 deviations from a cluster of 10,000
-rows, have evidence of 3.7 to 10.
+In simulations, 1 of 150 groups of tail rows has evidence above 3. These simulations
+have Student tails with 3 to 5 degrees of freedom or log-normal tails, in latent
+directions or in all of 5 to 300 columns. Clusters of 12 to 40 rows that are 6 to 8
+deviations away from a cluster of 10,000 rows have evidence of 3.7 to 10.
 """
 
 import numpy as np
@@ -23,21 +24,21 @@ PEAK_SLABS = (2, 4, 6)  # slabs in windows of one, two and three deviations of t
 
 
 def valley_evidence(profile: np.ndarray) -> float:
-    """Return how clearly the density falls along a tube, beginning at its start.
+    """Return the evidence that the density falls along a tube, from its start on.
 
     This is the square root of the likelihood ratio statistic that compares two Poisson
-    rates with a single one.
+    rates with a common rate.
 
     Parameters
     ----------
     profile : ndarray of shape (n_slabs,)
-        Number of rows in each slab. The first three slabs lie behind the start, and the
-        last one is in the larger cluster.
+        Number of rows in each slab. The first three slabs are behind the start, and the
+        last slab is in the larger cluster.
 
     Returns
     -------
     float
-        0 if the density does not fall to one half before it rises.
+        The evidence; 0 if the density does not fall to one half before it rises.
 
     Examples
     --------
@@ -78,11 +79,12 @@ def _likelihood_ratio(
 ) -> np.ndarray:
     """Return twice the logarithm of the likelihood ratio of two rates against one.
 
-    There are ``peak`` rows in ``width`` slabs, and ``rows`` rows in ``lengths`` slabs.
+    The peak has ``peak`` rows in ``width`` slabs. Each range has ``rows`` rows in
+    ``lengths`` slabs.
     """
     common_rate = (peak + rows) / (width + lengths)
     of_peak = peak * np.log(peak / (common_rate * width))
-    # x log x tends to 0 at 0.
+    # The tiny number avoids log(0), because x log x tends to 0 for x → 0.
     shares = np.maximum(rows, np.finfo(float).tiny) / (common_rate * lengths)
     return np.asarray(2 * (of_peak + rows * np.log(shares)))
 
@@ -90,12 +92,12 @@ def _likelihood_ratio(
 def groups_with_valleys(
     groups: np.ndarray, profiles: np.ndarray, n_slabs: np.ndarray
 ) -> np.ndarray:
-    """Return the groups for which the density falls in all of their tubes.
+    """Return the groups for which the density falls along all of their tubes.
 
     Parameters
     ----------
     groups : ndarray of shape (t,), int64
-        Group from which each tube leads.
+        Group at the start of each tube.
     profiles : ndarray of shape (t, 64)
         Number of rows in each slab of each tube.
     n_slabs : ndarray of shape (t,), int64

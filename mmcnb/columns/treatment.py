@@ -228,7 +228,7 @@ def treat(  # noqa: PLR0913
         if wishes:
             raise InputError(
                 "scale is given by column, but the rows are sparse; "
-                "pass 'standard' or None."
+                "give 'standard' or None."
             )
         sentence = ""
         if scale == "auto":
@@ -400,7 +400,7 @@ def _column_scale(
         raise InputError(
             f"scale asks for the logarithm of {label_of(columns.names[k])}, which is "
             f"{'a list' if columns.is_list[k] else 'text'} or has values below 0; "
-            "pass 'standard'."
+            "give 'standard'."
         )
     if wish is None or (columns.n_values[k] == 1 and not is_wide):
         return ColumnScale("as it is")

@@ -78,7 +78,7 @@ def test_without_structure_there_is_one_cluster(kind):
         if found.n_clusters == 1:
             n_alone += 1
             assert found.reason.startswith(
-                "one cluster: no partition is clearer than those of rows without"
+                "one cluster: no partition is clearer than in rows without"
             )
             assert set(found.labels) == {0}
     assert n_alone >= 11

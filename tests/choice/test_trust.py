@@ -159,7 +159,7 @@ def test_halves_without_a_gap_raise_a_doubt_of_their_structure():
     doubts = doubts_about(find_structure(graph), labels, ChosenNumber(2, labels))
     assert doubts.no_structure
     first = doubts.sentences[0]
-    assert first.startswith("the clusters are no clearer than those of rows without ")
+    assert first.startswith("the clusters are no clearer than in rows without ")
     assert first.endswith(f"; more than {GATE} is needed)")
 
 
@@ -171,7 +171,7 @@ def test_strong_evidence_is_never_called_weak_even_along_a_line(d, is_line):
     seen = find_structure(graph)
     assert seen.scored(truth).z > 2 * GATE
     found = doubts_about(replace(seen, d=d), truth, ChosenNumber(4, truth, "asked."))
-    assert any("nearly along a line" in one for one in found.sentences) == is_line
+    assert any("nearly on a line" in one for one in found.sentences) == is_line
     assert not any("weak" in one for one in found.sentences)
 
 

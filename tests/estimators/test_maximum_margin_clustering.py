@@ -134,7 +134,7 @@ def test_without_structure_the_only_candidate_is_one_cluster(kernel):
     )
     assert [one["candidate"] for one in model.report_["candidates"]] == ["one cluster"]
     assert model.report_["number"]["reason"].startswith(
-        "one cluster: no partition is clearer than those of"
+        "one cluster: no partition is clearer than in"
     )
     assert model.report_["trust"]["level"] == "low"
     assert model.layers_["n_clusters"].tolist() == [1]
@@ -144,7 +144,7 @@ def test_without_structure_the_only_candidate_is_one_cluster(kernel):
 @pytest.mark.parametrize("n_clusters", [2, 5, (3, 6)])
 def test_clusters_of_rows_without_structure_are_not_trusted(n_clusters, seed):
     X = np.random.default_rng(seed).standard_normal((300, 4))
-    reason = "^the data may have no clusters: the clusters are no clearer than those of rows without structure"
+    reason = "^the data may have no clusters: the clusters are no clearer than in rows without structure"
     with pytest.warns(ClusterWarning, match=reason):
         model = front_door(n_clusters).fit(X)
     trust = model.report_["trust"]
@@ -242,7 +242,7 @@ def test_clusters_that_a_least_size_has_joined_are_said(with_a_small_group):
     X = with_a_small_group[0]
     model = front_door(scale=None, min_cluster_size=40).fit(X)
     assert model.report_["number"]["reason"].startswith(
-        "3 clusters: 4 were found, and those smaller than min_cluster_size=40 were"
+        "3 clusters: 4 were found, and clusters smaller than min_cluster_size=40 were"
     )
     with pytest.warns(mmcnb.ClusterWarning, match="so they were joined") as warned:
         model = front_door(scale=None, min_cluster_size=200).fit(X)
