@@ -1,1 +1,1 @@
-"""The scikit-learn estimators, one file a class."""
+"""The scikit-learn estimators; each class has a file of its own."""

@@ -1,10 +1,10 @@
 """Warnings about data and settings that make the clusters wrong or the fit slow.
 
-Each check looks at the sample or at the store, and yields one sentence with a remedy or
+Each check tests the sample or the store, and yields one sentence with a remedy, or
 nothing. The thresholds were chosen so that no data set of the tuning half causes a
-warning. In these sets the column with the largest variance has at most 74 % of the
-total variance (heart, german, moons among columns of noise); in scikit-learn's wine it
-has more than 99 %.
+warning. In these sets, the column with the largest variance has at most 74 % of the
+total variance (heart, german, moons among columns of noise). In scikit-learn's wine
+data, it has more than 99 %.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from mmcnb.samples import Samples
 from mmcnb.samples.matrix import moments
 from mmcnb.samples.zarr import chunk_advice
 
-# A square matrix of fewer rows may be symmetric by chance, and its rows have too few
+# A square matrix with fewer rows may be symmetric by chance, and each row has too few
 # neighbours for a graph.
 LEAST_DISTANCES = 11
 MOST_LOOKED_AT = 200  # rows that are tested for symmetry
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 
 def warn_of_settings(estimator: "Estimator", session: FitSession) -> None:
-    """Run all checks, and warn of what they find.
+    """Run all checks, and warn of the problems that they find.
 
-    The category is ``ClusterWarning`` if clusters may be wrong, and scikit-learn's
+    The warning is a ``ClusterWarning`` if clusters may be wrong, and scikit-learn's
     ``EfficiencyWarning`` if the fit is slow.
 
     Parameters
@@ -41,7 +41,7 @@ def warn_of_settings(estimator: "Estimator", session: FitSession) -> None:
     estimator : Estimator
         The estimator that is being fitted.
     session : FitSession
-        Its fit, with the sample.
+        The fit, with its sample.
     """
     from sklearn.exceptions import EfficiencyWarning
 
@@ -66,7 +66,7 @@ def warn_of_settings(estimator: "Estimator", session: FitSession) -> None:
 
 
 def distance_advice(samples: Samples) -> Iterator[str]:
-    """Warn if the rows look like a matrix of distances between rows.
+    """Yield a warning if the rows resemble a matrix of distances between rows.
 
     Examples
     --------
@@ -100,10 +100,10 @@ def spread_advice(
     feature_names: list[str] | None = None,
     column_order: np.ndarray | None = None,
 ) -> Iterator[str]:
-    """Warn if one of three or more columns dominates the distances between rows.
+    """Yield a warning if one of three or more columns dominates the distances.
 
-    ``column_order`` gives the position in ``feature_names`` of each column of the
-    sample; None means that both have the same order.
+    ``column_order`` has the position in ``feature_names`` of each column of the sample;
+    None means that both are in the same order.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def spread_advice(
         return
     widest = int(variances.argmax())
     share = variances[widest] / variances.sum()
-    # The other columns together then contribute less than a tenth to squared distances.
+    # All other columns together contribute less than a tenth to squared distances.
     if share > 0.9 and variances[widest] > 100 * np.median(varying):
         column = widest if column_order is None else int(column_order[widest])
         name = column if feature_names is None else repr(feature_names[column])
@@ -131,7 +131,7 @@ def spread_advice(
 
 
 def count_advice(sample: Any) -> Iterator[str]:
-    """Warn if sparse rows look like raw counts of words or genes.
+    """Yield a warning if sparse rows resemble raw counts of words or genes.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def count_advice(sample: Any) -> Iterator[str]:
 
 
 def gamma_advice(gamma: object, sample: Any) -> Iterator[str]:
-    """Warn if a gamma makes the kernel matrix nearly the identity, or nearly constant.
+    """Yield a warning if gamma makes the kernel matrix nearly the identity or constant.
 
     Examples
     --------

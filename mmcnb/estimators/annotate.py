@@ -1,4 +1,4 @@
-"""Cluster the observations of an AnnData object; results are stored as by scanpy."""
+"""Cluster the observations of an AnnData object, and store results as scanpy does."""
 
 import re
 from collections.abc import Mapping
@@ -45,15 +45,15 @@ def annotate(
     element : str, default="X"
         Element that contains the rows, for example "X", "layers/counts", "obsm/X_pca"
         or "raw/X". "obsp/distances" and "obsp/connectivities" are used as neighbour
-        graphs with ``metric="precomputed"``, and so are the graphs of other names that
-        scanpy writes with ``key_added``. For connectivities pass ``n_clusters``,
-        because they only order the neighbours and do not show how many clusters there
-        are.
+        graphs with ``metric="precomputed"``, and so are graphs that scanpy has written
+        under other names with ``key_added``. For connectivities, ``n_clusters`` is
+        required, because they only order the neighbours and do not show the number of
+        clusters.
     key_added : str, default="mmcnb"
         Name under which the results are stored. The results of an earlier call with
-        this name are removed, also if the object was written to disk in between.
+        this name are removed, even if the object was written to disk since then.
     estimator : estimator or None, default=None
-        The clusterer of mmcnb to fit. None uses `MaximumMarginClustering`.
+        The mmcnb clusterer to fit. None uses `MaximumMarginClustering`.
     probabilities : bool, default=False
         Whether to store the probabilities of `MaximumMarginClustering.predict_proba`.
     copy : bool, default=False
@@ -65,7 +65,7 @@ def annotate(
     Returns
     -------
     AnnData or None
-        The copy if ``copy`` is True, otherwise None. The results are
+        The copy if ``copy`` is True, otherwise None. The object has these results:
 
         ``obs[key_added]``
             Cluster of each observation, as a categorical with the categories "0", "1",
@@ -74,7 +74,8 @@ def annotate(
             Margin (float64); see ``to_frame`` of the estimator.
         ``obs[f"{key_added}_layer_12"]``
             Only for `MaximumMarginClustering`: the clusters of the layer with 12
-            clusters, as a categorical. There is one such column for each other layer.
+            clusters, as a categorical. Each layer except the chosen partition has such
+            a column.
         ``obsm[f"{key_added}_probabilities"]``
             Probability of each cluster (float64), if ``probabilities`` is True.
         ``uns[key_added]``
@@ -147,7 +148,7 @@ def _with_parameters(
     parameters: dict[str, object],
     probabilities: bool,
 ) -> Any:
-    """Set parameters of the estimator, by default a new `MaximumMarginClustering`."""
+    """Return the estimator, or a new default estimator, with these parameters."""
     if estimator is None:
         from mmcnb.estimators.maximum_margin_clustering import MaximumMarginClustering
 
@@ -155,7 +156,7 @@ def _with_parameters(
     elif not isinstance(estimator, StreamedClusterer):
         raise InputError(
             f"estimator={shown(estimator)} is not a clusterer of mmcnb; "
-            "give one, or None."
+            "give an mmcnb clusterer, or None."
         )
     if probabilities and not hasattr(estimator, "predict_proba"):
         raise InputError(
@@ -169,7 +170,7 @@ def _with_parameters(
 
 
 def _open_rows(adata: Any, element: str, model: Any) -> Samples:
-    """Open an element; the neighbours in a graph are checked before a fit."""
+    """Open an element, after checking that rows of a graph have enough neighbours."""
     rows = open_with_filled_gaps(adata, element)
     if takes_distances(model):
         check_neighbours(adata, element, rows)
@@ -192,10 +193,7 @@ def _columns(key: str, model: Any, rows: Samples) -> dict[str, Any]:
 
 
 def _remove_earlier(adata: Any, key: str) -> set[str]:
-    """Remove the results of an earlier call with the same key.
-
-    Returns the names of the removed columns of ``obs``.
-    """
+    """Remove the results of an earlier call; return the removed columns of ``obs``."""
     earlier = adata.uns.get(key)
     if not isinstance(earlier, Mapping) or "params" not in earlier:
         return set()
@@ -223,7 +221,7 @@ def _categorical(labels: Any) -> Any:
 
 
 def _distances(adata: Any, element: str, n_clusters: object) -> Samples:
-    """Convert connectivities to distances: the stronger, the closer."""
+    """Convert connectivities to distances, which fall with the connectivity."""
     if not isinstance(n_clusters, Integral):
         raise InputError(
             "the number of clusters cannot be chosen from connectivities; "
@@ -232,7 +230,7 @@ def _distances(adata: Any, element: str, n_clusters: object) -> Samples:
     distances = csr_array(adata.obsp[element.partition("/")[2]], copy=True)
     strengths = distances.data
     decreasing = 1 - np.log(np.clip(strengths, 1e-12, 1))
-    # Negative values are kept, so that the fit refuses them as distances.
+    # Negative values are kept, so that the fit rejects them as distances.
     distances.data = np.where(strengths < 0, strengths, decreasing)
     return open_samples(distances)
 
@@ -240,7 +238,7 @@ def _distances(adata: Any, element: str, n_clusters: object) -> Samples:
 def _storable(value: object) -> object:
     """Convert a value to types that AnnData can write to disk.
 
-    These are texts, numbers, arrays of numbers, and dicts of these without None.
+    These types are texts, numbers, arrays of numbers, and dicts of them without None.
     """
     if isinstance(value, dict):
         return {

@@ -81,9 +81,9 @@ if TYPE_CHECKING:
 
 
 class Attributes:
-    """Attributes that are not parameters; as dataclass fields they would become some.
+    """Attributes that must not become parameters, as dataclass fields would.
 
-    A fit sets the attributes whose names end with an underscore.
+    A fit sets the attributes with names that end with an underscore.
     """
 
     labels_: np.ndarray
@@ -93,8 +93,8 @@ class Attributes:
     feature_names_in_: np.ndarray
     history_: "pd.DataFrame"
     report_: dict[str, Any]
-    # The sentences of the last explanation, and the report of the fit that it explains:
-    # after another fit the report differs, and the sentences are no longer shown.
+    # The sentences of the last explanation, and the report of the fit that it explains.
+    # Another fit has another report, so that the sentences are no longer shown.
     _sentences: Sequence[str] = ()
     _explained_report: dict[str, Any] | None = None
     scale: Any  # a parameter of every class
@@ -107,17 +107,17 @@ class Attributes:
 
     @property
     def _orders_columns(self) -> bool:
-        """Whether to sort columns by their values, whatever their order in the rows."""
+        """Whether the fit sorts columns into the canonical order."""
         return False
 
 
 @fill_docstrings
 @dataclass(kw_only=True, eq=False, repr=False)
 class Estimator(Attributes, BaseEstimator):
-    """Base of all estimators: its fields are the parameters that all classes share.
+    """Base class of all estimators, with the parameters that they share as fields.
 
-    ``constraints`` lists the valid values of the parameters that are not in `SHARED`,
-    and ``fitted_names`` the attributes that a model file stores. See `estimator`.
+    ``constraints`` has the valid values of the parameters that are not in `SHARED`, and
+    ``fitted_names`` lists the attributes that a model file stores. See `estimator`.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class Estimator(Attributes, BaseEstimator):
         free memory.
     n_jobs : int or None, default=None
         Number of threads; -1 uses all cores. None uses the setting of `mmcnb.config`
-        or, without one, all cores. The result does not depend on it.
+        or, without one, all cores. The result does not depend on the number of threads.
     random_state : int, RandomState or None, default=None
         Seed of all random choices of the fit. Pass an int for reproducible results. If
         None, ``report_["seed"]`` has the seed that was drawn.
@@ -156,7 +156,7 @@ class Estimator(Attributes, BaseEstimator):
         "n_changed",
         "report",
     )
-    # Entries that the report in a model file must have.
+    # Required entries of the report in a model file.
     needed_in_report: ClassVar[frozenset[str]] = frozenset()
     needs_ridge: ClassVar[bool] = False
     # Parameters that count rows or landmarks; each must be at least n_clusters.
@@ -194,7 +194,7 @@ class Estimator(Attributes, BaseEstimator):
         return bundle
 
     def _summary(self) -> str:
-        """Return the results of the fit as HTML; an empty text before a fit."""
+        """Return the results of the fit as HTML; "" before a fit."""
         if not hasattr(self, "report_"):
             return ""
         labels = getattr(self, "labels_", None)
@@ -206,7 +206,7 @@ class Estimator(Attributes, BaseEstimator):
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file atomically; `mmcnb.load` reads it.
+        """Write the fitted model to one file, atomically; `mmcnb.load` reads the file.
 
         Parameters
         ----------
@@ -250,7 +250,7 @@ class Estimator(Attributes, BaseEstimator):
     def _features(
         self, X: object, element: str | None = None, **layer: Any
     ) -> tuple[Samples, Rule]:
-        """Open rows; return them mapped to the features of the rule, and the rule."""
+        """Open rows, and return their features and the rule that labels them."""
         check_is_fitted(self, "model_")
         samples = read_input(self, X, reset=False, element=element)
         return self.model_.labelling(samples, **layer)
@@ -270,10 +270,10 @@ class Estimator(Attributes, BaseEstimator):
         X : {rows}
             Rows with the columns of the fit.
         out : path or None, default=None
-            Path of a new file, which is written block by block; unlike `save`, this
+            Path of a new file, which is written block by block. Unlike `save`, this
             method does not replace an existing file. If the path ends with ``.csv`` or
             ``.parquet``, the file is a table with the columns of `to_frame` and the
-            number or name of each row. Otherwise it is a Zarr array.
+            number or name of each row. Otherwise, it is a Zarr array.
         {element}
 
         Returns
@@ -314,9 +314,9 @@ class Estimator(Attributes, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_clusters), float64
-            If one boundary separates two clusters, f(x) = w·φ(x) + b, whose sign gives
-            the cluster. Otherwise one score for each cluster; the largest score gives
-            the cluster.
+            If one boundary separates two clusters, the decision function f(x) = w·φ(x)
+            + b of each row; its sign determines the cluster. Otherwise, one score for
+            each cluster; the cluster with the largest score is predicted.
         """
         features, rule = self._features(X, element)
         return self._run(DecisionPass(rule), features, "labels")
@@ -326,24 +326,24 @@ class Estimator(Attributes, BaseEstimator):
         """Return the cluster and the margin of each row as a data frame.
 
         The margin of a row is the score of its cluster minus the best other score. If
-        one decision function f separates two clusters, it is abs(f). It is 0 on a
-        boundary between clusters.
+        one decision function f separates two clusters, the margin is abs(f). On a
+        boundary between clusters, the margin is 0.
 
         Parameters
         ----------
         X : {rows}, or None, default=None
-            Rows with the columns of the fit; they are streamed. None returns the
+            Rows with the columns of the fit; the rows are streamed. None returns the
             clusters of the rows of the fit, without margins, because the model stores
-            only their labels.
+            only the labels of these rows.
         {element}
 
         Returns
         -------
         DataFrame of shape (n_samples, 1 or 2)
-            ``cluster`` (int32) and, if X was passed, ``margin`` (float64). It is a
-            polars frame if X is one, and a pandas frame otherwise. The pandas index is
-            the index of X, the ``obs_names`` of an AnnData object, the index that a
-            store keeps with its rows, or the row numbers.
+            Frame with the columns ``cluster`` (int32) and, if X was passed, ``margin``
+            (float64). It is a polars frame if X is a polars frame, and a pandas frame
+            otherwise. The pandas index is the index of X, the ``obs_names`` of an
+            AnnData object, the index that is stored with the rows, or the row numbers.
 
         Raises
         ------
@@ -383,9 +383,9 @@ class Estimator(Attributes, BaseEstimator):
 
         The new columns are ``cluster`` and, if the estimator computes them,
         ``probability`` (of the row's cluster, 0 for noise) and ``outlier_score``. If
-        the table already has a column of this name, a number is appended to the new
-        name. Rows that the table options leave out, for example with
-        ``missing="drop"``, have missing values in the new columns.
+        the table already has a column with one of these names, a number is appended to
+        the name of the new column. Rows that the table options leave out, for example
+        with ``missing="drop"``, have missing values in the new columns.
 
         Parameters
         ----------
@@ -394,9 +394,9 @@ class Estimator(Attributes, BaseEstimator):
         out : path or None, default=None
             Path of a new file; None returns a data frame instead. Unlike `save`, this
             method does not replace an existing file. Rows are read and written in
-            batches. The ending selects the format:
+            batches. The end of the path selects the format:
 
-            - ``.csv``: if X is a CSV file, its bytes are copied and the new cells are
+            - ``.csv``: if X is a CSV file, its bytes are copied and the new values are
               added at the end of each row. Other tables are converted to CSV.
             - ``.parquet``: columns keep their types. A column of a CSV file becomes
               numeric if all its values are numbers.
@@ -407,8 +407,8 @@ class Estimator(Attributes, BaseEstimator):
         Returns
         -------
         data frame or None
-            A frame of the same library as ``X``, or a pandas frame if X is a file. None
-            if ``out`` was passed.
+            A frame of the same library as ``X``, or a pandas frame if ``X`` is a file;
+            None if ``out`` was passed.
 
         Raises
         ------
@@ -440,7 +440,7 @@ class Estimator(Attributes, BaseEstimator):
         return None
 
     def _column_passes(self, samples: Samples) -> tuple[ColumnPasses, list[str]]:
-        """Return the passes that give columns of a table, and names of the columns."""
+        """Return the passes that compute new columns of a table, and column names."""
         features, rule = self.model_.labelling(samples)
         return [(ClusterColumnsPass(rule), features)], [CLUSTER]
 
@@ -459,28 +459,29 @@ class Estimator(Attributes, BaseEstimator):
 @fill_docstrings
 @dataclass(kw_only=True, eq=False, repr=False)
 class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
-    """Base of the clusterers; a class adds its parameters, its needs and its fit.
+    """Base class of the clusterers; subclasses add parameters, needs and the fit.
 
     Parameters
     ----------
     checkpoint : path or None, default=None
         Folder to which the fit writes checkpoints. Calling `fit` again with the same
-        rows, parameters and seed resumes an interrupted fit. None writes none.
+        rows, parameters and seed resumes an interrupted fit. With None, no checkpoints
+        are written.
     """
 
     checkpoint: str | os.PathLike[str] | None = None
 
-    # -- methods of each class ---------------------------------------------------------
+    # -- methods of subclasses ---------------------------------------------------------
 
     @abstractmethod
     def _needs(self, rows: RowShape) -> FitNeeds:
         """Return the memory and work of a fit; raise InputError if it is impossible."""
 
     def _smaller_needs(self, rows: RowShape) -> Iterable[FitNeeds]:
-        """Yield smaller needs, to try in turn if the memory limit is below `_needs`.
+        """Yield smaller needs, to try in turn if `_needs` exceed the memory limit.
 
-        Each needs less memory than the one before. The fit takes its sizes, such as the
-        number of sampled rows, from the needs that were planned.
+        Each of them is for less memory than the previous one. The fit takes its sizes,
+        such as the number of sampled rows, from the planned needs.
         """
         return ()
 
@@ -510,14 +511,14 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         y : None
             Ignored; for compatibility with scikit-learn.
         sample_weight : {weights}
-            Weight of each row. A row of weight 2 counts like two equal rows, and a row
-            of weight 0 does not count. Only the proportions matter.
+            Weight of each row. A row of weight 2 counts as two equal rows, and a row of
+            weight 0 does not count. Only the proportions of the weights matter.
         {element}
         columns : {None, "auto", "all"}, list of str or int, or plan, default=None
             Columns of a data frame or a table to use, by name or number. None and
             "auto" leave out text columns with many different values, dates, row
-            numbers, identifiers and empty columns; "all" uses these too. A plan of
-            `mmcnb.table_plan` sets all table options.
+            numbers, identifiers and empty columns. "all" also uses these columns. A
+            plan of `mmcnb.table_plan` sets all table options.
         keep : list of str or int, default=None
             Columns of a data frame or a table to use even though "auto" would leave
             them out.
@@ -550,13 +551,13 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
 
     @property
     def row_index_(self) -> "pd.Index":
-        """Pandas index with the row that each entry of ``labels_`` belongs to.
+        """Pandas index of the rows to which the entries of ``labels_`` belong.
 
-        It is the index of a data frame, the names of the rows, for example from
+        This is the index of a data frame, the names of the rows, for example from
         ``index_column``, or the row numbers in the file. Rows that ``missing="drop"``
         leaves out are missing from the index. If the rows come from a folder, the index
-        has the name of the file too. Names in a file are read when this attribute is
-        accessed. The attribute exists only if ``labels_`` does.
+        also has the name of the file. Row names in a file are read when this attribute
+        is accessed. The attribute exists only if ``labels_`` exists.
         """
         if not hasattr(self, "labels_"):
             raise AbsentError(
@@ -574,7 +575,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         element: str | None = None,
         out: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Fit without ``labels_``, so that no array of the length of the data is kept.
+        """Fit without ``labels_``, so that no array with an entry for each row is kept.
 
         Parameters
         ----------
@@ -586,7 +587,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         out : path or None, default=None
             Path of a new file for the labels, in the formats of `predict`. This is
             faster than a later `predict`, because features that the fit has cached are
-            not computed again. None writes no labels.
+            not computed again. With None, no labels are written.
 
         Returns
         -------
@@ -601,7 +602,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         (False, [1])
         """
         samples = read_input(self, X, reset=True, least_rows=2, element=element)
-        self.__dict__.pop("labels_", None)  # of an earlier fit
+        self.__dict__.pop("labels_", None)  # labels of an earlier fit
         with fits.connected(self.engine), rows_output(out, X, samples) as (kept, write):
             if out is not None:
                 write = in_report(write)
@@ -619,14 +620,15 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
     ) -> "Explanation":
         """Describe what distinguishes each cluster, in one sentence per cluster.
 
-        All figures are in the original units of the columns. Means are computed from
-        all rows, and medians and ranges from at most 20,000 rows, drawn from each
-        cluster with a fixed seed. Rules such as "orders > 12 and payment = invoice" and
-        a decision tree over the clusters are searched on the drawn rows; if there are
-        more rows, all are read a second time to count the rows of each rule and each
-        leaf. Figures leave out missing values, and a sentence names columns in which a
-        cluster has more or fewer missing values than the others. Rows with missing
-        values are read again, to fill in the values of the example rows.
+        All statistics are in the original units of the columns. Means are computed from
+        all rows. Medians and ranges are computed from at most 20,000 rows, drawn from
+        each cluster with a fixed seed. Rules such as "orders > 12 and payment =
+        invoice" and a decision tree over the clusters are searched on the drawn rows.
+        If there are more rows, all rows are read a second time to count the rows of
+        each rule and each leaf. Statistics ignore missing values, and a sentence names
+        columns in which a cluster has more or fewer missing values than the other
+        clusters. Rows with missing values are read again, to fill in the values of the
+        example rows.
 
         Parameters
         ----------
@@ -635,28 +637,28 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         labels : {labels}
             Cluster of each row, as numbers or names, with -1 for noise, or the path of
             labels that `predict` wrote. With None, ``labels_`` is used if X appears to
-            be the rows of the fit: it has as many rows, and the model predicts the same
-            labels for its first 4,096 and its last rows. Otherwise the rows are
-            labelled by `predict`, which reads X once more.
+            be the rows of the fit: it has the same number of rows, and the model
+            predicts the same labels for its first 4,096 and its last 4,096 rows.
+            Otherwise, `predict` labels the rows, which reads X once more.
         {element}
         meta : data frame, path or None, default=None
-            A table with one row for each row of X, in the same order. Its columns
-            explain the clusters instead of the columns of X; useful if X is an
+            A table with one row for each row of X, in the same order. The clusters are
+            explained by its columns instead of the columns of X, for example if X is an
             embedding. Text columns with many different values are ignored.
 
         Returns
         -------
         Explanation
             Printing it shows one sentence per cluster. It has the data frames
-            ``clusters``, ``columns``, ``rows``, ``rules`` and, for sparse counts whose
-            columns have names, ``words``; the decision tree ``tree``; and the methods
-            ``to_frame()`` and ``to_dict()``.
+            ``clusters``, ``columns``, ``rows`` and ``rules``, and also ``words`` for
+            sparse counts with named columns. In addition, it has the decision tree
+            ``tree`` and the methods ``to_frame()`` and ``to_dict()``.
 
         Raises
         ------
         InputError
-            If the rows or the labels are invalid, or the memory limit is too small. The
-            message says what is wrong and what to do.
+            If the rows or the labels are invalid, or if the memory limit is too small.
+            The message says what is wrong and what to do.
 
         Examples
         --------
@@ -692,8 +694,8 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
 
         if self.metric == "precomputed":
             raise InputError(
-                "a model of distances has no columns to explain; fit the rows, and "
-                "explain them with these labels."
+                "a model of distances has no columns to explain; fit an estimator to "
+                "the rows, and call its explain with these labels."
             )
         features, rule = self._features(X, element)
         samples = features.root
@@ -704,7 +706,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         elif agree(fitted_labels, rule, features):
             labels = fitted_labels
         else:
-            # Raises if the memory limit is too small, before the rows are labelled.
+            # This raises before the rows are labelled if the memory limit is too small.
             plan_explanation(
                 rows,
                 self.model_.rule.n_clusters,
@@ -763,8 +765,8 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         Returns
         -------
         float
-            Score; the larger, the wider the gap between the clusters. It is 0 if all
-            rows are in one cluster.
+            J; the larger, the better the clusters are separated. It is 0 if all rows
+            are in one cluster.
 
         Raises
         ------
@@ -807,11 +809,11 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         """Write an HTML page that describes the fit and the clusters of some rows.
 
         The page shows the trust in the clusters, a sentence for each cluster with the
-        columns and rows behind it, a heat map of the effects of columns, a map of the
-        rows, the layers, the candidates, and the command and the Python call that find
-        these clusters again. On the map, check boxes show and hide each cluster, rows
-        with missing values, and outliers. The page is a single file without scripts and
-        loads nothing from the network.
+        columns and rows that support it, a heat map of the effects of columns, a map of
+        the rows, the layers, the candidates, and the command and the Python call that
+        reproduce these clusters. On the map, check boxes show and hide each cluster,
+        rows with missing values, and outliers. The page is a single file without
+        scripts and loads nothing from the network.
 
         Parameters
         ----------
@@ -825,16 +827,17 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         meta : data frame, path or None, default=None
             A table whose columns explain the clusters, as in `explain`.
         hide_rows : bool, default=False
-            Whether to leave out what may identify a row, so that the page can be shown
-            to readers who must not see the data: texts, dates and times of cells, names
-            and numbers of rows, the names of given labels, the path of the rows,
-            warnings, and figures that fewer than five rows determine. The page still
-            has the names of columns, and medians, means and thresholds of numbers.
+            Whether to leave out everything that may identify a row, so that the page
+            can be shown to readers who must not see the data. This omits texts, dates
+            and times in the table, names and numbers of rows, names of given labels,
+            the path of the rows, warnings, and statistics of fewer than five rows. The
+            page still has the names of columns, and medians, means and thresholds of
+            numbers.
 
         Raises
         ------
         InputError
-            If the rows or the labels are invalid, or the page cannot be written.
+            If the rows or the labels are invalid, or if the page cannot be written.
 
         Examples
         --------
@@ -874,13 +877,13 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         Returns
         -------
         FitPlan
-            Memory, passes over the data and time. Printing it shows the text of
+            Memory, passes over the data, and time. Printing the plan shows the text of
             ``mmcnb plan``.
 
         Raises
         ------
         InputError
-            If a parameter is invalid, or the memory limit is too small.
+            If a parameter is invalid, or if the memory limit is too small.
         """
         return self._plan(self._shape_of(X, element))
 
@@ -888,7 +891,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
 
     @property
     def _least_clusters(self) -> int:
-        """The smallest number of clusters that the parameters allow."""
+        """Smallest number of clusters that the parameters allow."""
         return int(getattr(self, "n_clusters", 1))
 
     def _check_sizes(self, n_samples: int) -> None:
@@ -924,7 +927,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         kept: KeptLabels | None,
         known: KnownRows | None = None,
     ) -> Samples:
-        """Fit, and return the rows, with missing values filled if a pass found some."""
+        """Fit and return the rows, with missing values filled if a pass found any."""
         generator = self.random_state
         before: Any = None
         if isinstance(generator, np.random.RandomState):
@@ -992,7 +995,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
             result = self._fit(session)
             self._set_attributes(session, result)
             enter("passes")
-            # The search has ended: its memory makes room for blocks of rows.
+            # The search has ended, so its memory is freed for blocks of rows.
             return_freed_memory()
             features, rule = self.model_.labelling(samples)
             if rule is self.model_.rule and result.features.cached:
@@ -1006,7 +1009,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
     def _recorded(
         self, session: fits.FitSession, checkpoint: Checkpoint
     ) -> fits.FitSession:
-        """Record the totals of all passes in a checkpoint, or replay them from it."""
+        """Return a session that records its passes in a checkpoint, or replays them."""
         kept = session.kept_labels
         if kept is not None and kept.sink is None:
             kept = None  # a checkpoint does not store labels
@@ -1021,7 +1024,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         return replace(session, random_state=check_random_state(seed), drawn_seed=seed)
 
     def _with_sample(self, session: fits.FitSession) -> fits.FitSession:
-        """Draw the sample of a fit, add the rows with known labels, and scale it."""
+        """Return a session with its sample, which includes rows with known labels."""
         samples = session.samples
         weights = session.weights
         known = session.known

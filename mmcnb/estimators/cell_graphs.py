@@ -1,4 +1,4 @@
-"""Neighbour graphs in AnnData objects, and the calls that compute better ones."""
+"""Neighbour graphs in AnnData objects, and the calls that compute larger graphs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from mmcnb.samples.matrix import CSRBlock
 CONNECTIVITIES = "connectivities"
 CHECKED_ROWS = 10_000  # rows whose neighbours are counted at a time
 
-# Arguments of `scanpy.pp.neighbors` that choose the neighbours, with their defaults.
+# Arguments of `scanpy.pp.neighbors` that affect the neighbours, with their defaults.
 _ARGUMENTS: dict[str, object] = {
     "use_rep": None,
     "n_pcs": None,
@@ -49,7 +49,7 @@ def has_connectivities(adata: Any, element: str) -> bool:
 
 
 def distances_beside(adata: Any, element: str) -> str:
-    """Return the element with the distances that belong to connectivities.
+    """Return the name of the element with the distances of connectivities.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def check_neighbours(X: Any, element: str | None, rows: Samples) -> None:
     Parameters
     ----------
     X : AnnData or other rows
-        The object. Other rows than those of a graph in AnnData are not checked.
+        The object. Only graphs in AnnData objects are checked.
     element : str or None
         Name of the graph, such as "obsp/distances".
     rows : Samples
@@ -123,7 +123,7 @@ def check_neighbours(X: Any, element: str | None, rows: Samples) -> None:
 
 def _call_for_more_neighbours(adata: Any, name: str) -> str:
     """Return the line of Python that computes the graph with more neighbours."""
-    n_neighbours = min(N_LISTED, adata.n_obs)  # as scanpy counts, with the row itself
+    n_neighbours = min(N_LISTED, adata.n_obs)  # like scanpy, count the row itself
     key, record = _recorded(adata, name)
     if key is None and name not in ("distances", CONNECTIVITIES):
         source = "adata.X"
@@ -145,7 +145,7 @@ def _call_for_more_neighbours(adata: Any, name: str) -> str:
 
 
 def _recorded(adata: Any, name: str) -> tuple[str | None, Mapping[str, Any]]:
-    """Return the key in ``uns`` that describes a graph, and scanpy's record of it."""
+    """Return the key in ``uns`` that describes a graph, and scanpy's record."""
     for key, record in adata.uns.items():
         if isinstance(record, Mapping) and name in (
             record.get("distances_key"),
@@ -156,7 +156,7 @@ def _recorded(adata: Any, name: str) -> tuple[str | None, Mapping[str, Any]]:
 
 
 def _plain(value: object) -> object:
-    """Convert NumPy's numbers, which files return, to those of Python."""
+    """Convert the NumPy numbers in a value to Python numbers."""
     if isinstance(value, Mapping):
         return {name: _plain(part) for name, part in value.items()}
     return value.item() if isinstance(value, np.generic) else value

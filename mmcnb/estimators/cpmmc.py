@@ -22,8 +22,8 @@ class CPMMC(CuttingPlanes, StreamedClusterer):
     """Linear maximum margin clustering by cutting planes (CPMMC).
 
     Finds the two clusters that a linear support vector machine would separate with the
-    widest margin. The columns are used directly, without a kernel. The method is that
-    of `SparseKernelMMC`: starts are tried on a sample, and the best one is refined on
+    widest margin. The columns are used directly, without a kernel. As in
+    `SparseKernelMMC`, starts are tried on a sample, and the best start is refined on
     all rows, block by block.
 
     Parameters
@@ -41,7 +41,7 @@ class CPMMC(CuttingPlanes, StreamedClusterer):
     n_init : int, default=6
         Number of starts on the sample.
     sample_size : int or None, default=None
-        Number of rows in the sample; None is 2,000.
+        Number of rows in the sample; None uses 2,000.
     balance : float, default=0.0
         Bound l/n on the absolute value of the mean decision value, in units of rho.
     min_share : float, default=0.1
@@ -105,7 +105,7 @@ class CPMMC(CuttingPlanes, StreamedClusterer):
 
     @property
     def coef_(self) -> np.ndarray:
-        """Normal vector of the boundary, on the scaled columns."""
+        """Normal vector of the boundary, for scaled columns."""
         return self.model_.rule.coef
 
     @property
@@ -123,7 +123,7 @@ class CPMMC(CuttingPlanes, StreamedClusterer):
         config = search_config(
             session.sample.shape[0], session.seed(), **values_of(self, *SEARCH)
         )
-        # Raises EqualRowsError if all rows are equal.
+        # This call raises EqualRowsError if all rows are equal.
         mean_squared_distance(session.sample, session.sample_weights)
         sample = open_samples(session.sample)
         features = partial(

@@ -1,4 +1,4 @@
-"""Maximum margin clustering into any number of clusters, with one score for each."""
+"""Maximum margin clustering into any number of clusters, with one score per cluster."""
 
 from collections.abc import Iterable
 from dataclasses import field, replace
@@ -46,23 +46,23 @@ class CrammerSingerMMC(KernelFunction, StreamedClusterer):
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     n_landmarks : int or None, default=None
-        Number of basis vectors (landmarks) of the model; None is 300.
+        Number of basis vectors (landmarks) of the model; None uses 300.
     continuation : bool, default=True
         Whether to raise C in steps from near 1. False uses only the final C.
     n_init : int, default=6
         Controls the number of starts on the sample: n_init + 2 local searches and four
         regularisation paths.
     sample_size : int or None, default=None
-        Number of rows in the sample; None is max(2000, 100 n_clusters).
+        Number of rows in the sample; None uses max(2000, 100 n_clusters).
     cluster_sizes : {"auto", "equal"}, None or array-like, default="auto"
         Constraints on the cluster sizes. An array has n_clusters proportions that sum
-        to 1, in any order. "equal" and "auto" ask for equal sizes. None sets only a
+        to 1, in any order. "equal" and "auto" request equal sizes. None sets only a
         minimum size, see ``min_share``.
     size_tolerance : float, default=0.1
         Relative deviation from the constrained sizes that is allowed.
     min_share : float or None, default=None
         Minimum size of a cluster if ``cluster_sizes`` is None, as a fraction of
-        n/n_clusters; None is 0.5.
+        n/n_clusters; None uses 0.5.
     scale : {None, "standard"}, default=None
         "standard" divides each column by its standard deviation and, if the rows are
         dense, subtracts its mean. None uses the columns as they are.
@@ -91,10 +91,11 @@ class CrammerSingerMMC(KernelFunction, StreamedClusterer):
         minus the second largest.
     converged_ : bool
         Whether the last pass of least squares over all rows changed at most 1 % of the
-        labels, and the cutting-plane loop that follows reached eta.
+        labels, and the following cutting-plane loop reached the tolerance eta.
     n_changed_ : int, float or None
-        Number (or weight) of labels that this pass changed. The margin, which is
-        trained last, may change a few more labels. None in models of version 0.3.
+        Number (or weight) of labels that the last pass of least squares changed. The
+        margin, which is trained afterwards, may change more labels. It is None in
+        models of version 0.3.
     rho_, gamma_, history_, report_, n_features_in_, feature_names_in_
         As in `SparseKernelMMC`. In the rows of the history for least squares, the
         objective is the J of `UnsupervisedRLS`. The report has no leave-one-out score.

@@ -34,7 +34,7 @@ from mmcnb.samples.matrix import to_dense
 # other rows of the basis is added separately.
 PLANNED_LANDMARKS = 200
 EVOLUTION_ROUTINES = {"evolve_labels": 5.5}
-MATRICES = 3  # matrices of the size of the kernel matrix, while it is inverted
+MATRICES = 3  # number of matrices as large as the kernel matrix, during its inversion
 ONE_CLUSTER = (
     "the model puts all rows of the sample into one cluster; "
     "give another gamma, or a smaller alpha."
@@ -47,11 +47,11 @@ class EvolutionaryMMC(KernelFunction, StreamedClusterer):
 
     Finds the two clusters, of about equal size, that kernel ridge regression fits with
     the smallest error. An evolution strategy mutates label vectors by flipping labels,
-    and keeps the fittest. It runs on a sample, or on all rows if they are not more than
-    the sample. A ridge regression on the evolved labels then labels all rows in one
-    pass. Therefore ``labels_`` can differ from the evolved labels near the boundary,
-    mostly where ``balance`` forces rows to the other side. ``report_["agreement"]`` is
-    the share of the sample on which they agree.
+    and keeps the fittest vectors. It runs on a sample, or on all rows if there are no
+    more than ``sample_size``. A ridge regression on the evolved labels then labels all
+    rows in one pass. Therefore, ``labels_`` can differ from the evolved labels near the
+    boundary, mostly where ``balance`` forces rows to the other side.
+    ``report_["agreement"]`` is the share of the sample for which they are equal.
 
     Parameters
     ----------
@@ -65,29 +65,30 @@ class EvolutionaryMMC(KernelFunction, StreamedClusterer):
         Kernel function.
     n_landmarks : int or None, default=None
         Number of k-means++ landmarks that form the basis of the model (FastEvoMMC).
-        None uses all rows of the sample (EvoMMC); memory then grows with the square of
-        their number.
+        None uses all rows of the sample (EvoMMC), so that memory grows with the square
+        of the sample size.
     n_init : int, default=30
-        Number of evolutions, each from random labels; the one with the lowest F is
+        Number of evolutions, each from random labels; the result with the lowest F is
         used. Evolutions end in many different optima. On a few hundred rows, 100
         evolutions take a second, and usually one of them reaches the lowest known F.
     sample_size : int or None, default=None
-        Number of rows in the sample; None is 2,000.
+        Number of rows in the sample; None uses 2,000.
     balance : float, default=0.4
         Bound l/n on abs(sum(y))/n for the evolved labels y, so that the smaller cluster
         has at least a share (1 - balance)/2 of the rows. Weights of rows do not affect
-        it. The paper uses 0.03, 0.1, 0.3 or 0.4, depending on the class sizes.
+        this bound. The paper uses 0.03, 0.1, 0.3 or 0.4, depending on the class sizes.
     centre : bool, default=True
-        Whether to centre the kernel. False is the form of the paper (Alg. 1), in which
-        the cluster sizes tend towards the bound.
+        Whether to centre the kernel. With False, as in the paper (Alg. 1), the cluster
+        sizes tend towards the bound.
     n_parents, n_offspring : int, default=10
-        Number of parents (mu) and of children per generation (nu). The paper uses 1 and
-        1 with landmarks.
+        Number of parents (mu) and number of children per generation (nu). With
+        landmarks, the paper uses 1 for both.
     max_generations : int, default=100_000
         Maximum number of generations of an evolution.
     patience : int or None, default=None
-        An evolution stops after this many generations in which no child survives. None
-        sets it so that these generations have ten children per row.
+        An evolution stops after this number of consecutive generations without a
+        surviving child. None chooses it so that these generations have ten children per
+        row.
     scale : {None, "standard"}, default=None
         "standard" divides each column by its standard deviation and, if the rows are
         dense, subtracts its mean. None uses the columns as they are.
@@ -114,13 +115,13 @@ class EvolutionaryMMC(KernelFunction, StreamedClusterer):
     converged_ : bool
         Whether the best evolution stopped improving before ``max_generations``.
     history_ : DataFrame
-        The generations 1, 2, 4, ... and the last one of each evolution. Columns are
-        stage, start, generation, objective (the lowest F so far), reads, sweeps, bytes,
-        resumed, and the seconds at which this evolution ended.
+        The generations 1, 2, 4, ... and the last generation of each evolution. Columns
+        are stage, start, generation, objective (the lowest F so far), reads, sweeps,
+        bytes, resumed, and the seconds at which this evolution ended.
     report_ : dict
-        Cluster sizes of the sample for the evolved labels and for the labels of the
-        model, the agreement of the two, the number of evolutions that reached the best
-        F, and warnings.
+        Cluster sizes in the sample by the evolved labels and by the labels of the
+        model, the agreement of these labels, the number of evolutions that reached the
+        best F, and warnings.
     n_features_in_, feature_names_in_ : int, ndarray of object
         Number of columns of the fit, and their names if they have any.
 

@@ -53,16 +53,16 @@ def read_input(
     Parameters
     ----------
     estimator : Estimator
-        The estimator. With ``reset`` its feature names and number are set; otherwise
-        they are compared with the rows.
+        The estimator. If ``reset`` is True, the number and the names of its features
+        are set from the rows; otherwise, the rows are compared with them.
     X : array, frame, path or other rows
         The rows.
     reset : bool
-        Whether these are the rows of a fit.
+        Whether the rows are read for a fit.
     least_rows : int, default=1
         Minimum number of rows.
     element : str or None, default=None
-        Element of an AnnData object, a group or a file.
+        Element to read from an AnnData object, a group or a file.
     options : TableOptions or None, default=None
         Table options of a fit, such as the columns to use.
 
@@ -80,7 +80,7 @@ def read_input(
     encoding = None if reset else estimator.model_.encoding
     is_table = encoding is not None and not encoding.is_ordered
     names = None if reset or is_table else names_in_frame(X)
-    if names is not None:  # compared before values are read from the wrong columns
+    if names is not None:  # checked before values are read from wrong columns
         _check_columns(estimator, "X", len(names), names, reset)
     samples = _open_input(estimator, X, reset, element, options)
     table = samples.encoding
@@ -142,16 +142,17 @@ def filled_from_fit(
 ) -> Samples | None:
     """Open rows with missing values filled from the rows of the fit.
 
-    Returns None if the model does not store rows of the fit to fill them from.
+    The result is None if the model does not store rows of the fit.
     """
     of_gaps = options_of_gaps(estimator)
     return None if of_gaps is None else open_array(X, element, of_gaps)
 
 
 def filling_gaps(method: Callable[P, Result]) -> Callable[P, Result]:
-    """Call a method again with filled rows if a pass over X finds missing values.
+    """Decorate a method to run again with filled rows if X has missing values.
 
-    A decorator. The missing values are filled from the rows of the fit.
+    This happens when a pass over X finds missing values. They are filled from the rows
+    of the fit.
 
     Parameters
     ----------
@@ -189,9 +190,7 @@ def takes_distances(estimator: Any) -> bool:
 
 
 def collecting_warnings(method: Callable[P, Result]) -> Callable[P, Result]:
-    """Issue the warnings of a fit at its end, and list all of them in its report.
-
-    A decorator.
+    """Decorate a fit to issue its warnings at the end, and to list them in its report.
 
     Parameters
     ----------
@@ -217,7 +216,8 @@ def open_with_filled_gaps(
 ) -> Samples:
     """Open rows as a fit does, with missing values filled.
 
-    Missing values of arrays that are read only later raise `GapsError` then.
+    If the values of an array are read only later, missing values raise `GapsError` at
+    that time.
     """
     try:
         return _opened(X, element, OF_FITS, memory_limit)
@@ -239,7 +239,7 @@ def _opened(
 def _filled_as_fitted(
     samples: Samples, element: str | None, options: TableOptions
 ) -> Samples:
-    """Fill missing values of samples that are already open and can be read again."""
+    """Return open samples, with missing values filled if they can be read again."""
     if samples.encoding is None:
         return open_as_fitted(samples, element, options) or samples
     if samples.refilled is None or options.missing != "neighbors":
@@ -257,7 +257,7 @@ def open_meta(
     Raises
     ------
     InputError
-        If the table cannot be read, or has another number of rows.
+        If the table cannot be read, or if its number of rows differs.
     """
     described = _opened(meta, None, OF_META, memory_limit)
     if described.n_samples != samples.n_samples:
@@ -300,7 +300,7 @@ def _check_distances(samples: Samples, n_fitted: int) -> None:
 def _is_table_of(samples: Samples, encoding: Encoding) -> bool:
     """Return whether rows are a table with the columns of the fit.
 
-    Raises InputError if they are not, and the fit had columns other than numbers.
+    If they are not, and the fit had columns other than numbers, InputError is raised.
     """
     table = samples.encoding
     if (table or samples).feature_names == encoding.feature_names:
@@ -321,7 +321,7 @@ def _check_columns(
     names: list[str] | None,
     reset: bool,
 ) -> None:
-    """Set the columns of a fit, or compare columns with them, as scikit-learn does."""
+    """Set the columns of a fit, or compare columns with it, as scikit-learn does."""
     columns: Any = np.empty((0, n_features))
     if names is not None:
         import pandas as pd

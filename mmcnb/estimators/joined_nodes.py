@@ -22,9 +22,9 @@ from mmcnb.samples.matrix import Matrix, stack
 if TYPE_CHECKING:
     from mmcnb.estimators.maximum_margin_clustering import MaximumMarginClustering
 
-# Even if there are few new rows, they get a tenth of the nodes (each of less weight),
-# so that groups among them can be found. At least half of the nodes are earlier ones,
-# because these stand for the earlier rows, which are not read again.
+# Even a few new rows become a tenth of the nodes (with smaller weights), so that groups
+# among them can be found. At least half of the nodes are earlier nodes, because these
+# represent the earlier rows, which are not read again.
 LEAST_NEW_SHARE = 0.1
 MOST_NEW_SHARE = 0.5
 
@@ -35,11 +35,11 @@ class NewRows(NamedTuple):
     Attributes
     ----------
     rows : ndarray of shape (s,), int64
-        Their row numbers, in increasing order.
+        Numbers of the rows, in increasing order.
     sample : ndarray or csr_array of shape (s, d)
         The rows, with scaled columns.
     points : ndarray or csr_array of shape (s, c)
-        Their coordinates on the axes of the nodes.
+        Coordinates of the rows on the axes of the nodes.
     """
 
     rows: np.ndarray
@@ -62,9 +62,10 @@ def draw_new(
 ) -> NewRows:
     """Draw new rows that may become nodes, in one pass.
 
-    Their number is in proportion to their share of all n rows, or larger if the model
-    has fewer than ``n_nodes`` nodes. Together with the nodes of the model they may
-    exceed ``n_nodes``; `join_nodes` then leaves out earlier nodes.
+    The number of drawn rows is the share of new rows among all n rows, but at least 10
+    % and at most 50 %, times ``n_nodes``. It is larger if the model has so few nodes
+    that more rows fit into ``n_nodes``. If the drawn rows and the nodes of the model
+    together exceed ``n_nodes``, `join_nodes` leaves out earlier nodes.
     """
     model = estimator.model_
     nodes = nodes_of(model)
@@ -80,7 +81,7 @@ def draw_new(
 
 @dataclass(frozen=True)
 class JoinedNodes:
-    """A graph of earlier nodes and of new rows.
+    """A graph of earlier nodes and new rows.
 
     Parameters
     ----------
@@ -89,7 +90,7 @@ class JoinedNodes:
     earlier : ndarray of shape (p,), int64
         Cluster of each node in the model before the update.
     weights : ndarray of shape (p,)
-        Weight of the earlier rows that each node stands for; 0 for a new row.
+        Weight of the earlier rows that each node represents; 0 for a new row.
     is_far : ndarray of shape (p,), bool
         Whether the node is a new row far from the earlier nodes.
     is_scattered : ndarray of shape (p,), bool
@@ -107,7 +108,7 @@ class JoinedNodes:
 
     @property
     def is_new(self) -> np.ndarray:
-        """Whether each node is a new row."""
+        """Mask of the nodes that are new rows."""
         return self.weights == 0
 
     def with_groups(self, groups: np.ndarray, count: int = 0) -> np.ndarray:
@@ -118,13 +119,13 @@ class JoinedNodes:
         groups : ndarray of shape (p,), int64
             Group of each node, from 1; 0 for nodes that stay in their earlier cluster.
         count : int, default=0
-            Smallest number that the first group may get as a cluster.
+            Smallest cluster number that the first group may have.
         """
         count = max(count, int(self.earlier.max()) + 1)
         return np.where(groups > 0, count - 1 + groups, self.earlier)
 
     def with_nearest(self, groups: np.ndarray) -> np.ndarray:
-        """Return the earlier clusters, each group merged into its most frequent one."""
+        """Return the earlier clusters, with groups merged into their main clusters."""
         labels = self.earlier.copy()
         for group in range(1, int(groups.max()) + 1):
             inside = groups == group
@@ -139,7 +140,8 @@ class JoinedNodes:
         labels : ndarray of shape (p,), int64
             The other cluster of each node.
         n_earlier : int
-            Number of earlier cluster numbers, the number of rows of the table.
+            Number of earlier clusters, including empty clusters. The table has this
+            number of rows.
 
         Returns
         -------
@@ -168,11 +170,11 @@ class JoinedNodes:
         labels : ndarray of shape (p,), int64
             Cluster of each node, with the numbers of the new model.
         n_clusters : int
-            Number of cluster numbers.
+            Number of clusters, including empty clusters.
         tree : MergeTree
             The merge tree of the nodes.
         noise : None, "auto" or float
-            Which rows get the label -1.
+            Parameter that determines which rows get the label -1.
         """
         nodes = nodes_of(earlier)
         numbers = np.argsort(earlier.rule.coef)[nodes.labels]
@@ -201,10 +203,10 @@ def _outlier_limits(
     n_clusters: int,
     noise: float | str | None,
 ) -> _OutlierLimits:
-    """Keep offsets and thresholds of earlier clusters; compute those of new clusters.
+    """Return offsets and thresholds, which are computed for new clusters only.
 
-    Rows near nodes of a cluster that was dropped as noise remain noise, unless they are
-    in a new cluster.
+    Earlier clusters keep their values. Rows near nodes of a cluster that was dropped as
+    noise remain noise, unless they are in a new cluster.
     """
     logs = joined.log_distances
     n_before = earlier.n_features
@@ -243,11 +245,11 @@ def join_nodes(
     random_state: np.random.RandomState,
     each: Each,
 ) -> JoinedNodes:
-    """Join the nodes of a model and new rows in one graph that stands for n rows.
+    """Join the nodes of a model and new rows in one graph that represents n rows.
 
     If there would be more than ``n_nodes`` nodes, earlier nodes are left out at random.
-    ``is_far`` says, for each new row (not only the drawn ones), whether it is far from
-    the earlier nodes.
+    ``is_far`` is a mask of all new rows, not only of the drawn rows. It is True for
+    rows far from the earlier nodes.
     """
     model = estimator.model_
     nodes = nodes_of(model)

@@ -37,7 +37,7 @@ class KernelCPMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
 
     Finds two clusters as `SparseKernelMMC` does, but every row is a basis vector, so
     memory grows with the square of the number of rows. If the memory limit does not
-    suffice, the fit raises an error before any work. Use `SparseKernelMMC` for larger
+    suffice, the fit raises an error before it starts. Use `SparseKernelMMC` for larger
     data.
 
     Parameters
@@ -72,7 +72,7 @@ class KernelCPMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
         Maximum number of rounds at one C; each round updates the labels once.
     tol : float, default=5e-4
         The rounds over all rows end when at most this share of the labels changes, if
-        there are more rows than the 2,000 of the sample; see `SparseKernelMMC`.
+        there are more than 2,000 rows, the sample size; see `SparseKernelMMC`.
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
@@ -107,7 +107,8 @@ class KernelCPMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         n = rows.n_samples
-        # Number of kernel matrices held at a time: many while bandwidths are compared.
+        # Number of kernel matrices in memory at a time, which is large while bandwidths
+        # are compared.
         if n <= EXACT_SEARCH:
             n_landmarks = n
             n_matrices = 20

@@ -35,7 +35,7 @@ from mmcnb.least_squares.search import LANDMARKS
 from mmcnb.samples import BLOCK_ROWS
 from mmcnb.samples.matrix import check_clusters, check_places, row_shares
 
-BLOCKS = 16  # about how many blocks hold scores or sums in memory at a time
+BLOCKS = 16  # approximate number of blocks with scores or sums in memory at a time
 LIKELY_SWEEPS = 20  # passes that a typical fit needs until it converges
 
 
@@ -44,11 +44,11 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
     """k-means in the feature space of a kernel.
 
     Landmarks map each row to an explicit vector, on which ordinary k-means runs. With
-    as many landmarks as there are different rows, this is exact kernel k-means. The fit
-    clusters a sample from several k-means++ starts. Passes over all rows follow, each
-    of which assigns the rows to the nearest mean and updates the means, until they
-    converge. A pass returns only sums of k (p + 1) numbers for p landmarks, so no array
-    of the length of the data is kept.
+    as many landmarks as there are distinct rows, this is exact kernel k-means. The fit
+    clusters a sample from several k-means++ starts. Then, each pass over all rows
+    assigns the rows to the nearest mean and updates the means, until they converge. A
+    pass returns only sums of k (p + 1) numbers for p landmarks, so the passes store no
+    array with an entry for each row.
 
     Parameters
     ----------
@@ -61,18 +61,18 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
         bandwidth sigma. "auto" sets sigma to 0.55 times the root mean squared distance
         between two rows; `SparseKernelMMC` explains the other names.
     n_landmarks : int or None, default=None
-        Number of basis vectors (landmarks) of the model; None is 300.
+        Number of basis vectors (landmarks) of the model; None uses 300.
     n_init : int, default=4
-        Number of k-means++ starts on the sample. The one with the smallest inertia is
+        Number of k-means++ starts on the sample. The start with the smallest inertia is
         continued on all rows.
     max_iter : int, default=100
         Maximum number of passes over all rows, and of iterations of a start on the
         sample.
     tol : float, default=1e-4
-        The passes end when the inertia decreases by less than this share. With 0 they
+        The passes end when the inertia decreases by less than this share. With 0, they
         end when the means no longer change.
     sample_size : int or None, default=None
-        Number of rows in the sample; None is max(2000, 10 n_clusters).
+        Number of rows in the sample; None uses max(2000, 10 n_clusters).
     scale : {None, "standard"}, default=None
         "standard" divides each column by its standard deviation and, if the rows are
         dense, subtracts its mean. None uses the columns as they are.
@@ -112,13 +112,13 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
 
     See Also
     --------
-    UnsupervisedRLS : Ridge regression and local search; finds groups that k-means does
-        not.
+    UnsupervisedRLS : Ridge regression and local search, which find groups that k-means
+        does not find.
 
     Notes
     -----
-    A cluster that loses all its rows keeps its mean, and may get rows again. If it is
-    empty in the end, the fit warns.
+    A cluster that loses all its rows keeps its mean, and may get rows again. If a
+    cluster is empty at the end, the fit issues a warning.
 
     Differs from the paper: SCM-4; see docs/differences.
 
@@ -154,7 +154,7 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
 
     @property
     def objective_(self) -> float:
-        """The inertia, under the name that other estimators use."""
+        """Inertia, under the name that other estimators use for their objective."""
         return self.inertia_
 
     @filling_gaps
@@ -174,7 +174,7 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
             mean.
         """
         features, _ = self._features(X, element)
-        model: Any = self.model_  # its rule are scores, and it has a ridge map
+        model: Any = self.model_  # a model with a rule of scores and a ridge map
         return self._run(
             DecisionPass(Distances(model.rule, model.ridge)), features, "features"
         )

@@ -1,4 +1,4 @@
-"""Add the clusters of the rows to tables: to files, and to frames of any library."""
+"""Add the clusters of rows to tables, in files or in data frames of any library."""
 
 import os
 from collections.abc import Iterator
@@ -75,8 +75,8 @@ def check_label_table(samples: Samples, out: str | os.PathLike[str]) -> None:
     Raises
     ------
     InputError
-        If the samples do not come from a file, if the path has another ending, or if a
-        column has a type that cannot be written in this format.
+        If the samples do not come from a file, if the end of the path is not one of the
+        formats, or if a column has a type that cannot be written in the format.
     """
     kind = table_kind(out)
     files = _source_of(samples).table()
@@ -93,7 +93,7 @@ def write_label_table(
     out: str | os.PathLike[str],
 ) -> None:
     """Write a table with the clusters of its rows in new columns."""
-    table_kind(out)  # raises InputError for other endings
+    table_kind(out)  # raises InputError for other formats
     passes, names = estimator._column_passes(samples)
     with (
         estimator._engine_of(passes[-1][1]) as engine,
@@ -106,7 +106,7 @@ def write_label_table(
 def _notes(
     writer: JoinedTableWriter, samples: Samples, names: list[str]
 ) -> Iterator[str]:
-    """Yield warnings about a table that differs from what a user may expect."""
+    """Yield warnings about renamed columns and about rows that are left out."""
     for name, wanted in zip(writer.names, names, strict=True):
         if name != wanted:
             sentence = (
@@ -126,7 +126,7 @@ def _notes(
 def _write(
     writer: JoinedTableWriter, X: object, samples: Samples, new: NewColumns
 ) -> None:
-    """Write the rows of a frame, or of the files that samples were read from."""
+    """Write the rows of a frame, or of the source of samples, with new columns."""
     index = row_index_of(None, samples)
     frame = _frame_of(X)
     if frame is not None:
@@ -145,7 +145,7 @@ def _write(
 
 
 def _decimal_of(samples: Samples, source: TableSource) -> str:
-    """Return the decimal point of the numbers in a text."""
+    """Return the decimal separator of the numbers in a text file."""
     columns = () if samples.root.encoding is None else samples.root.encoding.features
     points = {column.form.decimal for column in columns if column.form is not None}
     return "," if "," in points else source.options.decimal
@@ -168,7 +168,7 @@ def label_frame(estimator: "Estimator", X: Any, samples: Samples) -> Any:
         values = new.take(samples.n_samples)
     labels = [str(name) for name in column_labels(frame)]
     columns = dict(zip(free_names(names, labels), values.values(), strict=True))
-    if hasattr(frame, "iloc"):  # of pandas
+    if hasattr(frame, "iloc"):  # a pandas frame
         joined = frame.copy(deep=False)
         for name, column in columns.items():
             joined[name] = column
@@ -183,7 +183,7 @@ def label_frame(estimator: "Estimator", X: Any, samples: Samples) -> Any:
 
 
 def _frame_of_file(samples: Samples, whole: WholeTable, new: NewColumns) -> Any:
-    """Return the rows of a file as a frame of pandas, with new columns."""
+    """Return the rows of a file as a pandas frame, with new columns."""
     import pyarrow as pa
 
     found = RowsThatTookPart(row_index_of(None, samples))
@@ -201,7 +201,7 @@ def _frame_of_file(samples: Samples, whole: WholeTable, new: NewColumns) -> Any:
 
 
 def _frame_of(X: object) -> Any:
-    """Return a pandas frame as it is, other frames as Arrow tables; None for others."""
+    """Return pandas frames unchanged, other frames as Arrow tables, or else None."""
     if isinstance(X, Samples | str | os.PathLike | np.ndarray | list | tuple):
         return None
     return as_frame(X)
@@ -210,8 +210,8 @@ def _frame_of(X: object) -> Any:
 def _arrow_table(frame: Any, is_text: bool) -> "pa.Table":
     """Convert a data frame to an Arrow table, with its index as columns.
 
-    In text output the index columns come first and always have a name. A default index
-    of row numbers is left out.
+    In text output, index columns come first and always have names. A default index of
+    row numbers is left out.
     """
     import pyarrow as pa
 
@@ -224,7 +224,7 @@ def _arrow_table(frame: Any, is_text: bool) -> "pa.Table":
     frame = _with_texts(frame, is_text)
     with worded(
         "the data frame cannot be written",
-        "make each column one type, such as by X.astype(str)",
+        "convert each column to one type, for example by X.astype(str)",
         pa.ArrowException,
         TypeError,
         ValueError,

@@ -24,9 +24,9 @@ MOST_COMPARED = 100_000  # rows that both models label to match their clusters
 
 
 class EarlierModel(NamedTuple):
-    """An earlier estimator, its model and cluster sizes, and the rows as it reads them.
+    """An earlier estimator, with its model, its cluster sizes, and rows to compare.
 
-    The samples are the rows of the new fit.
+    ``samples`` has the rows of the new fit, as the earlier estimator reads them.
     """
 
     estimator: Any
@@ -41,14 +41,14 @@ def read_like(like: Any, X: object, element: str | None = None) -> EarlierModel:
     Raises
     ------
     InputError
-        If the estimator is not fitted or its report has no cluster sizes, or if the
-        rows have other columns.
+        If the estimator is not fitted, if its report has no cluster sizes, or if the
+        rows do not have the columns of its fit.
     """
     sizes = getattr(like, "report_", {}).get("sizes")
     if not sizes:
         raise InputError(
             f"like={shown(like)} is not a fitted model with cluster sizes; "
-            "fit or load one."
+            "fit or load such a model."
         )
     samples = read_input(like, X, reset=False, element=element)
     return EarlierModel(like, like.model_, sizes, samples)
@@ -61,11 +61,11 @@ def number_like(
     sample_weight: object = None,
     kept: KeptLabels | None = None,
 ) -> list[Any]:
-    """Number the clusters of a fitted estimator like those of an earlier model.
+    """Number the clusters of a fitted estimator like the clusters of an earlier model.
 
-    Both models label a random sample of at most 100,000 rows, by which their clusters
-    are matched. One pass then labels all rows again, because the numbers break ties
-    between equal scores.
+    Both models label a random sample of at most 100,000 rows, and their clusters are
+    matched by these labels. One pass then labels all rows again, because the numbers of
+    clusters break ties between equal scores.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def number_like(
     sample_weight : ndarray of shape (n,), path or None, default=None
         Weight of each row.
     kept : KeptLabels or None, default=None
-        Receives the labels of all rows; None keeps none.
+        Receives the labels of all rows; if None, labels are not kept.
 
     Returns
     -------
@@ -89,8 +89,8 @@ def number_like(
     unit = 1.0
     if sample_weight is not None:
         weights, unit = read_weights(sample_weight, samples.n_samples)
-    # This sample takes less memory than the graph did: two rows and 500 numbers per
-    # node.
+    # The sample has two rows and up to 500 further numbers per node, which take less
+    # memory than the graph.
     most = int(estimator.n_nodes) * (2 + 500 // samples.n_features)
     rows = sample_rows(samples.n_samples, min(MOST_COMPARED, most), weights, 0)
     n_before = len(earlier.sizes)
@@ -129,7 +129,7 @@ def number_like(
 def _labels(
     engine: Engine, model: Model, samples: Samples, rows: np.ndarray
 ) -> np.ndarray:
-    """Return the labels that a model gives to some rows."""
+    """Return the labels of some rows, according to a model."""
     sample = open_samples(draw_sample(engine, samples, rows)[0])
     features, rule = model.labelling(sample)
     return np.concatenate(engine.run(LabelsPass(rule), features))

@@ -83,7 +83,7 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         and needs linear time and memory. "exact" uses all rows and full kernel
         matrices, which is possible only for small data.
     n_landmarks : int or None, default=None
-        Number of landmarks of each kernel; None is min(200, half the sample).
+        Number of landmarks of each kernel; None uses min(200, half the sample).
     continuation : bool, default=True
         Whether to raise C in steps from near 1. False solves the problem at the final C
         only, as the paper does.
@@ -97,7 +97,7 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         Number of starts. The fit warns if some starts end with different labels but
         nearly the same objective.
     sample_size : int or None, default=None
-        Number of rows in the sample; None is max(2000, 100 n_clusters).
+        Number of rows in the sample; None uses max(2000, 100 n_clusters).
     balance : float, default=0.0
         Bound l/n on the absolute value of the mean decision value, in units of rho. For
         two clusters only.

@@ -60,7 +60,7 @@ class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
         ``gamma="auto"`` means "mean", and the starts of ``init="mixed"`` are k-means
         and random labels.
     n_landmarks : int or None, default=None
-        Number of basis vectors (landmarks); None is min(200, half the sample).
+        Number of basis vectors (landmarks); None uses min(200, half the sample).
     landmarks : ndarray of shape (p, n_features) or None, default=None
         Basis vectors to use instead of ``n_landmarks`` rows of the sample, in the same
         units as the rows.
@@ -77,7 +77,7 @@ class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
         Number of starts on the sample. The start with the largest geometric mean of
         |w|² at C = 2 and |w|² at the final C is refined.
     sample_size : int or None, default=None
-        Number of rows in the sample; None is 2,000.
+        Number of rows in the sample; None uses 2,000.
     balance : float, default=0.0
         Bound l/n on the absolute value of the mean decision value, in units of rho.
     min_share : float, default=0.1

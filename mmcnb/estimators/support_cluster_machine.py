@@ -156,7 +156,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         ``level`` of the minority rows. In both cases the rounds also end after one that
         drops less than a fifth of the rows.
     level : float or None, default=None
-        Level of the stopping criterion. None is 1 for "balance" and 0.1 for
+        Level of the stopping criterion. None uses 1 for "balance" and 0.1 for
         "miss-rate".
     max_rounds : int, default=10
         Maximum number of rounds.

@@ -73,9 +73,9 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
         Relative deviation from the constrained sizes that is allowed.
     min_share : float or None, default=None
         Minimum size of a cluster if there is no other constraint, as a fraction of
-        n/n_clusters; None is 0.5.
+        n/n_clusters; None uses 0.5.
     sample_size : int or None, default=None
-        Number of rows in the sample; None is max(2000, 100 n_clusters).
+        Number of rows in the sample; None uses max(2000, 100 n_clusters).
     n_landmarks : int, default=300
         Number of basis vectors (landmarks) of the model.
     landmarks : ndarray of shape (p, n_features) or None, default=None

@@ -207,7 +207,7 @@ def test_the_remedies_work(rings, graph):
 def test_distances_are_not_explained_nor_updated(rings, graph, fitted):
     with pytest.raises(
         InputError,
-        match="a model of distances has no columns to explain; fit the rows, and explain them",
+        match="a model of distances has no columns to explain; fit an estimator to the rows",
     ):
         fitted.explain(graph)
     explanation = front_door(3).fit(rings[0]).explain(rings[0], fitted.labels_)

@@ -480,7 +480,7 @@ def test_annotate_streams_a_backed_object(cells, tmp_path):
         ({"element": "var"}, "has no element 'var'"),
         (
             {"estimator": "leiden"},
-            "estimator='leiden' is not a clusterer of mmcnb; give one, or None",
+            "estimator='leiden' is not a clusterer of mmcnb; give an mmcnb clusterer",
         ),
         (
             {"estimator": mmcnb.CPMMC(), "probabilities": True},
