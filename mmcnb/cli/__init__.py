@@ -1,4 +1,4 @@
-"""The command line.
+"""Run the command line.
 
 Each verb has a file with three functions: `add_arguments`; `run`, which returns a
 report; and `lines`, which formats the report as text. The file is imported when its
@@ -23,7 +23,7 @@ from mmcnb._progress import lines_elsewhere
 from mmcnb.cli._signals import StopSignals
 from mmcnb.errors import OptionError, is_interrupt, one_line, plain
 
-# What each verb does, as ``--help`` shows it.
+# Descriptions of the verbs, which ``--help`` shows.
 VERBS = {
     "convert": "Convert a table (CSV, Parquet, Arrow), LIBSVM text, .npy, .npz or "
     "another store to a Zarr store with checksums.",
@@ -47,7 +47,7 @@ VERBS = {
     "doctor": "Check this installation, compile in advance, or find and remove "
     "leftovers of killed commands.",
 }
-# Words of other libraries for options, without the dashes.
+# Names that other libraries use for options, without the dashes.
 SYNONYMS = {
     "k": "--n-clusters",
     "clusters": "--n-clusters",
@@ -62,17 +62,18 @@ SYNONYMS = {
     "threads": "--jobs",
     "force": "--overwrite",
 }
-# Verbs whose outputs are in place before the report is printed. They succeed even if
-# the report cannot be printed, such as to a closed pipe.
+# These verbs move their outputs into place before the report is printed. They succeed
+# even if the report cannot be printed, for example to a closed pipe.
 WRITERS = ("convert", "fit", "predict", "update", "report")
-# Errors that become a sentence; others are bugs, and end with a traceback.
+# Errors that become a one-line message. Other errors are bugs, and end with a
+# traceback.
 EXPECTED = (KeyboardInterrupt, SystemError, OSError, MemoryError, ValueError)
 BAD_INPUT = 2
-INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+INTERRUPTED = 130  # 128 + SIGINT, the exit code that shells report
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose error message is one sentence."""
+    """A parser with error messages of one sentence."""
 
     def error(self, message: str) -> NoReturn:
         sentence = f'{_sentence(message)}; see "{self.prog} --help".'
@@ -80,7 +81,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _VerbParser(_Parser):
-    """The parser of a verb, which imports the verb when it is first used."""
+    """The parser of a verb. It imports the verb's module when it is first used."""
 
     verb = ""
 
@@ -103,8 +104,8 @@ def build_parser() -> argparse.ArgumentParser:
     Returns
     -------
     argparse.ArgumentParser
-        The namespace of parsed arguments has ``verb``, which is one of `VERBS`, the
-        verb's ``parser``, ``run`` and ``lines``, and the verb's own arguments.
+        The parser. Its namespace contains ``verb`` (one of `VERBS`), the ``parser``,
+        ``run`` and ``lines`` of the verb, and the arguments of the verb.
     """
     parser = _Parser(
         prog="mmcnb",
@@ -129,7 +130,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        The arguments after the program's name; by default the arguments of the process.
+        The arguments after the program's name. By default, the arguments of the
+        process.
 
     Returns
     -------
@@ -139,7 +141,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = argparse.Namespace()
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # the stream is closed, as in a daemon
+        if getattr(sys, name) is None:  # the stream is closed, for example in a daemon
             _silence(name)
     signals = StopSignals(for_good=argv is None)
     try:
@@ -147,7 +149,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             _parse(argv, arguments)
             memory_limit = getattr(arguments, "memory_limit", None)
             limited: AbstractContextManager[object] = nullcontext()
-            if memory_limit is not None:  # it also holds while rows are opened
+            if memory_limit is not None:  # the limit also applies while rows are opened
                 limited = mmcnb.config(memory_limit=memory_limit)
             with limited, lines_elsewhere(), warnings.catch_warnings():
                 warnings.showwarning = _show_warning
@@ -162,14 +164,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, Exception) as error:
         stop: BaseException = error
         if signals.has_interrupted:
-            # A library whose import was interrupted may raise, say, an ImportError.
+            # If an import was interrupted, the library may raise ImportError, for
+            # example.
             stop = KeyboardInterrupt()
         elif not isinstance(error, EXPECTED):
             raise
         code, sentence = _ending(stop, getattr(arguments, "checkpoint", None))
         if code == INTERRUPTED and argv is None:
             # When the process ends, Zarr's event loop would log its unfinished tasks,
-            # and so would a loop whose creation was interrupted.
+            # even if the creation of the loop was interrupted.
             warnings.simplefilter("ignore")
             logging.getLogger("asyncio").disabled = True
             sys.unraisablehook = lambda unraisable: None
@@ -178,7 +181,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parse(argv: Sequence[str] | None, arguments: argparse.Namespace) -> None:
-    """Parse the arguments; if one is unknown, name what may be meant, and exit."""
+    """Parse the arguments, or exit with suggestions if an argument is unknown."""
     _, unknown = build_parser().parse_known_args(argv, arguments)
     for name, value in vars(arguments).items():
         # A shell does not expand ~ in --option=~/path.
@@ -221,7 +224,7 @@ def _stream_of_report(arguments: argparse.Namespace) -> str:
 
 
 def _print(text: str, file: str = "stdout") -> bool:
-    """Print a text to a standard stream, and return whether that succeeded."""
+    """Print a text to a standard stream, and return whether printing succeeded."""
     try:
         print(text, file=getattr(sys, file), flush=True)
     except OSError:  # the reader of the pipe is gone, or the disk is full
@@ -241,7 +244,7 @@ def _sentence(text: object) -> str:
 
 
 def _ending(error: BaseException, checkpoint: str | None) -> tuple[int, str]:
-    """Return the exit code and the message of a command that an error ended."""
+    """Return the exit code and the message of a command that ended with an error."""
     if is_interrupt(error):
         advice = "nothing half-written was left behind"
         if checkpoint is not None and Path(checkpoint).is_dir():
@@ -253,7 +256,7 @@ def _ending(error: BaseException, checkpoint: str | None) -> tuple[int, str]:
 
 
 def _reason(error: BaseException) -> str:
-    """Say why the input could not be used, and what to do."""
+    """Return a message that explains the error and suggests a remedy."""
     if isinstance(error, MemoryError):
         return f"memory ran out ({one_line(error)}); give a smaller --memory-limit."
     if isinstance(error, OptionError):
@@ -277,5 +280,5 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Convert numpy numbers, arrays and paths to types that JSON has."""
+    """Convert NumPy numbers, arrays and paths to types that JSON supports."""
     return value.tolist() if hasattr(value, "tolist") else str(value)

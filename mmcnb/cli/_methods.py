@@ -1,7 +1,7 @@
-"""The clustering methods of the verbs ``fit`` and ``plan``, and their parameters.
+"""Parse the clustering methods of ``fit`` and ``plan``, and their parameters.
 
-The parameters of the default method have options of their own, such as
-``--n-clusters``; ``--set`` takes the parameters of any method.
+The parameters of the default method have separate options, such as ``--n-clusters``;
+``--set`` accepts the parameters of any method.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from mmcnb.estimators.methods import DEFAULT, METHODS, OPTIONS, value_of
 
 
 def setting(text: str) -> tuple[str, Any]:
-    """Parse ``name=value``."""
+    """Parse ``name=value`` into the name and the value."""
     name, equals, value = text.partition("=")
     if not equals:
         raise argparse.ArgumentTypeError(
@@ -24,14 +24,14 @@ def setting(text: str) -> tuple[str, Any]:
 
 
 class MethodHelp(argparse.Action):
-    """Print the help of a verb, and the parameters of the method selected before."""
+    """An action that prints the help of a verb and the parameters of its method."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, *_: object
     ) -> NoReturn:
         docstring = inspect.getdoc(estimator_class(namespace.method)) or ""
         parameters = docstring.split("----------\n")[1].partition("\n\n")[0]
-        # The runtime parameters, from memory_limit on, have options of their own.
+        # The runtime parameters, which begin with memory_limit, have separate options.
         parameters = parameters.partition("\nmemory_limit :")[0]
         print(parser.format_help())
         print(f"parameters of {namespace.method}, for --set:\n\n{parameters}")
@@ -59,7 +59,7 @@ def add_method(parser: argparse.ArgumentParser) -> None:
         help="set a parameter of the method, such as n_init=3, gamma=median or "
         "cluster_sizes=0.5,0.3,0.2; can be repeated",
     )
-    group = parser.add_argument_group("parameters with an option of their own")
+    group = parser.add_argument_group("parameters with a separate option")
     for name in OPTIONS:
         group.add_argument(
             f"--{name.replace('_', '-')}",
@@ -75,7 +75,7 @@ def make_estimator(arguments: argparse.Namespace, **runtime: Any) -> Any:
     Parameters
     ----------
     arguments : argparse.Namespace
-        The arguments of the command.
+        The parsed arguments of the command.
     **runtime
         Further runtime parameters of the estimator, such as ``verbose``.
 
@@ -87,8 +87,8 @@ def make_estimator(arguments: argparse.Namespace, **runtime: Any) -> Any:
     Raises
     ------
     InputError
-        If the method does not have one of the parameters, or if a value is invalid for
-        any rows.
+        If the method does not have one of the parameters, or if a value is invalid
+        regardless of the rows.
     """
     method = arguments.method
     known = parameters_of(method)
@@ -108,7 +108,7 @@ def make_estimator(arguments: argparse.Namespace, **runtime: Any) -> Any:
         )
     known_class = estimator_class(method)
     estimator = known_class(**parameters, **runtime_of(arguments), **runtime)
-    # A fit would do this too, but only after it has opened the rows, with warnings.
+    # A fit would also check them, but only after opening the rows, with warnings.
     estimator._check_parameters()
     return estimator
 
@@ -119,7 +119,7 @@ def estimator_class(method: str) -> Any:
 
 
 def parameters_of(method: str) -> set[str]:
-    """Return the names of a method's parameters, without the runtime parameters."""
+    """Return the names of the parameters of a method, except runtime parameters."""
     from mmcnb.estimators.parameters import RUNTIME_NAMES
 
     names = inspect.signature(estimator_class(method)).parameters
@@ -127,7 +127,7 @@ def parameters_of(method: str) -> set[str]:
 
 
 def runtime_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the runtime options that are given: memory limit, threads and engine."""
+    """Return the given runtime options: memory limit, number of threads, and engine."""
     runtime = {}
     for name in ("memory_limit", "n_jobs", "engine"):
         value = getattr(arguments, name, None)

@@ -1,4 +1,4 @@
-"""Arguments and options that several verbs have, and the types that all verbs use."""
+"""Define the arguments and options that verbs share, and the types that they use."""
 
 import argparse
 import csv
@@ -8,7 +8,7 @@ from typing import Any
 
 Parser = argparse.ArgumentParser
 Arguments = argparse.Namespace
-Report = dict[str, Any]  # results of a verb by name, which --json prints
+Report = dict[str, Any]  # results of a verb by name, as printed by --json
 Lines = Iterable[str]  # the report as text
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -18,9 +18,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
     "labels": {
         "metavar": "OUT",
-        "help": "path of the labels to write: OUT.csv or OUT.parquet with the row, its "
-        "cluster and its margin, or a Zarr array with the cluster of each row, counted "
-        "from 0; - prints CSV",
+        "help": "path of the labels to write: OUT.csv or OUT.parquet with the name or "
+        "number, cluster and margin of each row, or a Zarr array with the cluster of "
+        "each row, counted from 0; - prints CSV",
     },
     "table": {
         "metavar": "TABLE",
@@ -36,8 +36,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
     "checkpoint": {
         "metavar": "FOLDER",
-        "help": "record progress in this folder, from which the same command resumes "
-        "if it is run again",
+        "help": "record progress in this folder; the same command, run again, resumes "
+        "from it",
     },
     "jobs": {
         "type": int,
@@ -55,7 +55,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def _marks(text: str) -> list[str | tuple[str, str]]:
-    """Parse markers of missing values; those after NAME= become pairs with the name."""
+    """Parse markers of missing values; NAME=MARK becomes the pair (NAME, MARK)."""
     named = re.fullmatch(r'([^"].*)=((?:[^="]|"[^"]*")*)', text)
     written = text if named is None else named[2]
     marks: list[str] = []
@@ -72,32 +72,32 @@ OF_TABLES: dict[str, dict[str, Any]] = {
     "columns": {
         "action": "append",
         "metavar": "NAME",
-        "help": "columns to use as features, by name or by number from 0, separated by "
-        "commas or in repeated options; a name that contains a comma needs an option "
-        "of its own (default: all except text with many values, dates, row numbers and "
-        "identifiers; 'all' includes these)",
+        "help": "columns to use as features, by name or by number from 0, separated "
+        "by commas or in repeated options; a name that contains a comma needs a "
+        "separate option (default: all except text with many values, dates, row "
+        "numbers and identifiers; 'all' selects all columns)",
     },
     "drop": {
         "action": "append",
         "metavar": "NAME",
-        "help": "columns to leave out, written as for --columns",
+        "help": "columns to leave out, in the format of --columns",
     },
     "keep": {
         "action": "append",
         "metavar": "NAME",
-        "help": "columns to use although they would be left out by default, written as "
-        "for --columns",
+        "help": "columns to use even though they would be left out by default, in the "
+        "format of --columns",
     },
     "text": {
         "action": "append",
         "metavar": "NAME",
-        "help": "columns whose numbers or dates are categories, such as codes; written "
-        "as for --columns",
+        "help": "columns with numbers or dates that are categories, such as codes, in "
+        "the format of --columns",
     },
     "orders": {
         "action": "append",
         "metavar": "NAME=A,B,C",
-        "help": "values of a text column in ascending order; they become the numbers "
+        "help": "values of a text column in ascending order, which become the numbers "
         "0, 1, 2, ...",
     },
     "label_column": {"metavar": "NAME", "help": "column with the known classes"},
@@ -105,16 +105,16 @@ OF_TABLES: dict[str, dict[str, Any]] = {
     "header": {
         "metavar": "LINE",
         "help": "whether the first line of a text file names the columns (yes or no), "
-        "or the number of the line that names them, from 0 (default: auto, which "
-        "detects it)",
+        "or the number of the line that names them, counted from 0 (default: auto, "
+        "which detects the header)",
     },
     "na_values": {
         "action": "extend",
         "type": _marks,
         "metavar": "MARK",
         "help": "markers of missing values in addition to NA, ? and -, separated by "
-        "commas; NAME=MARK applies to one column; '' and NAME= keep numbers such as "
-        "-999 as values; put a marker that contains a comma or = in double quotes",
+        "commas; NAME=MARK applies to one column; '' and NAME= treat numbers such as "
+        "-999 as values; enclose a marker that contains a comma or = in double quotes",
     },
     "thousands": {
         "metavar": "MARK",
@@ -135,7 +135,8 @@ OF_TABLES: dict[str, dict[str, Any]] = {
     },
     "sheet": {
         "metavar": "NAME",
-        "help": "sheet of a workbook, by name or number from 0 (default: the first)",
+        "help": "sheet of a workbook, by name or number from 0 (default: the first "
+        "sheet with rows)",
     },
     "encoding": {
         "metavar": "NAME",
@@ -149,28 +150,28 @@ OF_TABLES: dict[str, dict[str, Any]] = {
     },
     "categories": {
         "choices": ["auto", "one-hot", "refuse"],
-        "help": "treatment of text columns: one 0/1 column for each value (one-hot), "
-        "the same but only for columns with few values (auto, the default), or refuse "
-        "the table",
+        "help": "treatment of text columns: convert all to 0/1 columns, one for each "
+        "value (one-hot), convert only those with few values (auto, the default), or "
+        "refuse the table",
     },
     "dates": {
         "action": "append",
         "choices": ["auto", "epoch", "drop", "refuse", "day-first", "month-first"],
         "help": "treatment of dates: convert them to seconds since 1970 (epoch), drop "
         "them, or refuse the table (default: drop them unless --keep names them); "
-        "day-first and month-first say how to read 3/4/2025, and can be combined with "
-        "another --dates",
+        "day-first and month-first specify how to read 3/4/2025, and can be combined "
+        "with another --dates",
     },
 }
 
 
 def option_of(name: str) -> str:
-    """Return the option of the command line for an option of tables."""
+    """Return the command-line option for a table option."""
     return "--order" if name == "orders" else f"--{name.replace('_', '-')}"
 
 
 def add_options(parser: Parser, *names: str, **more: Any) -> None:
-    """Add some of `OPTIONS`; ``more`` has further arguments of ``add_argument``."""
+    """Add some of `OPTIONS`, with further arguments of ``add_argument`` in ``more``."""
     for name in names:
         parser.add_argument(f"--{name}", **OPTIONS[name] | more)
 
@@ -192,7 +193,7 @@ def add_model(parser: Parser) -> None:
 
 
 def add_table(parser: Parser, without: str = "") -> None:
-    """Add the options of tables, except the one named ``without``."""
+    """Add the options of tables, except for the option ``without``."""
     group = parser.add_argument_group("tables (CSV, Excel, JSON, Parquet, Arrow)")
     for name, options in OF_TABLES.items():
         if name != without:
@@ -200,5 +201,5 @@ def add_table(parser: Parser, without: str = "") -> None:
 
 
 def attributes(owner: object, *names: str) -> Report:
-    """Return some attributes of an object in a dictionary."""
+    """Return the named attributes of an object as a dictionary."""
     return {name: getattr(owner, name) for name in names}

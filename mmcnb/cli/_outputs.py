@@ -1,4 +1,4 @@
-"""Check outputs before any work, and write them completely or not at all."""
+"""Check outputs before a command starts, and write them completely or not at all."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from mmcnb.errors import InputError
 
-STANDARD_OUTPUT = "-"  # the path that prints the labels or the table
+STANDARD_OUTPUT = "-"  # this path prints the labels or the table
 
 
 class Outputs(NamedTuple):
@@ -20,8 +20,8 @@ class Outputs(NamedTuple):
     Attributes
     ----------
     output, labels, table : str or None
-        Path on the same disk as the destination; None for an output that is not
-        written.
+        Temporary path on the same disk as the destination; None for an output that is
+        not written.
     """
 
     output: str | None
@@ -45,21 +45,21 @@ def whole_outputs(
     Parameters
     ----------
     sources : sequence of str
-        Paths that the command reads; no output may overlap one of them.
+        Paths that the command reads. Outputs must not overlap these paths.
     overwrite : bool
         Whether existing files and Zarr stores may be replaced.
     output : str or None, default=None
         Path of the model or the page to write.
     labels, table : str or None, default=None
-        Paths of the labels and of the table to write. One of them may be "-", which
-        prints CSV to standard output.
+        Paths of the labels and of the table to write. One of these paths may be "-",
+        which prints CSV to standard output.
     replaced : str or None, default=None
         An output that may be replaced even if ``overwrite`` is False.
 
     Yields
     ------
     Outputs
-        The temporary path of each output.
+        The temporary paths of the outputs.
 
     Raises
     ------
@@ -84,16 +84,17 @@ def whole_outputs(
     ):
         asides: dict[str | None, str] = {STANDARD_OUTPUT: printed}
         for path, file in written.items():
-            # A slash at the end of its path makes a table a folder of files.
+            # With a slash at the end of its path, the table is a folder of files.
             asides[path] = f"{file.path}{'/' * path.endswith('/')}"
         yield Outputs(asides.get(output), asides.get(labels), asides.get(table))
 
 
 def _check_tables(labels: str | None, table: str | None) -> None:
-    """Raise InputError for unknown file endings, or if two tables would be printed."""
+    """Raise InputError if a file ending is unknown or two tables would be printed."""
     if labels == table == STANDARD_OUTPUT:
         raise InputError(
-            "--labels - and --table - would both be printed; give one of them a path."
+            "--labels - and --table - would both be printed; give a path for one of "
+            "them."
         )
     if labels not in (None, STANDARD_OUTPUT):
         from mmcnb.stores.label_table import is_table
@@ -107,7 +108,7 @@ def _check_tables(labels: str | None, table: str | None) -> None:
 
 @contextmanager
 def _printed_file(is_printed: bool) -> Iterator[str]:
-    """Yield the path of a temporary CSV file, and print this file at the end."""
+    """Yield the path of a temporary CSV file, and print the file at the end."""
     if not is_printed:
         yield ""
         return
@@ -118,7 +119,7 @@ def _printed_file(is_printed: bool) -> Iterator[str]:
             try:
                 shutil.copyfileobj(file, sys.stdout.buffer)
                 sys.stdout.flush()
-            except BrokenPipeError:  # a reader such as head has read enough
+            except BrokenPipeError:  # a program such as head has closed the pipe
                 sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
 
 
@@ -133,7 +134,8 @@ def check_paths(outputs: Sequence[str], sources: Sequence[str]) -> None:
     Raises
     ------
     InputError
-        If an output is, contains or is inside a source or another output.
+        If an output is the same path as a source or another output, or one contains the
+        other.
     """
     for number, output in enumerate(outputs):
         written = Path(os.path.realpath(output))

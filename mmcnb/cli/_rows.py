@@ -1,4 +1,4 @@
-"""Open the rows of the argument DATA by the options of the command and of a model."""
+"""Open the rows of DATA, given the options of the command and of a model."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,8 +9,9 @@ from mmcnb.errors import InputError
 if TYPE_CHECKING:
     from mmcnb.samples import Samples
 
-# Options that say how to parse a file. The other options of tables say which columns
-# are features; a fit decides that, and they cannot be given with its model.
+# Options that specify how to parse a file. The other options of tables specify which
+# columns are features. A fit decides this, so those options cannot be given with its
+# model.
 OF_FILES = (
     "header",
     "na_values",
@@ -25,13 +26,13 @@ OF_FILES = (
 
 
 def check_is_there(store: str) -> None:
-    """Raise InputError if rows on this machine do not exist."""
+    """Raise InputError if the path of the rows is local and does not exist."""
     if "://" not in store and not Path(store).exists():
         raise InputError(f"{store} does not exist: check the path.")
 
 
 def options_of_tables(arguments: Arguments) -> dict[str, Any]:
-    """Return the options of tables that are given on the command line.
+    """Return the table options that are given on the command line.
 
     Raises
     ------
@@ -55,7 +56,7 @@ def options_of_tables(arguments: Arguments) -> dict[str, Any]:
         option = option_of(wrong[0])
         place = "no file is given"
         if store is not None:
-            place = f"{store} is not one"
+            place = f"{store} is not such a file"
         raise InputError(
             f"{option} applies to CSV, Parquet and Arrow files only, but {place}; "
             "leave it out."
@@ -64,14 +65,14 @@ def options_of_tables(arguments: Arguments) -> dict[str, Any]:
 
 
 def open_rows(arguments: Arguments, estimator: object = None) -> "Samples":
-    """Open the rows; read a table by the given options and those of a fitted model.
+    """Open the rows, reading a table with the given options and those of a model.
 
-    A given option replaces the model's.
+    A given option replaces the option of the model.
 
     Raises
     ------
     InputError
-        If the rows cannot be read, or if an option was decided by the fit.
+        If the rows cannot be read, or if an option is given that the fit has decided.
     """
     from mmcnb import open_samples
     from mmcnb.tables.array_table import is_of_arrays, open_array

@@ -1,6 +1,7 @@
 """Stop a command cleanly on SIGINT and SIGTERM.
 
-A second signal ends the process at once. When the work is done, signals are ignored.
+A second signal ends the process immediately. Signals after the end of the work are
+ignored.
 """
 
 import math
@@ -11,7 +12,7 @@ import threading
 import time
 from typing import Any, Self
 
-# Signals this close together are one request to stop: see `StopSignals`.
+# Signals within this time are a single request to stop; see `StopSignals`.
 SAME_PRESS_SECONDS = 0.5
 AT_ONCE = (
     b"mmcnb: stopped at once; "
@@ -20,7 +21,7 @@ AT_ONCE = (
 
 
 class StopSignals:
-    """Make SIGTERM interrupt the work in the ``with`` block, as Ctrl-C does.
+    """A context manager in which SIGTERM interrupts the work like Ctrl-C.
 
     Signals within half a second of the first are ignored, because Ctrl-C often arrives
     twice, and supervisors send SIGINT and SIGTERM together. A later signal means that
@@ -29,15 +30,15 @@ class StopSignals:
     Parameters
     ----------
     for_good : bool
-        Whether the process ends after the block. If so, a later signal in the block
-        ends the process with exit code 130, and signals after the block are ignored.
-        Otherwise a later signal raises KeyboardInterrupt again.
+        Whether the process ends after the ``with`` block. If so, a later signal in the
+        block ends the process with exit code 130, and signals after the block are
+        ignored. Otherwise, a later signal raises KeyboardInterrupt again.
 
     Attributes
     ----------
     has_interrupted : bool
-        Whether a signal has raised KeyboardInterrupt. Code that catches it may raise
-        another error in its place.
+        Whether a signal has raised KeyboardInterrupt. Code that catches this exception
+        may raise a different error instead.
     """
 
     def __init__(self, for_good: bool) -> None:
@@ -49,7 +50,7 @@ class StopSignals:
 
     def __enter__(self) -> Self:
         # Only the main thread may set handlers. Shells start background commands with
-        # SIGINT ignored, and it has to stay so.
+        # SIGINT ignored, which must not change.
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 if signal.getsignal(number) is not signal.SIG_IGN:
@@ -65,7 +66,7 @@ class StopSignals:
             signal.signal(number, handler or signal.SIG_DFL)
 
     def done(self) -> None:
-        """Record that the outputs are in place; a first signal is ignored from now."""
+        """Record that the outputs are in place, so that a first signal is ignored."""
         self._is_done = True
 
     def _interrupt(self, *_: object) -> None:
@@ -80,8 +81,8 @@ class StopSignals:
     def _listen(self) -> None:
         """Watch for a second signal in a thread.
 
-        Python runs signal handlers in the main thread alone, and not before compiled
-        code returns. The wakeup socket gets a byte from each signal immediately.
+        Python runs signal handlers only in the main thread, and only after compiled
+        code returns. The wakeup socket receives a byte for each signal immediately.
         """
         waiting, woken = socket.socketpair()
         woken.setblocking(False)

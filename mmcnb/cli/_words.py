@@ -1,4 +1,4 @@
-"""Format the values of reports as text for people."""
+"""Format the values of reports as text."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ from mmcnb.errors import plain
 
 
 def listed(listing: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Format records that have the same keys as the lines of a table with a header."""
+    """Format records with equal keys as the lines of a table with a header."""
     if not listing:
         return
     rows = [["column", *list(listing[0])[1:]], *map(_cells, listing)]
@@ -22,13 +22,13 @@ def _cells(entry: Mapping[str, Any]) -> list[str]:
 
 
 def table(rows: Mapping[str, Any]) -> Iterator[str]:
-    """Format a mapping as aligned lines, one per entry.
+    """Format a mapping as aligned lines, with one line per entry.
 
     Parameters
     ----------
     rows : mapping
-        Names and values. Entries that are None are left out, and numbers of bytes,
-        which have the word "bytes" in their name, get a unit.
+        Names and values. Entries with the value None are left out, and numbers with the
+        word "bytes" in their name get a unit.
 
     Yields
     ------
@@ -45,16 +45,16 @@ def table(rows: Mapping[str, Any]) -> Iterator[str]:
 
 
 def checkpoint_in_words(folder: str, resumed: int) -> str:
-    """Say how many passes a fit resumed from a checkpoint, or that it records none."""
+    """Return how many passes a fit resumed from a checkpoint, as text."""
     from mmcnb.engine.checkpoint import recorded_passes
 
     if recorded_passes(folder) == 0:
         return f"{folder}; no passes are recorded, because the rows are in memory"
-    return f"{folder}; {resumed} passes were resumed from it"
+    return f"{folder}; {resumed} passes were resumed from this folder"
 
 
 def warnings_elsewhere(model: str | None) -> str:
-    """Return where a command lists the warnings that it does not print."""
+    """Return the end of a sentence about where to find the other warnings."""
     if model is None:
         return "are printed with --json, under warnings"
     return f"are shown by `mmcnb info {shlex.quote(model)}`"

@@ -43,7 +43,7 @@ def add_arguments(parser: Parser) -> None:
         dest="n_features",
         type=int,
         metavar="N",
-        help="number of features, if the last ones may be absent from IN",
+        help="number of features, if the last features may be absent from IN",
     )
     parser.add_argument(
         "--dtype",
@@ -54,7 +54,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Arguments) -> Report:
-    """Convert, then describe the store."""
+    """Convert the input to a store, then describe the store."""
     from mmcnb._config import parse_bytes
     from mmcnb.stores import convert, describe_store
 
@@ -73,24 +73,25 @@ def run(arguments: Arguments) -> Report:
     report = convert(
         arguments.source, arguments.out, show_columns=_show_columns, **options
     )
-    # The store is complete; the command succeeds even if it cannot be read back now.
+    # The store is complete, so the command succeeds even if the store cannot be read
+    # now.
     with suppress(InputError, OSError):
         report |= describe_store(arguments.out)
     return report
 
 
 def _show_columns(listing: list[Report]) -> None:
-    sentences = ["columns, judged by the first rows:"]
+    sentences = ["columns, according to the first rows:"]
     sentences += map(plain, listed(listing))
     print("\n".join(sentences), file=sys.stderr, flush=True)
 
 
 def lines(report: Report) -> Lines:
-    """Format the treatment of each column, and the facts about the store."""
+    """Format the treatment of each column, and the description of the store."""
     yield from listed(report.get("columns") or [])
     for note in report.get("notes") or ():
         yield f"note: {plain(note)}"
     store = report | {"columns": None, "notes": None}
     for name in ("rows_dropped", "cells_filled"):
-        store[name] = store.get(name) or None  # 0 is not worth a line
+        store[name] = store.get(name) or None  # no line for 0
     yield from table(store)

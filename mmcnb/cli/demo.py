@@ -7,7 +7,7 @@ from mmcnb._machine import peak_memory
 from mmcnb.cli._options import Arguments, Lines, Parser, Report, attributes
 from mmcnb.cli._words import table
 
-# Smaller than the store of rings, but enough to compile the routines of a first fit.
+# Smaller than the store of rings, but enough memory to compile the routines of a fit.
 LIMIT = "750MiB"
 BLOCK = 2**15  # rows that k-means labels at a time
 
@@ -28,7 +28,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Arguments) -> Report:
-    """Cluster both data sets, and write a page about each."""
+    """Cluster both data sets, and write a page about each data set."""
     from sklearn.datasets import load_digits
 
     from mmcnb.datasets import write_synthetic
@@ -44,8 +44,8 @@ def run(arguments: Arguments) -> Report:
         with create_dense_store(digits, 64, dtype="float32") as writer:
             images, classes = load_digits(return_X_y=True)
             writer.append(images, classes)
-        # The Gaussian kernel finds the rings too, and labels rows in less time and
-        # memory than the graph.
+        # The Gaussian kernel also finds the rings, and labels rows with less time and
+        # memory than the default kernel, which uses a graph.
         return {
             "rings": _compare(
                 rings, folder, n_clusters=2, kernel="rbf", memory_limit=LIMIT
@@ -60,13 +60,14 @@ def lines(report: Report) -> Lines:
         for line in table(measures):
             yield f"{name:<8}{line}"
     yield (
-        "the errors are mean error rates of the classes, which neither method has seen"
+        "the errors are mean error rates of the classes; the methods were not given "
+        "the classes"
     )
     yield f"\n{report['digits']['page']}: open it in a browser"
 
 
 def _compare(store: Path, folder: Path, **parameters: Any) -> Report:
-    """Return the errors of both methods, and write a page about our clusters."""
+    """Return the errors of both methods, and write a page about one fit."""
     import numpy as np
     from sklearn.cluster import KMeans
 
@@ -78,7 +79,7 @@ def _compare(store: Path, folder: Path, **parameters: Any) -> Report:
     page = folder / f"{store.stem}.html"
     model = MaximumMarginClustering(**parameters, random_state=0, verbose=1)
     model.fit(samples)
-    memory = peak_memory()  # includes Python and its libraries
+    memory = peak_memory()  # includes the memory of Python and its libraries
     model.set_params(verbose=0).write_report(samples, page)
     peer = KMeans(model.n_clusters, n_init=10, random_state=0)
     peer.fit(samples.block(0, min(n, BLOCK)))

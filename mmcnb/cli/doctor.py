@@ -1,4 +1,4 @@
-"""Check the installation, compile in advance, remove leftovers of killed commands."""
+"""Check the installation, compile in advance, or remove leftovers of commands."""
 
 import os
 import platform
@@ -33,7 +33,7 @@ def add_arguments(parser: Parser) -> None:
         "folder",
         metavar="FOLDER",
         nargs="?",
-        help="only look for leftovers, in this folder",
+        help="only search for leftovers, in this folder",
     )
     parser.add_argument(
         "--clean",
@@ -46,7 +46,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Arguments) -> Report:
-    """Check the installation, or only look for leftovers."""
+    """Check the installation, or only search for leftovers."""
     folder = Path(arguments.folder or ".")
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; give the folder of your outputs.")
@@ -78,11 +78,11 @@ def lines(report: Report) -> Lines:
 
 
 def _leftovers(folder: Path, clean: bool) -> list[Report]:
-    """Return the unfinished outputs in a folder, and what to do about each."""
+    """Return the unfinished outputs in a folder, with a remedy for each output."""
     from mmcnb.stores.leftovers import ALIVE, GONE, leftovers
 
     remedies = {GONE: f"mmcnb doctor --clean {folder}", ALIVE: None}
-    by_hand = "move it back or remove it by hand once nothing writes there"
+    by_hand = "move it back or remove it manually when no process writes there"
     unfinished = leftovers(folder, clean)
     for leftover in unfinished:
         remedy = remedies.get(leftover["owner"], by_hand)

@@ -27,7 +27,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--meta",
         metavar="TABLE",
-        help="table with one row for each row of DATA, whose columns are used to "
+        help="table with one row for each row of DATA; the columns of this table "
         "explain the clusters (default: the columns of DATA)",
     )
     add_table(parser, without="label_column")
@@ -35,7 +35,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Arguments) -> Report:
-    """Explain the clusters."""
+    """Explain the clusters of a model."""
     from mmcnb import load
 
     estimator = load(arguments.model).set_params(**runtime_of(arguments), verbose=1)
@@ -45,7 +45,7 @@ def run(arguments: Arguments) -> Report:
 
 
 def lines(report: Report) -> Lines:
-    """Yield a sentence for each cluster, a rule for each, and the tree."""
+    """Yield a sentence and a rule for each cluster, and the tree."""
     for cluster in report["clusters"]:
         yield cluster["sentence"]
     if report["rules"]:

@@ -1,4 +1,4 @@
-"""Cluster the rows of a store; write the model, the labels or both."""
+"""Cluster the rows of a table or a store, and write the outputs."""
 
 import logging
 from collections.abc import Iterator
@@ -77,13 +77,13 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--layers",
         action="store_true",
-        help="also write a column of labels for each layer, which splits the rows into "
+        help="also write a column of labels for each layer; layers split the rows into "
         "more or fewer clusters",
     )
     parser.add_argument(
         "--like",
         metavar="MODEL",
-        help="number the clusters as in this model file",
+        help="number the clusters like the clusters of this model file",
     )
     add_method(parser)
     add_table(parser, without="label_column")
@@ -94,7 +94,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Arguments) -> Report:
-    """Fit, then write the model and the labels."""
+    """Fit a model, then write the outputs."""
     if arguments.verbose:
         logging.basicConfig(level=logging.INFO, format="mmcnb: %(message)s")
     sources = [arguments.store]
@@ -104,7 +104,7 @@ def run(arguments: Arguments) -> Report:
 
         check_paths([arguments.checkpoint], sources)
         sources.append(arguments.checkpoint)
-        # The existing outputs were written by this same command, which is run again.
+        # The same command has written the existing outputs, and is run again.
         overwrite = overwrite or is_finished(arguments.checkpoint)
     if arguments.like:
         sources.append(arguments.like)
@@ -118,12 +118,12 @@ def run(arguments: Arguments) -> Report:
 
 
 def _check_outputs(arguments: Arguments) -> None:
-    """Raise InputError if nothing would be written, or if options do not fit."""
+    """Raise InputError if nothing would be written, or if options are incompatible."""
     wanted = [arguments.model, arguments.labels, arguments.table]
     if wanted == [None, None, None]:
-        check_is_there(arguments.store)  # otherwise the next attempt fails for this
+        check_is_there(arguments.store)  # or the next attempt would fail here
         raise InputError(
-            "nothing would be written; give --labels OUT.csv, or --model FILE, or "
+            "nothing would be written; give --labels OUT.csv, or --model FILE, or, "
             "for a table, --table OUT.csv."
         )
     for option in ("layers", "like"):
@@ -141,7 +141,7 @@ def _check_outputs(arguments: Arguments) -> None:
 
 
 def _fit(arguments: Arguments, paths: Outputs, collected: CollectedWarnings) -> Report:
-    """Fit, write the outputs to ``paths``, and return the report."""
+    """Fit a model, write the outputs to ``paths``, and return the report."""
     from mmcnb import load
     from mmcnb.engine.checkpoint import recorded_passes
     from mmcnb.estimators.like import number_like, read_like
@@ -160,7 +160,7 @@ def _fit(arguments: Arguments, paths: Outputs, collected: CollectedWarnings) -> 
     if not samples.checksummed:
         warn(unchecked(samples), Importance.ADVICE)
     resumed = recorded_passes(arguments.checkpoint) if arguments.checkpoint else 0
-    started = times()[0]  # this clock stops during compilation
+    started = times()[0]  # a clock without the time of compilation
     if arguments.layers or earlier is not None:
         estimator.fit_model(samples)
         if earlier is not None:
@@ -173,7 +173,7 @@ def _fit(arguments: Arguments, paths: Outputs, collected: CollectedWarnings) -> 
     if paths.table is not None:
         estimator.label_table(samples, out=paths.table)
     estimator.report_["warnings"] = collected.sentences
-    estimator.set_params(verbose=0)  # progress is not a parameter to save
+    estimator.set_params(verbose=0)  # the model file does not store this setting
     if paths.output is not None:
         estimator.save(paths.output)
     seconds = times()[0] - started
@@ -205,7 +205,7 @@ def lines(report: Report) -> Lines:
 
 
 def _entries(report: Report) -> Iterator[tuple[str, str | None]]:
-    """Yield the name and the text of each line; `lines` skips those without text."""
+    """Yield the name and the text of each line; `lines` skips entries without text."""
     yield "columns", report["scaling"]
     yield "cluster sizes", _sizes(report)
     yield "candidate", report["candidate"]
@@ -249,7 +249,7 @@ def _resources(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _partitions(report: Report) -> Iterator[tuple[str, str]]:
-    """Yield the lines about layers and about changes of earlier clusters."""
+    """Yield the lines about layers, and about changes of earlier clusters."""
     for layer in report["layers"] or ():
         k = layer["n_clusters"]
         n_found = layer["persistence"]
@@ -271,7 +271,7 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _sizes(report: Report) -> str:
-    """Format the cluster sizes of all rows, or of the sample if only it is labelled."""
+    """Format the cluster sizes of all rows, or of the sample if only it has labels."""
     sizes = report["sizes"] or report["sample_sizes"]
     shares = ", ".join(f"{size:,} ({size / sum(sizes):.1%})" for size in sizes)
     return shares if report["sizes"] else f"{shares} of a sample of {sum(sizes):,} rows"

@@ -34,7 +34,7 @@ def run(arguments: Arguments) -> Report:
 
 
 def _describe_model(path: str) -> Report:
-    """Return what a model is, and the report of its fit."""
+    """Return the class and parameters of a model, and the report of its fit."""
     from mmcnb import load
 
     estimator = load(path)

@@ -29,7 +29,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Arguments) -> Report:
-    """Plan the fit."""
+    """Return the plan of a fit."""
     from mmcnb._constraints import Interval
     from mmcnb.engine.plan import RowShape
 
@@ -38,7 +38,7 @@ def run(arguments: Arguments) -> Report:
     if n_given != (2 if rows is None else 0):
         raise InputError("plan takes either DATA or both --rows and --features.")
     if rows is None:
-        options_of_tables(arguments)  # raises if any option of tables is given
+        options_of_tables(arguments)  # raises InputError if a table option is given
         size = Interval(1, integer=True)
         size.check("rows", arguments.rows)
         size.check("features", arguments.features)

@@ -1,4 +1,4 @@
-"""Label the rows of a store with a saved model."""
+"""Label the rows of a table or a store with a saved model."""
 
 import time
 
@@ -35,7 +35,7 @@ def run(arguments: Arguments) -> Report:
     from mmcnb import load
 
     if arguments.labels is None and arguments.table is None:
-        check_is_there(arguments.store)  # otherwise the next attempt fails for this
+        check_is_there(arguments.store)  # or the next attempt would fail here
         raise InputError(
             "nothing would be written; give --labels OUT.csv, or --table OUT.csv."
         )

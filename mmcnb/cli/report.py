@@ -19,8 +19,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--hide-rows",
         action="store_true",
-        help="leave out the texts, dates and times of cells, the names and numbers of "
-        "rows and the path of DATA, so that the page can be passed on",
+        help="leave out the texts, dates and times in cells, the names and numbers of "
+        "rows, and the path of DATA, so that the page can be shared",
     )
     add_options(parser, "overwrite")
 
@@ -33,7 +33,8 @@ def run(arguments: Arguments) -> Report:
     sources += filter(None, (arguments.labels, arguments.meta))
     outputs = whole_outputs(sources, arguments.overwrite, arguments.out)
     # The runtime options are set for the process and not for the estimator, because the
-    # page shows the estimator's parameters, which should be those of the fit.
+    # page shows the parameters of the estimator, which should be the parameters of the
+    # fit.
     with outputs as paths, config(**runtime_of(arguments)):
         estimator = load(arguments.model)
         samples = open_rows(arguments, estimator)
@@ -48,5 +49,5 @@ def run(arguments: Arguments) -> Report:
 
 
 def lines(report: Report) -> Lines:
-    """Say where the page is."""
+    """Return a line with the path of the page."""
     yield f"{report['page']}: open it in a browser"

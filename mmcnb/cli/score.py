@@ -25,7 +25,7 @@ MEASURES = {
     "normalized_mutual_information": ("{:.3f}", "1 is perfect; also called V-measure"),
     "J": (
         "{:.2f}",
-        "needs no classes; larger is better, for the same number of clusters",
+        "does not need classes; larger is better for a fixed number of clusters",
     ),
 }
 
@@ -46,13 +46,13 @@ def add_arguments(parser: Parser) -> None:
         "--label-column",
         dest="class_column",
         metavar="NAME",
-        help="column with the classes, in FILE or, without --classes, in LABELS",
+        help="column with the classes in FILE, or in LABELS without --classes",
     )
     parser.add_argument(
         "--model",
         metavar="MODEL",
-        help="model of the fit, whose scaling of the columns is used for J "
-        "(default: the scaling is chosen from these rows)",
+        help="model of the fit; its scaling of the columns is used for J (default: the "
+        "scaling is chosen from these rows)",
     )
     parser.add_argument(
         "--random-state",
@@ -83,7 +83,7 @@ def run(arguments: Arguments) -> Report:
 
 
 def _rows(arguments: Arguments) -> tuple[Samples, Samples]:
-    """Open the rows; return them, and them with the model's scaling if one is given."""
+    """Return the rows of DATA, and the same rows with the scaling of a given model."""
     from mmcnb import load
     from mmcnb.estimators.given_rows import read_input
 
@@ -107,7 +107,7 @@ def _classes(arguments: Arguments, samples: Samples) -> np.ndarray | None:
 
 
 def _agreement(classes: np.ndarray, labels: np.ndarray) -> Report:
-    """Compare the clusters with the classes."""
+    """Return measures of the agreement between clusters and classes."""
     from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score
 
     from mmcnb import metrics
@@ -141,7 +141,7 @@ def _agreement(classes: np.ndarray, labels: np.ndarray) -> Report:
 
 
 def _separation(arguments: Arguments, rows: Samples, labels: np.ndarray) -> Report:
-    """Compute J, or say why it cannot be computed."""
+    """Return J, or the reason why it cannot be computed."""
     from mmcnb import partition_score
 
     scale = None if arguments.model else "auto"

@@ -1,4 +1,4 @@
-"""Add the rows of a store to a saved model; clusters keep their numbers."""
+"""Add the rows of a table or a store to a saved model; clusters keep their numbers."""
 
 from mmcnb._fit_warnings import collected_warnings
 from mmcnb.cli._methods import runtime_of
@@ -34,7 +34,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Arguments) -> Report:
-    """Update the model, then write it and the labels of the new rows."""
+    """Update the model, then write the model and the labels of the new rows."""
     from mmcnb import load
     from mmcnb.engine.checkpoint import recorded_passes
 
@@ -81,7 +81,7 @@ def run(arguments: Arguments) -> Report:
 
 
 def lines(report: Report) -> Lines:
-    """Format the report, with a line about the change of each cluster."""
+    """Format the report, with a line for the change of each cluster."""
     entries = report | dict.fromkeys(("changes", "resumed", "warnings", "in_place"))
     if report["in_place"]:
         entries["model"] = f"{report['model']} (replaced by the updated model)"

@@ -1,4 +1,4 @@
-"""Read a store back in full and compare it with its checksums."""
+"""Read a whole store and compare it with its checksums."""
 
 from mmcnb.cli._options import Arguments, Parser, Report, add_options
 from mmcnb.cli._words import table
@@ -15,7 +15,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Arguments) -> Report:
-    """Read the store in full, or raise DamagedStoreError that names a chunk."""
+    """Read the whole store, or raise DamagedStoreError with the name of a chunk."""
     from mmcnb.stores import verify_store
 
     return verify_store(arguments.store, arguments.element)

@@ -74,7 +74,7 @@ def test_an_update_says_what_its_checkpoint_has_recorded(rows, folder, printed):
     is_recorded = any((folder / "kept" / "passes").iterdir())
     assert is_recorded == (rows == "new.zarr")
     assert ("no passes are recorded" in text) != is_recorded
-    assert ("0 passes were resumed from it" in text) == is_recorded
+    assert ("0 passes were resumed from this folder" in text) == is_recorded
 
 
 @pytest.mark.parametrize("more", [[], ["--layers"]])

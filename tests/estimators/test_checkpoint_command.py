@@ -46,13 +46,13 @@ def test_the_same_command_again_answers_and_rewrites_its_outputs(
     model = tmp_path / "m"
     labels = tmp_path / "l.csv"
     assert main(words) == 0
-    assert "; 0 passes were resumed from it" in capsys.readouterr().out
+    assert "; 0 passes were resumed from this folder" in capsys.readouterr().out
     passes = recorded_passes(tmp_path / "run")
     assert passes > 0
     first = mmcnb.load(model).objective_, labels.read_bytes()
     model.write_text("worn")
     assert main(words) == 0
-    assert f"; {passes} passes were resumed from it" in capsys.readouterr().out
+    assert f"; {passes} passes were resumed from this folder" in capsys.readouterr().out
     assert (mmcnb.load(model).objective_, labels.read_bytes()) == first
     assert sorted(path.name for path in tmp_path.iterdir()) == ["l.csv", "m", "run"]
     assert main([*words, "--set", "C=3"]) == 2
