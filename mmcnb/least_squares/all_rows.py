@@ -3,7 +3,7 @@
 Landmark features κ(x) are mapped to coordinates z(x) = κ(x) M - c in which the ridge
 matrix is the identity, so that R = ZZ'/n and J = Σ n_h |C_h|² / n for the means C_h of
 the clusters. A step labels each row by its largest score and sums the features of each
-cluster. The means, and from them the next scores, follow from these sums.
+cluster. The next means and scores are computed from these sums.
 """
 
 from dataclasses import dataclass, replace
@@ -32,8 +32,8 @@ from mmcnb.samples import Samples
 from mmcnb.samples.derived import Scaling
 from mmcnb.samples.matrix import Weights
 
-# Matrices with the square of the sample size held at a time: distances and kernel, or
-# kernel and smoother.
+# Number of m x m matrices in memory at the same time, for a sample of m rows: distances
+# and kernel, or kernel and smoother.
 MATRICES = 2
 MOST_STEPS = 30  # maximum number of label steps on a larger sample
 SMALLER_SAMPLE = "a smaller sample_size needs less"
@@ -46,14 +46,14 @@ def rows_of_sample(n_clusters: int) -> int:
 
 
 def matrix_bytes(rows: int) -> float:
-    """Return the bytes that clustering a sample needs in addition to its features."""
+    """Return the memory for clustering a sample, excluding its features, in bytes."""
     return MATRICES * 8.0 * rows**2
 
 
 def relative_weights(weights: Weights) -> Weights:
     """Scale weights to mean 1, so that their sum is the number of rows.
 
-    Returns None if all weights are equal.
+    Return None if all weights are equal.
     """
     if weights is None or weights.min() == weights.max():
         return None
@@ -111,15 +111,15 @@ class LandmarkSample:
 
 @dataclass(frozen=True)
 class LabelSumsPass(ClustersPass):
-    """Pass that sums the features, sizes and changed labels of the clusters.
+    """Pass that sums features and weights per cluster, and counts changed labels.
 
     Parameters
     ----------
     weights, rule, kept
         As in `ClustersPass`.
     before : Scores or None, default=None
-        The rule of the previous pass, with whose labels to compare. With None, all
-        labels count as changed.
+        The rule of the previous pass. A label is counted as changed if this rule gives
+        another label. With None, all labels are counted as changed.
     """
 
     rule: Scores
@@ -148,7 +148,7 @@ class LabelledRows:
         Rule that labels the rows, with clusters in the order of their first rows. None
         before the first step.
     bounds : pair of ndarray of shape (k,)
-        Smallest and largest number of rows of the sample in each cluster.
+        Smallest and largest allowed number of rows of the sample in each cluster.
     means, sizes : ndarray of shape (k, r) and (k,)
         Mean z and weight of each cluster.
     multipliers : ndarray of shape (k,)
@@ -156,11 +156,11 @@ class LabelledRows:
     settled : bool, default=False
         Whether at most 1 % of the labels changed in the last step.
     kept : list or None, default=None
-        The labels that the last pass kept, or their digests. None if it kept none, or
-        if its clusters were in another order.
+        The labels from the last pass, or the digests of stored chunks. None if the pass
+        did not return or store labels, or if it numbered the clusters in another order.
     changed : float or None, default=None
-        Weight of the rows whose label the last pass changed; None if it did not compare
-        labels.
+        Weight of the rows whose label the last pass changed; None if the pass did not
+        compare labels.
     """
 
     rule: Any
@@ -224,7 +224,7 @@ class LabelSteps:
     record : callable
         Called with one dict per step.
     config : PartitionConfig
-        How the sample was partitioned.
+        Settings of the partition of the sample.
     sample : LandmarkSample
         The sample.
     """
@@ -263,7 +263,7 @@ class LabelSteps:
         """Label some rows, and update the means from them.
 
         Clusters are numbered by their first rows after each step and not only at the
-        end: scores may be equal up to rounding, and a later change of the order would
+        end. Scores may be equal up to rounding, and a later change of the order would
         then change labels.
 
         Parameters
@@ -275,10 +275,10 @@ class LabelSteps:
         number : int
             Number of earlier steps on these rows.
         kept : KeptLabels or None, default=None
-            Where the labels are kept.
+            Destination of the labels; None discards them.
         once : bool, default=False
-            Whether this is the only step on these rows. In this case the clusters are
-            put in their likely order first, and the labels are not compared with the
+            Whether this is the only step on these rows. In this case, the clusters are
+            first put in their likely order, and the labels are not compared with the
             labels of the previous step.
 
         Returns
@@ -323,7 +323,7 @@ class LabelSteps:
         return labelled
 
     def _next_rule(self, before: LabelledRows) -> tuple[Scores, np.ndarray]:
-        """Return the rule for the current means, and the multipliers in it."""
+        """Return the rule for the current means, and its multipliers."""
         low, high = before.bounds
         # Scores z·S_h are used only for equal sizes, because otherwise larger clusters
         # would attract the rows in between.
@@ -349,9 +349,9 @@ class LabelSteps:
 
         The first means are computed from the labels of the sample. The rule of the last
         pass is not updated, so that it agrees with the labels and sums of this pass.
-        Labels are kept only in passes whose clusters are likely to be in their final
-        order. If a larger sample is given, steps on it come first; when its labels have
-        converged, one pass over all rows is enough.
+        Labels are stored only in passes in which the clusters are likely to be in their
+        final order. If a larger sample is given, the first steps run on this sample. If
+        its labels converge, one pass over all rows is enough.
         """
         labelled = self.start(labels)
         if larger is not None:

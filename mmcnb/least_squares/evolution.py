@@ -14,7 +14,7 @@ from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.objective import smoother
 from mmcnb.samples.matrix import Weights, row_shares
 
-# Smaller differences are rounding errors, which differ between processors.
+# Smaller differences of F are rounding errors, which differ between processors.
 SAME_FITNESS = 1e-9
 
 
@@ -43,7 +43,7 @@ class Evolved:
 def balanced_labels(
     n_samples: int, limit: int, random_state: np.random.RandomState
 ) -> np.ndarray:
-    """Draw random labels, then flip random rows until abs(sum) <= limit.
+    """Draw random labels, and flip random labels until abs(sum) <= limit.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def evolve(
         Maximum number of generations.
     patience : int or None, default=None
         The evolution stops after this many generations in which no child survives. None
-        sets it so that these generations have ten children per row.
+        sets the number so that these generations have ten children per row.
     random_state : RandomState
         Source of randomness.
 
@@ -144,7 +144,8 @@ def run_evolutions(
     seeds : sequence of int
         One seed per evolution.
     record : callable
-        Called with a row for each of the generations 1, 2, 4, ... and the last one.
+        Called with one dict for each of the generations 1, 2, 4, ... and for the last
+        generation.
     **settings
         Parameters of `evolve`.
 
@@ -175,7 +176,7 @@ def run_evolutions(
 
 
 class MatrixFitness:
-    """The fitness of labels by the kernel matrix of all rows, for EvoMMC.
+    """Fitness of labels, computed from the kernel matrix of all rows, for EvoMMC.
 
     Parameters
     ----------
@@ -253,7 +254,7 @@ class MatrixFitness:
 
 
 class FeatureFitness:
-    """The fitness of labels by landmark features, for FastEvoMMC.
+    """Fitness of labels, computed from landmark features, for FastEvoMMC.
 
     Parameters
     ----------
@@ -271,8 +272,8 @@ class FeatureFitness:
     Attributes
     ----------
     M : ndarray of shape (m, r), float64
-        Matrix with F(y) = 1 - |y'M|²/m. It is ``features @ axes - centre``, where each
-        row is multiplied by its relative weight.
+        Matrix with F(y) = 1 - |y'M|²/m. M is ``features @ axes - centre``, with each
+        row multiplied by its relative weight.
     shares : ndarray of shape (m,)
         Share of each row in the total weight.
     axes : ndarray of shape (p, r)

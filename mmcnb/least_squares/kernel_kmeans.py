@@ -1,9 +1,8 @@
 """Kernel k-means: the passes of Lloyd's algorithm in landmark coordinates.
 
 In the coordinates z(x) = κ(x) M - c of landmark features, each row is an explicit
-vector, so ordinary k-means runs on them. The nearest mean m_h is the one with the
-largest score z·m_h - |m_h|²/2. A pass returns k (p + 1) numbers, and no array of size
-n.
+vector, so ordinary k-means runs on these vectors. The nearest mean m_h has the largest
+score z·m_h - |m_h|²/2. A pass returns k (p + 1) numbers, and no array of size n.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,8 +23,8 @@ class MeanSumsPass(LabelSumsPass):
     Parameters
     ----------
     total_variance_of : RidgeMap or None, default=None
-        Map to z, to sum |z|² as well. None leaves this sum out, because it is the same
-        in every pass.
+        Map to z. If given, the pass also sums |z|². This sum is the same in every pass,
+        so only the first pass computes it.
     """
 
     total_variance_of: RidgeMap | None = None
@@ -92,14 +91,14 @@ def lloyd(
     mapped : RidgeMap
         Map from features to z.
     means : ndarray of shape (k, r)
-        The means to start from.
+        Initial means.
     weights : ndarray of shape (n,) or None
         Sample weights.
     max_iter : int
         Maximum number of passes.
     tol : float
-        The passes end when the inertia decreases by less than this share. With 0 they
-        end when the means no longer change.
+        The passes end when the inertia decreases by less than this fraction. If ``tol``
+        is 0, they end when the means no longer change.
 
     Yields
     ------

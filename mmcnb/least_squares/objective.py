@@ -3,7 +3,7 @@
 All objectives are functions of the smoother R = K (K + λI)^-1 = ZZ' and of the sums S_h
 = Σ_{i in h} z_i over the clusters h. With n rows and k clusters, they are Q = kn - 4
 Σ|S_h|² + (4 - k)|Σ_h S_h|² (Pahikkala et al.), F = 1 - y'Ry/n for two clusters (Gieseke
-et al.), and J = Σ|S_h|²/n_h. If the kernel is centred, J lies in [0, k - 1] and can be
+et al.), and J = Σ|S_h|²/n_h. If the kernel is centred, J is in [0, k - 1] and can be
 used to compare partitions with different cluster sizes.
 """
 
@@ -33,7 +33,7 @@ class Partition:
     objective : float
         J of the partition.
     start : int
-        Number of the start from which it was found.
+        Number of the start that found the partition.
     """
 
     labels: np.ndarray
@@ -53,7 +53,8 @@ def smoother(
     ridge : float
         The ridge λ, which is alpha times m.
     centre : bool, default=True
-        Whether to centre the kernel, that is to replace K by HKH; the papers do not.
+        Whether to centre the kernel, that is, to replace K by HKH. The papers do not
+        centre it.
     overwrite : bool, default=False
         Whether K may be overwritten, which saves a copy.
 
@@ -93,7 +94,7 @@ def smoother(
             "The kernel matrix is not positive definite: scale the columns, or take "
             "a larger alpha."
         )
-    R = A.T  # now C-ordered; its upper triangle has the inverse
+    R = A.T  # now C-ordered, with the inverse in the upper triangle
     R *= -ridge
     R.flat[:: R.shape[0] + 1] += 1.0
     for i in range(1, R.shape[0]):
@@ -122,7 +123,7 @@ def mean_objective(R: np.ndarray, labels: np.ndarray, n_clusters: int) -> float:
 def target_shares(cluster_sizes: ClusterSizes, n_clusters: int) -> np.ndarray:
     """Return the target proportions of the clusters.
 
-    They are equal for None, "auto" and "equal".
+    The proportions are equal for None, "auto" and "equal".
 
     Examples
     --------
@@ -166,7 +167,7 @@ def size_bounds(total: float, shares: np.ndarray, tolerance: float) -> Bounds:
     >>> [bound.tolist() for bound in size_bounds(100, np.array([0.5, 0.5]), 0.1)]
     [[45, 45], [55, 55]]
     """
-    slack = 1e-9 * total  # rounding errors: 55.000000000000007 rows are 55
+    slack = 1e-9 * total  # rounding errors: 55.000000000000007 is rounded down to 55
     least = np.floor(total * shares * (1 - tolerance) + slack)
     most = np.ceil(total * shares * (1 + tolerance) - slack)
     low = np.maximum(1, least).astype(np.int64)
@@ -180,7 +181,7 @@ def size_bounds(total: float, shares: np.ndarray, tolerance: float) -> Bounds:
 
 
 def floor_bounds(total: float, n_clusters: int, min_share: float) -> Bounds:
-    """Return size bounds such that each cluster has at least ``min_share / k`` of rows.
+    """Return size bounds for clusters of at least ``min_share / k`` of the rows.
 
     Examples
     --------

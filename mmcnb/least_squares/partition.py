@@ -1,11 +1,11 @@
 """Cluster a sample by regularised least squares: local search and regularisation paths.
 
 The partition with the largest J is the best. The local search from several starts is
-that of Pahikkala et al., who call their Alg. 3 "shaking". Regularisation paths use
-features that are centred and rotated to their principal axes with variances e_j, where
-the ridge matrix is diagonal: z'_j = z_j / sqrt(n (e_j + lt)) for the ridge λ = lt n,
-and R = Z'Z''. With an infinite ridge the objective is Σ|S_h|² over plain features,
-whose optimum is reached from random labels. The labels then follow the optimum as the
+the method of Pahikkala et al., who call their Alg. 3 "shaking". Regularisation paths
+use features that are centred and rotated to their principal axes with variances e_j,
+where the ridge matrix is diagonal: z'_j = z_j / sqrt(n (e_j + lt)) for the ridge λ = lt
+n, and R = Z'Z''. With an infinite ridge, the objective is Σ|S_h|² over plain features,
+and its optimum is reached from random labels. The labels then follow the optimum as the
 ridge decreases.
 """
 
@@ -32,17 +32,18 @@ from mmcnb.least_squares.objective import (
 DEFAULT_ALPHA = 1e-3  # ridge per row, chosen by `python -m benchmarks selection`
 # Number of starts that try every proportion; each takes as long as five other starts.
 SCANNING_STARTS = 2
-# Maximum number of moves per row in refinement and in steepest descent;
-# `python -m benchmarks rls` counts them.
+# Maximum number of moves per row in refinement and in steepest descent. `python -m
+# benchmarks rls` counts the moves.
 MOST_MOVES = 20
 TIE = 1e-6  # smaller differences in J are rounding errors
 # The path and the proportions below were chosen by `python -m benchmarks rls`, section
 # "defaults".
 PATH_STARTS = 4
 REGULARIZATION_PATH = (np.inf, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 1e-3)  # λ/n
-REFINED = 2  # partitions that hinge methods refine: `python -m benchmarks peers`
+# Number of partitions that hinge methods refine, chosen by `python -m benchmarks peers`.
+REFINED = 2
 LEADING = 50  # number of principal axes on which k-means runs
-# Compiled routines, with their seconds of compilation.
+# Compiled routines and their compile times in seconds.
 PARTITION_ROUTINES = {"size_multipliers": 5.0, "steepest_moves": 3.5}
 PROPORTIONS = (0.5, 0.6, 0.7, 0.8, 0.9)  # tried shares of the larger of two clusters
 Refine = Callable[[Partition, Record], np.ndarray | None]
@@ -50,7 +51,7 @@ Refine = Callable[[Partition, Record], np.ndarray | None]
 
 @dataclass(frozen=True)
 class PartitionConfig:
-    """How a sample is clustered.
+    """Settings of the partition of a sample into clusters.
 
     Parameters
     ----------
@@ -61,18 +62,19 @@ class PartitionConfig:
     search : {"shaking", "steepest", "stochastic"}, default="shaking"
         Local search: Algorithm 3, 2 or 1 of Pahikkala et al., in this order.
     schedule : {"mixed", "paper"}, default="mixed"
-        How "shaking" runs. "mixed" varies amplitude and decay from start to start,
+        Schedule of "shaking". "mixed" varies amplitude and decay from start to start,
         keeps sizes within their constraints, and ends with steepest descent. "paper" is
-        the algorithm as published, without size constraints. With two clusters, its
-        first round moves all rows into one cluster, so that all starts end equally.
+        the algorithm as published, without size constraints. With two clusters, the
+        first round of "paper" moves all rows into one cluster, so that all starts give
+        the same labels.
     n_init : int, default=8
         Number of starts of the local search.
     cluster_sizes : {"auto", "equal"}, None or sequence of k proportions, default="auto"
         Size constraints. None sets only a minimum size; "auto" is None for k = 2, and
         "equal" for k > 2. With k = 2 and only a minimum size, the local search tries
-        several target proportions, and the best J is selected.
+        several target proportions, and selects the partition with the largest J.
     size_tolerance : float, default=0.1
-        Relative deviation from the constrained sizes that is allowed.
+        Allowed relative deviation from the target sizes.
     min_share : float or None, default=None
         Minimum size if there is no other constraint, as a fraction of n/k; None is 0.5.
     """
@@ -96,12 +98,13 @@ class PartitionConfig:
         """Return the ridge per row in the search on the sample.
 
         With two clusters, a large sample needs a smaller ridge than the model. With the
-        ridge of the model, irrelevant partitions fit as well as the classes do, for
-        example digits by their position in the image.
+        ridge of the model, irrelevant partitions, such as images of digits by the
+        position of the digit, fit as well as the classes.
         """
         if self.n_clusters > 2 or not self.is_mixed:
             return self.alpha
-        # Up to 400 rows the ridge is that of the model: `python -m benchmarks rls`.
+        # Up to 400 rows, the ridge equals the ridge of the model (`python -m benchmarks
+        # rls`).
         return self.alpha * min(1.0, max(0.1, 400 / rows))
 
     def smoother(self, K: np.ndarray) -> np.ndarray:
@@ -115,7 +118,7 @@ class PartitionConfig:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether mixed schedules and paths are used; the papers do not use them."""
+        """Whether to use mixed schedules and paths, unlike the papers."""
         return self.search == "shaking" and self.schedule == "mixed"
 
     def bounds(self, total: float) -> Bounds:
@@ -131,7 +134,7 @@ class PartitionConfig:
         return objective.floor_bounds(total, self.n_clusters, least)
 
     def bounds_by_size(self, sizes: np.ndarray) -> Bounds:
-        """Return the bounds of clusters; the largest cluster has the largest bounds."""
+        """Return the size bounds of clusters; larger clusters get larger bounds."""
         rank = np.argsort(np.argsort(sizes, kind="stable"), kind="stable")
         low, high = self.bounds(sizes.sum())
         return np.sort(low)[rank], np.sort(high)[rank]
@@ -140,7 +143,8 @@ class PartitionConfig:
     def shares(self) -> np.ndarray:
         """Target proportions in increasing order.
 
-        In local search, the first clusters claim rows first; these are the small ones.
+        In local search, the first clusters claim rows first, so small clusters come
+        first.
         """
         return np.sort(objective.target_shares(self.cluster_sizes, self.n_clusters))
 
@@ -173,7 +177,7 @@ def partition_starts(
     random_state: np.random.RandomState,
     points: np.ndarray | None = None,
 ) -> Iterator[np.ndarray]:
-    """Yield starting labels: alternately by k-means of points, if given, and random.
+    """Yield starting labels, alternately from k-means on ``points`` and at random.
 
     Examples
     --------
@@ -186,7 +190,7 @@ def partition_starts(
     """
     for number in range(n_init):
         seed = random_state.randint(2**31 - 1)
-        # If all rows are equal, their principal features have no columns.
+        # If all rows are equal, the principal features have no columns.
         if points is not None and points.shape[1] > 0 and number % 2 == 0:
             from sklearn.cluster import KMeans
             from sklearn.exceptions import ConvergenceWarning
@@ -234,7 +238,7 @@ def schedule_of(schedule: Literal["mixed", "paper"], number: int) -> Schedule:
 
 
 def best_partition(partitions: Iterable[Partition]) -> Partition:
-    """Return the partition with the largest J; the first one if they are equal.
+    """Return the partition with the largest J; ties go to the first partition.
 
     Objectives are compared up to rounding errors.
 
@@ -251,9 +255,9 @@ def best_partition(partitions: Iterable[Partition]) -> Partition:
 
 
 class Start(NamedTuple):
-    """A start of the local search: its number, its labels, and the order of visits.
+    """A start of the local search: its number, its labels, and an order of the rows.
 
-    Rows are visited in this order by stochastic descent.
+    Stochastic descent visits the rows in this order.
     """
 
     number: int
@@ -281,14 +285,14 @@ def local_search(
     points : ndarray of shape (m, d) or None, default=None
         Rows on which every second start runs k-means; None uses random starts only.
     engine : Engine or None, default=None
-        The starts run in the threads of this engine; with None they run one after the
+        Engine whose threads run the starts. If None, the starts run one after the
         other.
 
     Returns
     -------
     list of Partition
-        One partition per start, the best one over the target proportions. They are
-        sorted by decreasing J.
+        For each start, the best partition over the target proportions. The partitions
+        are sorted by decreasing J.
     """
     m = R.shape[0]
     k = config.n_clusters
@@ -317,7 +321,8 @@ def local_search(
 
     each = engine.each if engine else map
     partitions = list(each(attempt, starts[:SCANNING_STARTS]))
-    # The other starts use only the proportion that was best in the first ones.
+    # The other starts use only the proportion closest to the best partition of the
+    # first starts.
     if scan:
         larger = max(np.bincount(best_partition(partitions).labels)) / m
         targets = [min(targets, key=lambda target: abs(target[0] - larger))]
@@ -346,7 +351,7 @@ def _ends(
     if config.search == "steepest":
         return [descend(start.labels, by_mean=False)]
     if config.search == "stochastic":
-        # 1,000 is a limit that sweeps do not reach in practice.
+        # In practice, there are far fewer than 1,000 sweeps.
         labels, _ = kernels.stochastic_moves(
             R, start.labels, low, high, start.order, 1000
         )
@@ -388,17 +393,17 @@ def partition_sample(
         Source of randomness.
     refine : callable or None, default=None
         ``refine(partition, record)`` returns other labels, or None. It is called for
-        the two best partitions. Its labels are accepted if they increase J; if local
-        search found the partition, the increase must be more than 0.01.
+        the two best partitions. The refined labels are accepted if they increase J. If
+        the local search found the partition, they must increase J by more than 0.01.
     record : callable, default=ignore
-        Called with the rows that ``refine`` records.
+        Called with the dicts that ``refine`` records.
 
     Returns
     -------
     list of Partition
-        Partitions in the order of decreasing J, which is computed by the smoother or,
-        without one, in landmark features. Paths are numbered after the starts of the
-        local search.
+        Partitions in the order of decreasing J. It is computed from the smoother or, if
+        ``R`` is None, from the landmark features. Paths are numbered after the starts
+        of the local search.
     """
     m = features.z.shape[0]
     k = config.n_clusters
@@ -409,7 +414,7 @@ def partition_sample(
     path = [ridge for ridge in REGULARIZATION_PATH if ridge > alpha] + [alpha]
 
     def scored(labels: np.ndarray, start: int) -> Partition:
-        """Return a partition with its J, after steepest descent if there is an R."""
+        """Return a partition and its J, after steepest descent if R is given."""
         if R is None:
             return Partition(labels, features.objective(labels, k, alpha), start)
         low, high = config.bounds_by_size(np.bincount(labels, minlength=k))
@@ -436,7 +441,8 @@ def partition_sample(
             if labels is None:
                 continue
             refined = scored(labels, partition.start)
-            # Labels of the local search are replaced only if J increases by this much.
+            # Refined labels from the local search are accepted only if J increases by
+            # more.
             least_gain = 0.0 if partition.start >= first_path else 0.01
             if refined.objective > partition.objective + least_gain:
                 partitions.append(refined)
@@ -449,7 +455,7 @@ def _rank(partition: Partition) -> float:
 
 
 def partition_seconds(rows: int, n_clusters: int) -> float:
-    """Estimate the seconds that the search on a sample takes on one core."""
+    """Estimate the time of the search on a sample on one core, in seconds."""
     # Measured in fits of 1,500 x 30 and 20,000 x 50 rows.
     return 0.5 * (rows / 2000) ** 2 * (1 + 0.1 * (n_clusters - 2))
 
@@ -466,8 +472,8 @@ def size_constrained_step(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Label rows by the cluster h with the largest z'·S'_h - b_h.
 
-    The multipliers b enforce the size constraints. The search for them begins at
-    ``start``, and they are returned with the labels.
+    The multipliers b enforce the size constraints. The search for b begins at
+    ``start``. Return the labels and b.
 
     Examples
     --------
@@ -499,7 +505,7 @@ def regularization_path(
     features : PrincipalFeatures
         The rows.
     labels : ndarray of shape (m,), int
-        Labels to start from; random labels are good enough.
+        Initial labels, which may be random.
     bounds : pair of ndarray of shape (k,)
         Smallest and largest size (or weight) of each cluster.
     path : sequence of float, default=REGULARIZATION_PATH

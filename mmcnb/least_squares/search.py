@@ -67,7 +67,7 @@ def landmark_sample(
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """How a sample is clustered.
+    """Settings of the search for clusters in a sample.
 
     Parameters
     ----------
@@ -87,8 +87,7 @@ class SearchSettings:
         Basis vectors to use instead of ``n_landmarks`` rows of the sample, in the same
         units as the rows.
     sample_size : int or None, default=None
-        Number of rows that are searched; None is the default for the number of
-        clusters.
+        Number of rows in the search; None uses the default for the number of clusters.
     """
 
     partition: PartitionConfig
@@ -101,7 +100,7 @@ class SearchSettings:
     sample_size: int | None = None
 
     def searched_rows(self, n_samples: int) -> int:
-        """Return the number of rows that are searched."""
+        """Return the number of rows in the search."""
         default = all_rows.rows_of_sample(self.partition.n_clusters)
         return min(self.sample_size or default, n_samples)
 
@@ -109,7 +108,7 @@ class SearchSettings:
 def search_needs(
     rows: RowShape, settings: SearchSettings, max_passes: int = 3
 ) -> FitNeeds:
-    """Return the memory and work of a fit whose sample has only the searched rows."""
+    """Return the memory and work of a fit with no more sample rows than the search."""
     landmarks = settings.landmarks
     searched = settings.searched_rows(rows.n_samples)
     n_landmarks = min(searched, settings.n_landmarks)
@@ -151,21 +150,21 @@ def search(
     weights : ndarray of shape (m,) or None
         Sample weights.
     settings : SearchSettings
-        How the sample is clustered. Landmarks are scaled like the sample.
+        Settings of the search. Landmarks must be scaled like the sample.
     random_state : RandomState
         Source of randomness.
     record : callable
-        Called with the rows that ``refine`` records.
+        Called with the dicts that ``refine`` records.
     refine : callable or None, default=None
-        Function of the sample in landmark features that returns the ``refine`` of
-        `partition_sample`.
+        Function that receives the sample in landmark features, and returns the argument
+        ``refine`` of `partition_sample`.
 
     Returns
     -------
     sample : LandmarkSample
         The sample in landmark features.
     partitions : list of Partition
-        Partitions of the sample, the best one first.
+        Partitions of the sample, best first.
 
     Raises
     ------
@@ -214,10 +213,10 @@ def fit_least_squares(
     Parameters
     ----------
     session : FitSession
-        The fit. If its sample has more rows than are searched, label steps run on the
+        The fit. If its sample has more rows than the search, label steps run on the
         whole sample before the passes over all rows.
     settings : SearchSettings
-        How the sample is clustered.
+        Settings of the search.
     max_passes : int, default=3
         Maximum number of passes over all rows.
 
@@ -297,7 +296,7 @@ def _result(
 def _with_scaled_landmarks(
     settings: SearchSettings, searched: FitSession
 ) -> SearchSettings:
-    """Scale the user's landmarks like the sample."""
+    """Return settings with the user's landmarks scaled like the sample."""
     if settings.landmarks is None:
         return settings
     landmarks = nystroem.scaled_landmarks(
