@@ -1,4 +1,4 @@
-"""The active rows of a support cluster machine, stored in a few bytes per row."""
+"""The active rows of a support cluster machine: their sides, classes and weights."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -42,10 +42,11 @@ class ActiveSet:
     Parameters
     ----------
     samples : Samples
-        All n rows of the fit, including dropped rows. When few rows are active, only
-        these.
+        All n rows of the fit, including dropped rows. If the active rows were cached,
+        only these rows.
     numbers : ndarray of shape (n,), int64, or None
-        Numbers of these rows among all rows of the fit; None if they are all rows.
+        Numbers of these rows among all rows of the fit; None if ``samples`` contains
+        all rows.
     y : ndarray of shape (n,), int8
         Side of each row, -1 or +1, and 0 for rows that were dropped.
     codes : ndarray of shape (n,), of integers
@@ -77,7 +78,7 @@ class ActiveSet:
         )
 
     def cached(self, engine: Engine, most_rows: int) -> "ActiveSet":
-        """Cache the active rows in memory, if there are at most ``most_rows``."""
+        """Return the set with its rows in memory, if it has at most ``most_rows``."""
         if np.count_nonzero(self.y) > most_rows:
             return self
         rows = np.flatnonzero(self.y)
@@ -93,7 +94,7 @@ class ActiveSet:
 
 @dataclass(frozen=True)
 class MaskedPass(CollectingPass):
-    """Pass that computes the values of a rule, and features, only for rows of a mask.
+    """Pass that computes features and values of a rule for the rows of a mask only.
 
     Parameters
     ----------
@@ -194,7 +195,9 @@ def take_by_group(values: np.ndarray, numbers: np.ndarray) -> np.ndarray:
 
 
 def nth_rows(mask: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-    """Return the rows with given ranks, in increasing order, among those of a mask.
+    """Return the rows of a mask that have the given ranks, counted from 0.
+
+    ``ranks`` must be in increasing order.
 
     Examples
     --------
@@ -215,7 +218,7 @@ def nth_rows(mask: np.ndarray, ranks: np.ndarray) -> np.ndarray:
 def drawn_rows(mask: np.ndarray, n_drawn: int, random_state: Any) -> np.ndarray:
     """Draw rows of a mask without replacement; return them in increasing order."""
     n_rows = np.count_nonzero(mask)
-    # The same order as `permutation` gives, with half of its memory.
+    # This gives the order of `permutation`, with half of the memory.
     dtype = np.int32 if n_rows <= np.iinfo(np.int32).max else np.int64
     order = np.arange(n_rows, dtype=dtype)
     random_state.shuffle(order)
@@ -265,7 +268,7 @@ def drawn_members(
     Returns
     -------
     Members
-        Rows and weights of the clusters that are not empty, in the order of their
+        Drawn rows and weights of the nonempty clusters, in the order of the cluster
         numbers.
     """
     best = np.full(n_clusters, np.inf)
@@ -275,8 +278,9 @@ def drawn_members(
         weights = active.weights_of(rows)
         clusters = labels[rows]
         np.add.at(sizes, clusters, weights)
-        # Exponential arrival times with rates equal to the weights: the first row to
-        # arrive in its cluster is each row with probability proportional to its weight.
+        # Draw exponential arrival times with rates equal to the weights. The
+        # probability that a row arrives first in its cluster is then proportional to
+        # its weight.
         arrivals = random_state.exponential(size=rows.size) / weights
         order = np.lexsort((arrivals, clusters))
         first = order[np.flatnonzero(np.diff(clusters[order], prepend=-1))]

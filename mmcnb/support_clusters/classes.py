@@ -1,4 +1,4 @@
-"""Read the class of each row from an array or a store; weights of the classes."""
+"""Classes of the rows, read from an array or a store, and weights of the classes."""
 
 import numbers
 import os
@@ -17,14 +17,15 @@ from mmcnb.stores.labels import open_class_labels, read_array
 
 
 class Side(NamedTuple):
-    """One class against all others; the smaller side is the positive one.
+    """One class against all others; the smaller side is the positive side.
 
     Attributes
     ----------
     number : int
         Number of the class for which the SVM computes decision values.
     sign : int
-        +1 if the class is the positive side, -1 if all other classes are.
+        +1 if the class is the positive side, -1 if the other classes are the positive
+        side.
     name : object
         Name of the class in the history.
     """
@@ -35,7 +36,7 @@ class Side(NamedTuple):
 
 
 def sides_of(names: list[Any], counts: np.ndarray) -> list[Side]:
-    """Return the sides of each SVM: one SVM for two classes, else one per class."""
+    """Return the sides of each SVM: one SVM for two classes, or one per class."""
     numbers = range(len(names))
     if len(names) == 2:
         numbers = range(1, 2)
@@ -68,9 +69,10 @@ class Classes(NamedTuple):
 
 
 def number_classes(labels: np.ndarray) -> Classes:
-    """Number the classes, in groups of rows to save memory.
+    """Number the classes, reading groups of rows to save memory.
 
-    The numbers take one byte per row for up to 256 classes, and two for up to 65,536.
+    The numbers take one byte per row for up to 256 classes, and two bytes for up to
+    65,536 classes.
     """
     starts = range(0, labels.size, GROUP_ROWS)
     groups = [np.unique(labels[start : start + GROUP_ROWS]) for start in starts]
@@ -93,12 +95,12 @@ def read_classes(y: Any, X: Any, samples: Samples) -> Classes:
 
     Parameters
     ----------
-    y : array, Zarr array, path of one, Dask array or None
-        The classes. None reads the labels that a store has with its rows.
+    y : array, Zarr array, path of a Zarr array, Dask array or None
+        The class of each row. None reads the labels that are stored with the rows.
     X : object
         The rows as the user passed them.
     samples : Samples
-        The same rows, opened.
+        The opened rows.
 
     Returns
     -------
@@ -108,12 +110,12 @@ def read_classes(y: Any, X: Any, samples: Samples) -> Classes:
     Raises
     ------
     InputError
-        If there are no classes, if there is not one per row, or if they are continuous
-        values.
+        If there are no classes, if there is not one class per row, or if the classes
+        are continuous values.
     """
     labels = open_class_labels(X) if y is None else _read_labels(y)
     if labels is None:
-        # scikit-learn's common checks look for the words of the second clause.
+        # scikit-learn's common checks expect the words of the second clause.
         raise InputError(
             f"{samples.name} has no labels with its rows, and the fit requires y "
             "to be passed, but the target y is None; give the class of each row."

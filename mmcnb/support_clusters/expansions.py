@@ -1,4 +1,4 @@
-"""Kernel expansions of rows over support vectors, of which there may be very many."""
+"""Kernel expansions of rows over any number of support vectors."""
 
 from dataclasses import replace
 from typing import Any
@@ -11,7 +11,7 @@ from mmcnb.features.rules import Hyperplane, Scores
 from mmcnb.samples import Samples, slice_rows
 from mmcnb.samples.matrix import n_rows_of
 
-# Numbers of basis vectors and of rows whose kernel values are held at a time, 8 MiB.
+# Numbers of basis vectors and rows in one tile of kernel values, which takes 8 MiB.
 TILE = 1024
 TILE_ROWS = 1024
 
@@ -69,7 +69,7 @@ class ExpansionMap:
 
 
 def expanded(model: Model, samples: Samples) -> tuple[Samples, Hyperplane | Scores]:
-    """Return rows as expansions over the basis of a model, and the rule for these.
+    """Return the expansions of rows over the basis of a model, and their rule.
 
     Parameters
     ----------

@@ -27,10 +27,10 @@ class PseudoCentrePass(WeightedPass):
         Rule that labels the rows.
     coef : ndarray of shape (k, p)
         For each cluster, the vector whose inner product with the features is largest
-        for the nearest row.
+        for the row nearest to the mean.
     mapped : RidgeMap or None, default=None
-        Map to z, to subtract |z|²/2 from the inner product; None if K(x, x) is the same
-        for all rows.
+        Map to z. If given, |z|²/2 is subtracted from the inner product. None if K(x, x)
+        is the same for all rows.
     """
 
     rule: Scores
@@ -40,7 +40,8 @@ class PseudoCentrePass(WeightedPass):
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Return the largest value in each cluster, and its row.
 
-        Of equal values the first row is returned; -1 if no row has a positive weight.
+        Ties go to the first row. The row is -1 for clusters without rows of positive
+        weight.
         """
         labels = self.rule.label(rows)
         values = np.einsum("ij,ij->i", rows, self.coef[labels])
@@ -60,7 +61,7 @@ class PseudoCentrePass(WeightedPass):
         return [best, row]
 
     def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
-        """Return the better row of each cluster; of equal ones the first."""
+        """Return the row with the larger value in each cluster, or the first row."""
         best, row = total
         other_best, other_row = other
         is_larger = other_best > best
@@ -73,10 +74,10 @@ class PseudoCentrePass(WeightedPass):
 def pseudo_centres(model: Any, X: Any, weights: Any = None) -> np.ndarray:
     """Return the pseudo-centre of each cluster of a fit, in two passes over its rows.
 
-    The first pass sums the features of each cluster, and the second compares its rows
-    with their mean. With the Gaussian kernel K(x, x) is 1 for all rows, so the nearest
-    row is the one with the largest Σ_j K(x_i, x_j). With other kernels, distances to
-    the mean are compared.
+    The first pass sums the features of each cluster, and the second pass compares the
+    rows of each cluster with its mean. With the Gaussian kernel, K(x, x) is 1 for all
+    rows, so the nearest row has the largest Σ_j K(x_i, x_j). With other kernels, the
+    distances to the mean are compared.
 
     Parameters
     ----------
@@ -90,8 +91,8 @@ def pseudo_centres(model: Any, X: Any, weights: Any = None) -> np.ndarray:
     Returns
     -------
     ndarray of shape (n_clusters,), int64
-        Row number of each pseudo-centre, of equal rows the first; -1 for a cluster
-        without weight.
+        Row number of each pseudo-centre. Ties go to the first row. The number is -1 for
+        a cluster without weight.
 
     Raises
     ------

@@ -33,21 +33,21 @@ from mmcnb.support_clusters.active import (
 from mmcnb.support_clusters.expansions import TILE_ROWS, expanded
 from mmcnb.support_clusters.pseudo_centres import pseudo_centres
 
-# Active rows are cached in memory if they are at most this many, or have at most this
-# many values, within the memory limit.
+# Active rows are cached in memory if there are at most CACHED_ROWS rows or at most
+# CACHED_VALUES values, and if the memory limit allows it.
 CACHED_ROWS = 65_536
 CACHED_VALUES = 2**25
 CACHE_MIB = 200  # maximum size of the kernel cache of scikit-learn's solver
 LEAST_CACHE_MIB = 8
-# Bytes per row in a round: class, side, cluster, whether it is dropped, and masks or
-# the order in which rows are drawn.
+# Bytes per row in a round: class, side, cluster, a mask of the dropped rows, and other
+# masks or the order in which rows are drawn.
 STATE_BYTES = 8
-# If a round drops less than this share of the negatives, it is the last round.
+# If a round would drop less than this share of the negative rows, it is the last round.
 STALLED = 0.2
 # Settings of the clustering, chosen by `python -m benchmarks scm`, section "effects".
 LANDMARKS = 50
-# Rows per cluster in the sample on which k-means starts, and in the sample whose
-# clusters are used to draw members.
+# Number of rows per cluster in the sample on which k-means starts, and in the sample
+# that is clustered before members are drawn.
 ROWS_A_CLUSTER = 2
 PASSES = 1  # passes over all rows that update the means of the clusters
 
@@ -62,7 +62,7 @@ class SVM(NamedTuple):
     vectors : ndarray of shape (s, d), float64
         The support vectors.
     coef : ndarray of shape (s,), float64
-        Their dual coefficients.
+        Dual coefficients of the support vectors.
     offset : float
         Offset of the decision function.
     """
@@ -144,13 +144,13 @@ class Sides:
 
 @dataclass(frozen=True)
 class ClusterNumbers:
-    """Cluster of each row, in a smaller dtype than a rule returns."""
+    """Clusters of rows, in a smaller dtype than the labels of a rule."""
 
     rule: Rule
     dtype: Any
 
     def decide(self, rows: Any) -> np.ndarray:
-        """Return the clusters of a block; scores are held for one tile at a time."""
+        """Return the clusters of a block, computing scores tile by tile."""
         labels = np.empty(len(rows), self.dtype)
         for start in range(0, len(rows), TILE_ROWS):
             tile = slice(start, start + TILE_ROWS)
@@ -199,11 +199,11 @@ class Shrinking:
 
     @property
     def cluster_type(self) -> Any:
-        """Dtype of cluster numbers, as small as possible because each row has one."""
+        """Dtype of cluster numbers, small because each row has a cluster number."""
         return np.uint16 if self.n_clusters <= 2**16 else np.int32
 
     def run(self, active: ActiveSet) -> tuple[SVM, str]:
-        """Run the rounds; return the last SVM, and the reason why the rounds ended."""
+        """Run the rounds; return the selected SVM, and why the rounds ended."""
         dropped = list[Part]()
         svm = None
         for number in range(self.max_rounds):
@@ -262,7 +262,7 @@ class Shrinking:
     def _represent(
         self, active: ActiveSet, side: int, own: bool
     ) -> tuple[Part, np.ndarray | None]:
-        """Choose representatives of the rows of a side; all rows if ``own``.
+        """Choose representatives of the rows of a side; with ``own``, return all rows.
 
         Returns
         -------
@@ -307,10 +307,10 @@ class Shrinking:
         return centres[has_rows], numbers[clusterer.labels_]
 
     def _labels(self, active: ActiveSet, mask: np.ndarray) -> np.ndarray:
-        """Return the cluster of each row of a mask, without empty clusters.
+        """Return the cluster of each row of a mask; empty clusters get no number.
 
-        Approximate clusters are good enough for drawn members: the means come from a
-        sample, and one pass labels all rows.
+        Approximate clusters are good enough to draw members. Therefore, the means are
+        computed from a sample, and one pass labels all rows.
         """
         n_drawn = min(int(np.count_nonzero(mask)), ROWS_A_CLUSTER * self.n_clusters)
         drawn = drawn_rows(mask, n_drawn, self.random_state)
@@ -328,12 +328,13 @@ class Shrinking:
         return take_by_group(numbers.astype(self.cluster_type), labels)
 
     def _fitted(self, samples: Samples, weights: np.ndarray) -> Any:
-        """Fit a clusterer with at most ``n_clusters``; None if all rows are equal."""
+        """Return a clusterer with up to ``n_clusters``; None if all rows are equal."""
         n_clusters = self.n_clusters
         while n_clusters > 1:
             try:
                 with ignored_warnings(), warnings.catch_warnings():
-                    # Empty clusters and means that have not converged are fine here.
+                    # Empty clusters and means that have not converged are acceptable
+                    # here.
                     warnings.simplefilter("ignore", ClusterWarning)
                     warnings.simplefilter("ignore", ConvergenceWarning)
                     clusterer = self.clusterer(n_clusters)
@@ -347,7 +348,7 @@ class Shrinking:
     def _drop(
         self, active: ActiveSet, majority: Part, labels: np.ndarray, outside: np.ndarray
     ) -> Part:
-        """Return representatives of the dropped rows, with the weight of only these."""
+        """Return representatives of dropped rows, with weights of these rows only."""
         n_clusters = majority.y.size
         if self.representative == "pseudo-centre":
             sizes = np.zeros(n_clusters)
