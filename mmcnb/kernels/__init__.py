@@ -2,9 +2,9 @@
 
 Each routine checks its arguments: arrays must be C-ordered, with the shapes, dtypes and
 ranges that its docstring gives. Rows may also be in CSR form, as a
-`mmcnb.samples.CSRBlock` or a SciPy matrix. `mmcnb.kernels.unchecked` has the same
-routines without the checks, which can be called from njit code. Numba is loaded when
-the first routine is used.
+`mmcnb.samples.CSRBlock` or a SciPy matrix. The routines in `mmcnb.kernels.unchecked` do
+not check their arguments, and can be called from njit code. Numba is loaded when the
+first routine is used.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ __all__ = sorted(unchecked.PUBLIC)
 
 
 def _twin_of_csr(name: str) -> Callable | None:
-    """Return the variant of a routine for CSR rows (its twin), or None without one.
+    """Return the variant of a routine for CSR rows (its twin), or None.
 
     The twin takes the arguments of the routine, with three arrays instead of the rows.
     """

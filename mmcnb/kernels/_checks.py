@@ -40,13 +40,13 @@ Arguments = dict[str, Any]  # the arguments of a call, by name
 
 @dataclass(frozen=True)
 class Array:
-    """A C-ordered array, perhaps with bounds of its values.
+    """A C-ordered array, possibly with bounds on its values.
 
     Parameters
     ----------
     shape : str
-        Shape as in a docstring, for instance "(rows, d)". A size is a name, a name with
-        "+ 1", or a number.
+        Shape in the notation of docstrings, for instance "(rows, d)". A size is a name,
+        a name with "+ 1", or a number.
     dtype : str
         Allowed dtypes, separated by "or".
     least : int or str, optional
@@ -57,7 +57,7 @@ class Array:
         Name of an argument whose first and last values bound the part that is read.
         Only this part is checked.
     written : bool, default=False
-        Whether the routine writes to it.
+        Whether the routine writes to the array.
     """
 
     shape: str
@@ -166,7 +166,7 @@ class Rows(Array):
     def of_csr(
         self, name: str, block: Any, sizes: Sizes
     ) -> tuple[dict[str, Array], tuple[np.ndarray, ...]]:
-        """Return the three arrays of CSR rows and their declarations; set columns."""
+        """Return the declarations of the three arrays of CSR rows, and the arrays."""
         columns, _ = self.axes[1]
         n_features = getattr(block, "n_features", 0) or block.shape[1]
         sizes[columns] = n_features, name
@@ -271,7 +271,7 @@ def _first(name: str, value: np.ndarray, wrong: np.ndarray, skipped: int = 0) ->
 
 
 def _agree(name: str, axis: tuple[str, int], size: int, sizes: Sizes) -> str:
-    """Compare a size with earlier arguments, or store it for later ones.
+    """Compare a size with earlier arguments, or store it for later arguments.
 
     The result is the remedy for the message, or an empty string if the sizes agree.
     """
@@ -340,7 +340,7 @@ def checked(routine: Callable, of_csr: Callable | None = None) -> Callable:
             rule(arguments)
         return call(*arguments.values())
 
-    # The package from which it is imported, so that it can be pickled.
+    # Set the package from which the function is imported, so that it can be pickled.
     check_and_call.__module__ = __package__
     check_and_call.__doc__ = re.sub(
         r"(?=Examples\n-----)", RAISES, inspect.cleandoc(function.__doc__ or "")

@@ -4,8 +4,8 @@ Zhao, Kwok and Zhang, *Multiple kernel clustering*, eq. (2.6), minimise Σ_k |v_
 β_k) + C ξ over normal vectors v_k and weights β_k >= 0 with |β| <= 1. For fixed
 weights, this is the quadratic program of the single kernel Σ β_k G_k, which `plane_qp`
 solves. For fixed normal vectors, the optimal weights have a closed form, which
-`cone_step` computes. As the SOCP is convex, alternating between the two converges to
-its solution.
+`cone_step` computes. The SOCP is convex, so alternating between these two steps
+converges to its solution.
 """
 
 import math
@@ -23,11 +23,11 @@ from mmcnb.kernels._checks import Array, FromZero, takes
     weights=FromZero("(kernels,)", "float64"),
 )
 def cone_step(grams, multipliers, weights):
-    """Return better weights of several kernels, for the multipliers of their planes.
+    """Return improved weights of several kernels, given the multipliers of the planes.
 
     Zhao, Kwok and Zhang, eq. (2.6). The squared length of a normal vector is |v_k|² =
     β_k² q_k with q_k = λ'G_k λ, and the best weights are proportional to |v_k|^(2/3).
-    Alternate it with `plane_qp` on Σ β_k G_k until the gap is small.
+    Alternate this step with `plane_qp` on Σ β_k G_k until the gap is small.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ def cone_step(grams, multipliers, weights):
     weights : ndarray of shape (kernels,), float64
         The new weights, of norm 1. They are equal if all normal vectors are 0.
     gap : float
-        Relative gap: the given weights lose at most this share of the objective,
-        1 - β'q/|q|. It is 0 at the solution.
+        Relative gap 1 - β'q/|q|: the given weights lose at most this fraction of the
+        objective. It is 0 at the solution.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def cone_step(grams, multipliers, weights):
         for i in range(n_planes):
             for j in range(n_planes):
                 q += multipliers[i] * grams[k, i, j] * multipliers[j]
-        # Rounding errors can make it negative.
+        # Rounding errors can make q negative.
         q = max(0.0, q)
         q_norm2 += q * q
         combined += weights[k] * q

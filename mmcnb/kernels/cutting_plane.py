@@ -2,22 +2,22 @@
 
 A row of ``F`` contains the features of one row of the data: its kernel values against
 the basis vectors, or the row itself if the kernel is linear. A hyperplane is ``f(x) =
-F(x) . coef + offset``. The most violated constraint is that of Wu & Zhang, eq. (12),
-with the labels ``y`` fixed. Routines that sum over a block read it once, add in float64
-and return small arrays, which the caller adds in block order. The ``_csr`` twins take
-CSR rows. Arrays are C-ordered.
+F(x) . coef + offset``. The most violated constraint is defined in Wu & Zhang, eq. (12),
+for fixed labels ``y``. Routines that sum over a block read it once, add in float64 and
+return small arrays, which the caller adds in block order. The ``_csr`` twins take CSR
+rows. Arrays are C-ordered.
 
 `sample_subproblem` is the loop over rows in memory, with an adaptive threshold and
 without a balance constraint. `mmcnb.hinge.cutting_plane` has the loop over streamed
 rows (Alg. 1-3, lines 5-14). Both loops solve the same quadratic program (QP), and use
 the limits of this file to stop and to drop planes.
 
-These three topics share a file because compiled routines that call each other must:
-numba's cache only notices changes in the file of a routine, not in the files of
-routines that it calls. `kernels.planes` does not call any of them.
+These three topics share a file, because numba's cache only notices changes in the file
+of a routine, not in the files of the routines that it calls. `kernels.planes` does not
+call any of these routines.
 
-Steps that are called once are inlined before LLVM sees them. Otherwise it optimises
-their code once more for each caller.
+Functions that are called once are inlined before LLVM sees them. Otherwise, LLVM would
+optimise their code again for each caller.
 """
 
 from typing import NamedTuple
@@ -40,19 +40,21 @@ from mmcnb.kernels._checks import (
 # prefers robustness to speed.
 MOST_STEPS = 120
 CAREFUL = 25
-# Relative errors at which it stops, and up to which its best iterate is used.
+# The method stops at the relative error ACCURATE. If it does not reach this error, its
+# best iterate is used up to the error USABLE.
 ACCURATE = 1e-10
 USABLE = 1e-6
 TO_BOUNDARY = 0.995  # fraction of the way to the nearest bound that a step takes
 RIDGE = 1e-13  # added to the diagonal, whose mean is 1, but not in the residuals
 ACTIVE = 1e-9  # fraction of C above which a multiplier counts as active
-# A plane without weight in this number of successive QPs is dropped:
-# `python -m benchmarks engine`.
+# A plane without weight in this number of successive QPs is dropped. The number was
+# chosen by `python -m benchmarks engine`.
 IDLE_SOLVES = 3
-# The loop stops if this number of planes raises the lower bound by at most this share.
+# The loop stops if the last STALL_PLANES planes raised the lower bound by at most the
+# fraction STALL_SHARE.
 STALL_PLANES = 30
 STALL_SHARE = 1e-6
-# Status of a subproblem.
+# Status numbers of a subproblem.
 RUNNING = -1
 CONVERGED = 0
 STALLED = 1
@@ -94,14 +96,14 @@ class SamplePlanes(NamedTuple):
     Parameters
     ----------
     planes : ndarray of shape (planes, 3 p + 3), float64
-        In each row: normal vector (p), offset and rho of the hyperplane that generated
-        the plane, s, the centred inner products of the plane with the basis (p), and
-        its coefficients on the basis (p). The first plane is 0 except for an infinite
-        rho.
+        In each row: normal vector (p numbers), offset and rho of the hyperplane that
+        generated the plane; s; the centred inner products of the plane with the basis
+        (p); and its coefficients on the basis (p). The first plane is 0, except for an
+        infinite rho.
     members : ndarray of shape (planes, rows), int8
         1 if a row is in a plane; 0 before there are labels.
     signs : ndarray of shape (rows,), int8
-        Labels to which the planes belong; 0 before there are any.
+        Labels for which the planes were built; 0 before there are labels.
     """
 
     planes: np.ndarray
@@ -119,9 +121,10 @@ class Limits(NamedTuple):
     eta : float, at least 0
         Tolerance: stop when no constraint is violated by more than xi + eta rho.
     norm2 : float, at least 0
-        If |w|² is below this, the labels count as not separated (degenerate).
+        If |w|² is below this value, the labels are treated as not separated
+        (degenerate).
     most_planes : int, at least 1
-        Largest number of cutting planes to add.
+        Maximum number of cutting planes to add.
     """
 
     C: float
@@ -142,8 +145,8 @@ class Sweep(NamedTuple):
     lower : float
         Lower bound of the objective.
     active, signed, violation : float
-        Weight of the rows in the most violated constraint, the same weight multiplied
-        by their labels, and its violation.
+        Sum of the weights, and of the weights times labels, over the rows in the most
+        violated constraint, and the violation of this constraint.
     above, changed : float
         Share of the rows with f >= 0, and share of the rows whose label f would change.
     hinge : float
@@ -172,7 +175,7 @@ class SampleSolution(NamedTuple):
     Parameters
     ----------
     state : SamplePlanes
-        The final planes, and the labels to which they belong.
+        The final planes, and the labels for which they were built.
     multipliers : ndarray of shape (solved,), float64
         Solution of the last QP.
     hyperplane : ndarray of shape (p + 1,), float64
@@ -208,11 +211,11 @@ def _add_scaled(total, row, scale):
         total[j] += row[j] * scale
 
 
-# Conditional expressions instead of branches: half of the branches would be
+# Use conditional expressions instead of branches. Half of the branches would be
 # mispredicted, which costs as much as the products of a row.
 @njit(fastmath=VECTORISED)
 def _count_rows(f, y, weights, rho):
-    """Find the rows in the plane, and the seven sums of `most_violated_constraint`."""
+    """Return a mask of the plane's rows, and sums for `most_violated_constraint`."""
     active = np.empty(f.shape[0], np.int8)
     inside = inside_y = violation = above = changed = hinge = weight = 0.0
     for i in range(f.shape[0]):
@@ -252,7 +255,7 @@ def _rows_inside(active):
 
 @njit(fastmath=VECTORISED)
 def _weighted_sum(F, rows, scales):
-    """Add rows of F, four at a time, so that the total is loaded a quarter as often."""
+    """Sum scaled rows of F, four at a time, to load the total a quarter as often."""
     total = np.zeros(F.shape[1], np.float64)
     whole = rows.shape[0] // 4 * 4
     for r in range(0, whole, 4):
@@ -530,7 +533,7 @@ def _factor_systems(P, A, now, L, V, S):
 def _newton(L, S, V, A, now, dual, primal, products, step):
     """Write a Newton step, from the factors that `_factor_systems` has written.
 
-    It solves P dx + A'dlam - dmu = -dual and A dx + ds = -primal, with
+    The step solves P dx + A'dlam - dmu = -dual and A dx + ds = -primal, with
     mu dx + x dmu and lam ds + s dlam both equal to -products.
     """
     q, n = A.shape
@@ -633,8 +636,8 @@ def _interior_point(P, c, A, h):
         aim = 0.0
         length = 0.0
         # Predictor and corrector. The correction is scaled by the squared length of the
-        # predictor: correcting for the whole of a step that is cut short leads to
-        # cycles.
+        # predictor: a correction for the full step, although the step is shortened,
+        # leads to cycles.
         for correcting in range(2):
             for j in range(m):
                 products[j] = at[j] * at[m + j] + correcting * (
@@ -674,12 +677,13 @@ def plane_qp(gram, s, t, C, balance, adaptive):
     gram : ndarray of shape (planes, planes), float64
         Inner products of the centred planes.
     s, t : ndarray of shape (planes,), float64
-        Weight of each plane's rows, and the same weight multiplied by their labels.
+        Sum of the weights, and of the weights times labels, over the rows of each
+        plane.
     C : float, at least 0
         Upper bound of the sum of the multipliers.
     balance : float, at least 0
-        Upper bound of the absolute mean decision value, in units of rho. 0 leaves out
-        this constraint.
+        Upper bound of the absolute mean decision value, in units of rho. 0 omits this
+        constraint.
     adaptive : bool
         Whether rho is a variable; otherwise it is 1.
 
@@ -753,14 +757,14 @@ def plane_qp(gram, s, t, C, balance, adaptive):
 
 @njit()
 def _centred(plane):
-    """Return the part of a plane with its centred inner products with the basis."""
+    """Return a view of the centred inner products of a plane with the basis."""
     p = plane.shape[0] // 3 - 1
     return plane[p + 3 : 2 * p + 3]
 
 
 @njit()
 def _coefs(plane):
-    """Return the part of a plane with its coefficients on the basis."""
+    """Return a view of the coefficients of a plane on the basis."""
     return plane[2 * (plane.shape[0] // 3) + 1 :]
 
 
@@ -804,7 +808,7 @@ def _relabel(rows, state, count):
 def stalls(lowers):
     """Return whether the last planes no longer raise the lower bound.
 
-    This happens if the basis cannot represent the planes.
+    The bound stops rising if the basis cannot represent the planes.
 
     Parameters
     ----------
@@ -841,13 +845,13 @@ def count_idle(idle, multipliers, C):
     multipliers : ndarray of shape (planes,), float64
         Solution of the last QP.
     C : float
-        Upper bound of their sum.
+        Upper bound of the sum of the multipliers.
 
     Returns
     -------
     ndarray of shape (planes,), bool
-        False for a plane that is to be dropped. The first plane always stays, because
-        it keeps the QP feasible.
+        False for planes to drop. The first plane always stays, because it keeps the QP
+        feasible.
 
     Examples
     --------
@@ -870,7 +874,7 @@ def count_idle(idle, multipliers, C):
 
 @njit(inline="always")
 def _drop(state, gram, idle, stay):
-    """Drop planes, in place; return the number of those that stay."""
+    """Drop planes, in place; return the number of remaining planes."""
     count = 0
     for k in range(stay.shape[0]):
         if not stay[k]:
@@ -974,7 +978,8 @@ def _add_planes(rows, state, count, limits):
     while True:
         s = planes[:count, p + 2]
         solution, rho, xi, _, solved = plane_qp(gram, s, s, limits.C, 0.0, True)
-        # The last plane was too close to the others, or the QP is infeasible.
+        # The last plane is nearly a combination of other planes, or the QP is
+        # infeasible.
         if not solved:
             status = STALLED if sweeps > 0 else UNSOLVED
             break
@@ -988,7 +993,8 @@ def _add_planes(rows, state, count, limits):
             float(count), rho, xi, norm2, lower,
             sums[0], sums[1], sums[2], sums[3], sums[4], sums[5],
         )  # fmt: skip
-        # A loop, because numba takes a second to compile the assignment of a whole row.
+        # Use a loop, because numba takes a second to compile the assignment of a whole
+        # row.
         for j in range(len(sweep)):
             history[sweeps, j] = sweep[j]
         sweeps += 1

@@ -1,14 +1,14 @@
 """Evolution of two-cluster labels by least squares: Gieseke et al., Algorithm 1.
 
-Labels are y in {-1, +1}. The fitness F(y) = 1 - y'Ry/n is minimised. It is updated
-under flips with one of two forms of R: the symmetric matrix itself (n, n), or features
-Z with R = ZZ' (n, r). Each individual stores the product y'R or y'Z, which a flip of
+Labels are y in {-1, +1}. The fitness F(y) = 1 - y'Ry/n is minimised. After flips, it is
+updated with one of two forms of R: the symmetric matrix itself (n, n), or features Z
+with R = ZZ' (n, r). Each individual stores the product y'R or y'Z, which a flip of
 coordinate i changes by -2 y_i times row i. Flipping s coordinates costs O(s²) with R
-and O(s r) with Z, and for an individual that survives another O(s n) or O(s r). Random
-numbers come from SplitMix64, so that a seed gives the same labels on every machine and
-in every thread. `mmcnb.graph` has a copy of this generator, because compiled routines
-that call each other must share a file: numba's cache only notices changes in the file
-of a routine.
+and O(s r) with Z. If the individual survives, the update of its product costs another
+O(s n) or O(s r). Random numbers come from SplitMix64, so that a seed gives the same
+labels on every machine and in every thread. `mmcnb.graph` has a copy of this generator,
+because compiled routines that call each other must share a file: numba's cache only
+notices changes in the file of a routine.
 """
 
 import numpy as np
@@ -101,7 +101,7 @@ def _flip(M, matrix, y, product, flips, step, scratch):
     sign = np.float64(y[i])
     if matrix:
         now = product[i]
-        # Rows that were flipped before have their new labels.
+        # In y, rows that were flipped before already have their new labels.
         for previous in flips[:step]:
             now += 2.0 * y[previous] * M[i, previous]
         change = 4.0 * (M[i, i] - sign * now)
@@ -139,7 +139,7 @@ def flip_labels(M, matrix, y, product, flips):
     product : ndarray of shape (r,), float64
         ``y @ M``.
     flips : ndarray of shape (flips,), int32 or int64, in [0, n)
-        The rows whose labels are flipped, all different.
+        Distinct rows, whose labels are flipped.
 
     Returns
     -------
@@ -221,9 +221,9 @@ def _mutate(
 
 @njit()
 def _mark_best(fitness, mu, lives):
-    """Mark the ``mu`` lowest numbers, the first ones if some are equal.
+    """Mark the ``mu`` lowest numbers; ties go to the first number.
 
-    Return how many of them stand after the first ``mu`` numbers.
+    Return how many marked numbers are not among the first ``mu`` numbers.
     """
     for i in range(lives.shape[0]):
         lives[i] = False
@@ -240,7 +240,7 @@ def _mark_best(fitness, mu, lives):
 
 @njit()
 def _select(M, population, products, values, excess, parents, counts, flips, lives):
-    """Select the mu best, parents first if equal; return whether any is a child."""
+    """Select the mu best, ties going to parents; return whether a child is selected."""
     mu, n = population.shape
     total = values.shape[0]
     worst = values[0]
@@ -249,7 +249,7 @@ def _select(M, population, products, values, excess, parents, counts, flips, liv
     is_better = False
     for child in range(mu, total):
         is_better = is_better or values[child] > worst
-    # Most generations end here, without the search for the best.
+    # Most generations end here, without a search for the best individuals.
     if not is_better:
         return False
     fitness = np.empty(total)
@@ -259,8 +259,8 @@ def _select(M, population, products, values, excess, parents, counts, flips, liv
     n_children = _mark_best(fitness, mu, lives)
     if n_children == 0:
         return False
-    # Make all children before replacing parents: the parent of one child may be
-    # replaced by another child.
+    # Compute all children before replacing parents, because the parent of one child may
+    # be replaced by another child.
     child_labels = np.empty((n_children, n), np.int8)
     child_products = np.empty((n_children, products.shape[1]))
     made = 0
@@ -332,7 +332,7 @@ def evolve_labels(
     n_offspring : int, at least 1
         Number of offspring per generation, nu.
     generations : int, at least 0
-        Largest number of generations.
+        Maximum number of generations.
     patience : int, at least 0
         The evolution stops after this number of generations without a surviving child.
     seed : int, at least 0

@@ -4,8 +4,8 @@ import numpy as np
 
 from mmcnb._numba import njit
 
-# Donors with a value are too far if their squared distance exceeds this multiple of the
-# squared distance of the nearest donors of all.
+# A gap is not filled if the farthest donor with a value that would be used has a
+# squared distance above this multiple of the squared distances of n_neighbors donors.
 FAR = 9.0
 
 
@@ -32,11 +32,12 @@ def _add_squares(distances, scaled, columns, donors, is_known):
 
 @njit()
 def _squared_distances(distances, scaled, steps, donors, is_known, n_shared):
-    """Compute squared distances of a row to all donors, over columns that both have.
+    """Compute squared distances of a row to all donors, over shared columns.
 
-    They are divided by the share of these columns, and are infinite if there is none.
-    On entry, ``n_shared`` has the number of values of each donor; on return, the number
-    of columns in which both the row and the donor have a value.
+    A column is shared if both the row and the donor have a value there. The distances
+    are divided by the share of these columns, and are infinite if no columns are
+    shared. On entry, ``n_shared`` contains the number of values of each donor; on
+    return, it contains the number of shared columns.
     """
     n_columns, n_donors = donors.shape
     numbers = np.empty(n_columns, np.int64)
@@ -108,7 +109,7 @@ def _count_below(distances, bound):
 
 @njit()
 def _most_frequent(values):
-    """Return the most frequent value; ties go to the first one."""
+    """Return the most frequent value; ties go to the first value."""
     best = values[0]
     most = 0
     for value in values:
@@ -125,16 +126,17 @@ def _most_frequent(values):
 def fill_gaps(rows, scaled, steps, donors, scaled_donors, n_neighbors):
     """Fill the gaps of rows, in place, from the nearest donors that have a value there.
 
-    The distance is Euclidean over the columns that both rows have, scaled up by the
-    share of these columns, as in `sklearn.metrics.pairwise.nan_euclidean_distances`. A
-    gap becomes the median of the nearest donors (the lower one of two), or their most
-    frequent category, so it is always a value that occurs, even between two groups of
-    values.
+    The distance is Euclidean over the columns in which both rows have values, scaled up
+    by the share of these columns, as in
+    `sklearn.metrics.pairwise.nan_euclidean_distances`. A gap is filled with the lower
+    median of the values of the nearest donors, or with their most frequent category.
+    The new value therefore always occurs among the donors, even if their values form
+    two groups.
 
-    A gap remains if no donor has a value there and a column in common with the row, or
-    if the donors with a value are three times as far as the nearest of all donors. In
-    the latter case a whole group of rows has no values in this column, and values of
-    other groups would split the group.
+    A gap remains if all donors with a value there have no column in common with the
+    row, or if the nearest donors with a value are more than three times as far from the
+    row as the nearest of all donors. In the second case, a whole group of rows has no
+    values in this column, and values from other groups would split the group.
 
     Parameters
     ----------
@@ -143,8 +145,8 @@ def fill_gaps(rows, scaled, steps, donors, scaled_donors, n_neighbors):
     scaled : ndarray of shape (n_rows, n_columns), float64
         The same rows with columns scaled to be comparable.
     steps : ndarray of shape (n_columns,), float64
-        For each column of categories, the squared distance of two different categories;
-        0 for columns of numbers.
+        For each column of categories, the squared distance between two different
+        categories; 0 for columns of numbers.
     donors : ndarray of shape (n_columns, n_donors), float64
         Values of the donors, one row per column. Gaps are NaN.
     scaled_donors : ndarray of shape (n_columns, n_donors), float64

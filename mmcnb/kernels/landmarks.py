@@ -44,9 +44,10 @@ def _draw(masses, target):
 def kmeans_plusplus_rows(X, weights, uniforms):
     """Draw rows by k-means++, one for each random number.
 
-    The first row is drawn with probability proportional to its weight, later rows
-    proportional to their weight times the squared distance to the nearest row drawn
-    before. An integer weight has the same effect as repeating the row.
+    The first row is drawn with probability proportional to its weight. Later rows are
+    drawn with probability proportional to their weight times the squared distance to
+    the nearest row that was already drawn. An integer weight has the same effect as
+    repeating the row.
 
     Parameters
     ----------
@@ -61,8 +62,8 @@ def kmeans_plusplus_rows(X, weights, uniforms):
     Returns
     -------
     ndarray of shape (drawn,), int64
-        Numbers of the rows, in the order in which they were drawn: k, or fewer if there
-        are fewer distinct rows.
+        Numbers of the drawn rows, in the order in which they were drawn. There are k
+        rows, or fewer if X has fewer distinct rows.
 
     Examples
     --------
@@ -96,7 +97,7 @@ def kmeans_plusplus_rows(X, weights, uniforms):
 def nystroem_map(gram, tolerance):
     """Return the Nyström map M, where M M' is the pseudo-inverse of a kernel matrix.
 
-    The features of rows are ``K @ M``, where K has the kernel values of rows and
+    The features of rows are ``K @ M``, where K contains the kernel values of rows and
     landmarks. Inner products of features approximate kernel values, and are exact for
     the landmarks.
 
@@ -105,8 +106,8 @@ def nystroem_map(gram, tolerance):
     gram : ndarray of shape (p, p), float64
         Kernel values between landmarks. Only the lower triangle is read.
     tolerance : float, at least 0
-        Eigenvalues up to this fraction of the largest one are dropped. Fits use 1e-6,
-        or 1e-7 if K is float32.
+        Eigenvalues up to this fraction of the largest eigenvalue are dropped. Fits use
+        1e-6, or 1e-7 if K is float32.
 
     Returns
     -------
@@ -152,7 +153,7 @@ def centre_kernel_block_into(K, row_means, column_means, mean, out):
     mean : float
         |μ|²: the mean kernel value over all pairs of rows.
     out : ndarray of shape (rows, p), float32 or float64, overwritten
-        The result; may be K itself. Differences are computed in float64.
+        The result, which may be K itself. Differences are computed in float64.
 
     Examples
     --------

@@ -28,8 +28,8 @@ def _loss_sums(f, y, weights, rho, most):
 def hinge_loss_sums(f, y, weights, rho):
     """Sum the hinge loss max(0, rho - y f) of a block of rows.
 
-    This is the slack of a row in the margin problem with fixed labels. If y has the
-    signs of f, it is the loss of unlabelled rows, max(0, rho - abs(f)).
+    The loss is the slack of a row in the margin problem with fixed labels. If y
+    contains the signs of f, it is the loss of unlabelled rows, max(0, rho - abs(f)).
 
     Parameters
     ----------

@@ -3,9 +3,9 @@
 The smoother ``R`` = K (K + λI)^-1 is symmetric of shape (m, m), and e_h is the
 indicator of cluster h. All searches store ``T[h]`` = R e_h, so that computing the gain
 of a move costs O(1) and making a move costs O(m): Pahikkala et al., Lemma 2 and 3.
-There are two objectives, both maximised: Σ_h e_h'R e_h, which is the negative of their
-Q without constants, and the mean form J = Σ_h e_h'R e_h / n_h. Ties go to the first
-row.
+There are two objectives, both maximised: Σ_h e_h'R e_h, which is the negative of Q of
+Pahikkala et al. without constants, and the mean form J = Σ_h e_h'R e_h / n_h. Ties go
+to the first row.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ from mmcnb.kernels._checks import (
     takes,
 )
 
-LANES = 64  # gains that are compared with the largest one so far at once
+LANES = 64  # number of gains that are compared with the largest gain at once
 LEAST_GAIN = 1e-9  # far above rounding errors, far below the gain of a useful move
 
 ROWS = {
@@ -45,7 +45,7 @@ SHARES = FromZero("(k,)", "float64")
 def cluster_row_sums(F, labels, n_clusters, weights):
     """Sum the weighted rows of each cluster.
 
-    For the rows of R, the sums are R e_h: Pahikkala et al., Lemma 2.
+    If F is the smoother R, the sums are R e_h: Pahikkala et al., Lemma 2.
 
     Parameters
     ----------
@@ -171,9 +171,9 @@ def _claim(R, diagonal, labels, T, counts, d, n_rows, gains):
 def shake(R, labels, proportions, amplitude, decay, rounds):
     """Search by steepest descent with shaking: Pahikkala et al., Algorithm 3.
 
-    In round i, each cluster h in turn takes rows from others until it has its
-    proportion of the rows, and ``amplitude * decay**i * m * proportions[h]`` rows more.
-    The published schedule has equal proportions, amplitude 1, decay 1/2 and 21 rounds.
+    In round i, each cluster h in turn takes rows from other clusters until it has its
+    proportion of the rows plus ``amplitude * decay**i * m * proportions[h]`` rows. The
+    published schedule has equal proportions, amplitude 1, decay 1/2 and 21 rounds.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def shake(R, labels, proportions, amplitude, decay, rounds):
             target = m * proportions[d]
             n_rows = int(amplitude * decay**i * target + target - counts[d])
             moves += _claim(R, diagonal, labels, T, counts, d, n_rows, gains)
-        # Later rounds take fewer rows, so they would not move any either.
+        # Later rounds take fewer rows, so they would move no rows either.
         if moves == before:
             break
     return labels, moves
@@ -224,9 +224,9 @@ def shake(R, labels, proportions, amplitude, decay, rounds):
 
 @njit()
 def _leaving_losses(labels, T_own, counts, sums, diagonal, may_leave, by_mean, losses):
-    """Write the loss of the objective if a row leaves its cluster.
+    """Write, for each row, the loss of the objective if the row leaves its cluster.
 
-    ``T_own`` has the entries of T for each row and its own cluster.
+    ``T_own`` contains the entries of T for each row and its own cluster.
     """
     now = np.empty(counts.shape[0])
     rests = np.empty(counts.shape[0])
@@ -306,7 +306,7 @@ def steepest_moves(R, labels, low, high, most, by_mean):
     high : ndarray of shape (k,), int32 or int64, at least low
         Largest number of rows of each cluster. The published form has limits 1 and m.
     most : int, at least 0
-        Largest number of moves.
+        Maximum number of moves.
     by_mean : bool
         Whether the objective is the mean form J; otherwise it is Q, as published.
 
@@ -389,7 +389,7 @@ def stochastic_moves(R, labels, low, high, order, sweeps):
     order : ndarray of shape (m,), int32 or int64, in [0, m)
         The order in which rows are visited.
     sweeps : int, at least 0
-        Largest number of sweeps over all rows. The search stops after a sweep without a
+        Maximum number of sweeps over all rows. The search stops after a sweep without a
         move.
 
     Returns

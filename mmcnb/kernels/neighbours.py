@@ -1,8 +1,8 @@
 """Find the nearest nodes of rows, and compute weights and cluster shares from them.
 
 X has shape (rows, d) and nodes have shape (p, d); both are C-ordered and of one dtype.
-The nodes are ordered by cells: cell c has the nodes ``starts[c]`` to ``starts[c + 1] -
-1``. A search in all nodes has a single cell.
+The nodes are ordered by cell: cell c contains the nodes from ``starts[c]`` to
+``starts[c + 1] - 1``. A search in all nodes uses a single cell.
 """
 
 import numpy as np
@@ -22,9 +22,11 @@ MOST_SQUARE = 1e37
 # bisection if a step leaves the interval), and the relative step that ends the search.
 MOST_STEPS = 64
 CLOSE = 1e-12
-LEAST_SCALE = 1e-3  # of the mean distance; otherwise duplicates would make the scale 0
-# Weights are rounded to multiples of it, because the last bits of exp differ between
-# processors.
+# Smallest scale, as a fraction of the mean distance. Without it, duplicates would make
+# the scale 0.
+LEAST_SCALE = 1e-3
+# Weights are rounded to multiples of this value, because the last bits of exp differ
+# between processors.
 LEAST_WEIGHT = 2.0**-20
 
 POINTS = {"X": Array("(rows, d)", FLOATS), "nodes": Array("(p, d)", FLOATS)}
@@ -41,7 +43,7 @@ SHARES = Array("(rows, k)", FLOATS, written=True)
 
 @njit()
 def _rows_by_cell(probes, n_cells):
-    """Return the rows that probe each cell, ordered by cell, and starts of cells."""
+    """Return the rows that probe each cell, ordered by cell, and the cells' starts."""
     first = np.zeros(n_cells + 1, np.int64)
     for i in range(probes.shape[0]):
         for cell in probes[i]:
@@ -83,7 +85,7 @@ def _bound(tile, least):
 
 @njit()
 def _keep_nearest(products, halves, members, first_node, scores, candidates):
-    """Insert the nodes of a tile into the sorted candidates of its rows."""
+    """Insert the nodes of a tile into the sorted candidates of each row."""
     last = scores.shape[1] - 1
     near = np.empty(products.shape[1], np.int64)
     least = np.empty(last + 1, np.float32)
@@ -191,13 +193,13 @@ def _longest(halves):
 
 @njit()
 def _rounding(length, longest, columns):
-    """Return a bound of the float32 error of a score, for a row of this length.
+    """Return a bound on the float32 error of a score, for a row of this length.
 
-    It is infinite beyond the range of float32.
+    The bound is infinite beyond the range of float32.
 
-    The computed product of x and a node differs from the exact one by at most d + 1
-    rounding errors of |x| times the longest node. The other terms account for rounded
-    inputs, the half norm, the difference and underflow.
+    The computed product of x and a node differs from the exact product by at most d + 1
+    rounding errors of |x| times the largest norm of a node. The other terms account for
+    rounded inputs, the half norm, the difference and underflow.
     """
     length += longest
     if not length * length < MOST_SQUARE:
@@ -212,7 +214,7 @@ def _squared_difference(a, b):
 
 @njit()
 def _distance(X, i, nodes, number):
-    """Compute a distance in four sums, which have the same bits on every processor."""
+    """Compute a distance from four sums, which are bit-identical on all processors."""
     x = X[i]
     node = nodes[number]
     whole = X.shape[1] // 4 * 4
@@ -232,7 +234,7 @@ def _distance(X, i, nodes, number):
 
 @njit()
 def _insert(number, distance, numbers, distances):
-    """Insert a node into the sorted nearest ones; ties go to the smaller number."""
+    """Insert a node into the sorted nearest nodes; ties go to the smaller number."""
     place = numbers.size
     while place > 0 and (
         numbers[place - 1] < 0
@@ -251,7 +253,7 @@ def _insert(number, distance, numbers, distances):
 def _search_by_distance(X, i, nodes, halves, starts, probes, most, numbers, distances):
     """Find the nearest nodes of one row by distances in float64.
 
-    Only nodes whose float32 score is at most ``most`` can be among them.
+    Nodes with a float32 score above ``most`` are not among them and are skipped.
     """
     numbers[:] = -1
     distances[:] = np.inf
@@ -293,7 +295,7 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
     starts : ndarray of shape (cells + 1,), int64, rising from at least 0 to at most p
         First node of each cell, followed by p.
     probes : ndarray of shape (rows, m), int64, in [-1, cells)
-        Cells that each row probes, preferably the nearest one first; -1 means no cell.
+        Cells that each row probes, preferably the nearest cell first; -1 means no cell.
     numbers : ndarray of shape (rows, k), int64, overwritten
         Numbers of the nearest nodes, nearest first; ties are ordered by number. -1 if
         the cells contain fewer nodes.
@@ -327,7 +329,8 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
                 )
         length = _length(X[i])
         error = _rounding(length, longest, X.shape[1])
-        # The float32 score of a node at the distance of the last one is at most this.
+        # Nodes no farther than the last node found have float32 scores up to this
+        # value.
         last = row_distances[-1]
         most = (last * last - length * length) / 2 + error
         if error < np.inf and (candidates[i, -1] < 0 or most < scores[i, -1]):
@@ -339,10 +342,10 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
 
 @njit()
 def _keep_three_least(products, half, number, scores, places):
-    """Update the four smallest scores of each row of a tile, and three nodes.
+    """Update the four smallest scores of each row of a tile, and the nodes of three.
 
-    Both arrays are flat, with ``TILE_ROWS`` values for each rank. Selections in place
-    of branches let vector instructions process many rows at once.
+    Both arrays are flat, with ``TILE_ROWS`` values for each rank. Selections instead of
+    branches allow vector instructions, which process many rows at once.
     """
     for i in range(products.size):
         first = scores[i]
@@ -400,7 +403,8 @@ def _scan_cell_for_three(X, members, nodes, halves, first_node, scores, places):
 def three_nearest_into(X, nodes, halves, starts, probes, numbers):
     """Find the three nearest nodes of each row in the cells that the row probes.
 
-    The result is that of `nearest_nodes_into`, without the distances, and is faster.
+    The numbers are the ones that `nearest_nodes_into` finds. This routine is faster,
+    and does not return distances.
 
     Parameters
     ----------
@@ -457,7 +461,7 @@ def three_nearest_into(X, nodes, halves, starts, probes, numbers):
         first, second, third, fourth = scores[i]
         error = 2 * _rounding(_length(X[i]), longest, X.shape[1])
         if fourth - third > error:
-            # These are the three nearest nodes, perhaps in another order.
+            # These are the three nearest nodes, possibly in another order.
             for rank in range(3):
                 nearest[rank] = places[i, rank]
             if second - first > error and third - second > error:
@@ -475,7 +479,7 @@ def three_nearest_into(X, nodes, halves, starts, probes, numbers):
 
 @njit()
 def calibrated_weights(distances):
-    """Weight the nearest nodes of each row by exp(-(d - d_1)/s).
+    """Compute weights exp(-(d - d_1)/s) of the nearest nodes of each row.
 
     The scale s of each row is chosen so that its weights sum to log2(r). These are the
     weights of UMAP: McInnes, Healy and Melville, Algorithm 3.
@@ -506,7 +510,7 @@ def calibrated_weights(distances):
     for i in range(distances.shape[0]):
         excess = distances[i] - distances[i, 0]
         mean = distances[i].mean()
-        # The exact scale if all nodes except the first were equally far.
+        # This is the exact scale if all nodes except the first are equally far.
         start = (mean - distances[i, 0]) * share
         scale = max(start if start > 0 else mean, 1e-300)
         low = 0.0
@@ -548,7 +552,7 @@ def node_shares_into(numbers, weights, labels, out):
     numbers : ndarray of shape (rows, r), int64, in [0, p)
         Nearest nodes of each row.
     weights : ndarray of shape (rows, r), float64
-        Weights of their votes, positive.
+        Positive weights of the votes.
     labels : ndarray of shape (p,), int64, in [0, k)
         Cluster of each node.
     out : ndarray of shape (rows, k), float32 or float64, overwritten

@@ -2,10 +2,10 @@
 
 X has shape (rows, d), B has shape (p, d), and ``out`` has shape (rows, p) and is
 overwritten. All are C-ordered and float32 or float64. CSR rows may have their columns
-in any order. The twins for CSR rows take the transposed basis, and the Gaussian one
-also ``b_norms = squared_norms(B)`` and ``tiles = column_tiles(B)``, so that blocks with
-the same basis share this work. `sklearn.metrics.pairwise` has similar functions that
-return new arrays.
+in any order. The twins for CSR rows take the transposed basis. The Gaussian twin also
+takes ``b_norms = squared_norms(B)`` and ``tiles = column_tiles(B)``, so that blocks
+with the same basis share these arrays. `sklearn.metrics.pairwise` has similar functions
+that return new arrays.
 
 The result for a block has the same bits in any thread, if BLAS runs single-threaded.
 """
@@ -25,7 +25,7 @@ CACHE_LINE = 16  # float32 values in a cache line
 NEAR_CSR = 2.0**10
 
 # exp in float32: exp(r + n ln 2) = 2^n exp(r) with |r| <= ln 2 / 2. The coefficients
-# are those of expf in the Cephes library.
+# are taken from expf in the Cephes library.
 LOG2_E = np.float32(1.44269504088896341)
 LN2_HIGH = np.float32(0.693359375)
 LN2_LOW = np.float32(-2.12194440e-4)
@@ -38,12 +38,12 @@ EXP_7 = np.float32(1.9875691500e-4)
 ZERO = np.float32(0)
 ONE = np.float32(1)
 TWO = np.float32(2)
-LOWEST = np.float32(-87)  # below it, exp is not a normal float32 and becomes 0
-# Adding it leaves the nearest integer in the low bits.
+LOWEST = np.float32(-87)  # below this value, exp is not a normal float32 and becomes 0
+# Adding this number leaves the nearest integer in the low bits.
 ROUND = np.float32(1.5 * 2**23)
 ONE_BITS = 127 << 23
 
-# exp in float64, with as many terms of the Taylor series as matter in float64.
+# exp in float64, with all terms of the Taylor series that matter in float64.
 LOG2_E_64 = 1.44269504088896341
 LN2_HIGH_64 = 6.93145751953125e-1
 LN2_LOW_64 = 1.42860682030941723e-6
@@ -56,7 +56,7 @@ BLOCK_AND_BASIS = {"X": Rows("(rows, d)", FLOATS), "B": Array("(p, d)", FLOATS)}
 OUT = Array("(rows, p)", FLOATS, written=True)
 
 
-# Without "reassoc", which would undo the rounding by ROUND.
+# Compile without "reassoc", which would undo the rounding by ROUND.
 @njit(fastmath=VECTORISED - {"reassoc"})
 def _exp_float32(x):
     """Compute exp(min(x, 0)), because no squared distance is negative."""
@@ -196,9 +196,9 @@ def rbf_kernel_block_into(X, B, gamma, out):
 
     Wu & Zhang write the kernel with sigma; gamma is 1/(2 sigma²). Rows and basis are
     shifted by the mean of the basis and scaled by sqrt(gamma). One matrix product per
-    tile then gives the distances, and is accurate even if the data are far from the
-    origin. For rows that are too far from the basis, the product would lose the
-    distance, so it is computed from differences.
+    tile then gives distances that are accurate even if the data are far from the
+    origin. For rows far from the basis, the product would be inaccurate, so their
+    distances are computed from differences.
 
     Parameters
     ----------
@@ -210,8 +210,8 @@ def rbf_kernel_block_into(X, B, gamma, out):
         1/(2 sigma²), at least 0.
     out : ndarray of shape (rows, p), float32 or float64, overwritten
         The kernel values. Distances are computed in the dtype of X. For float32 X, the
-        absolute error is below 1e-3 in the worst case, and a few 1e-6 if |x - mean(B)|
-        is a few sigma. float32 values below exp(-87) are 0.
+        absolute error is below 1e-3 in the worst case, and a few times 1e-6 if
+        |x - mean(B)| is a few times sigma. float32 values below exp(-87) are 0.
 
     Examples
     --------
@@ -235,7 +235,7 @@ def rbf_kernel_block_into(X, B, gamma, out):
     _scale_rows(B, centre, scale, scaled_B)
     b_norms = squared_norms(scaled_B).astype(X.dtype)
     for k in range(p):
-        # For such a vector, the kernel value with every row that is not far is 0.
+        # The kernel values of such a vector with rows that are not far are 0.
         if not b_norms[k] <= 4 * far:
             scaled_B[k] = 0
             b_norms[k] = np.inf
@@ -252,7 +252,7 @@ def rbf_kernel_block_into(X, B, gamma, out):
         np.dot(scaled, scaled_B.T, products[:n])
         x_norms = squared_norms(scaled).astype(X.dtype)
         for i in range(n):
-            # Rows with NaN also enter here, and stay NaN.
+            # This condition also holds for rows with NaN, which stay NaN.
             if not x_norms[i] <= far:
                 x_norms[i] = np.nan
                 _rbf_by_differences(part[i], B, gamma, out_part[i])
@@ -264,7 +264,8 @@ def _csr_products(data, indices, start, stop, B_T, products):
     """Compute x·b for one row and all basis vectors."""
     products[:] = 0
     whole = start + (stop - start) // 4 * 4
-    # Four values at a time, which saves three of four loads and stores of the products.
+    # Add four values at a time, which saves three of four loads and stores of the
+    # products.
     for s in range(start, whole, 4):
         x0 = np.float64(data[s])
         x1 = np.float64(data[s + 1])
@@ -386,8 +387,8 @@ def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma,
     With eps = 2^-24, the error of the sum is at most n eps |x| |b|. Rounding b, x,
     gamma, the norms and their sum adds 8 eps gamma (|x|² + |b|²). The error of the
     exponent is then at most 2^-14, and so is the relative error of the kernel value;
-    usually both are a few 1e-7. Other rows, and all rows if ``out`` is float64, are
-    computed in float64.
+    usually, both are a few times 1e-7. Other rows, and all rows if ``out`` is float64,
+    are computed in float64.
 
     Parameters
     ----------
@@ -539,12 +540,12 @@ def polynomial_kernel_block_csr_into(
     gamma=Number(least=0),
 )
 def basis_fixed_point_sums(X, z, b, gamma):
-    """Sum numerator and denominator of the fixed-point iteration for a basis vector.
+    """Sum the numerator and denominator of a fixed-point step for a basis vector.
 
     A basis vector b that approximates the mean Ψ = 1/n Σ z_i φ(x_i) moves to numerator
-    / denominator: Wu & Zhang, eq. (47). Eq. (46) fits the residual that earlier vectors
-    b_j with coefficients β_j leave: call the routine again with these vectors as rows
-    and -n β as z, and add the results. As z has both signs, the denominator can be 0.
+    / denominator: Wu & Zhang, eq. (47). For the residual of earlier vectors b_j with
+    coefficients β_j, eq. (46), call the routine again with these vectors as rows and
+    -n β as z, and add the results. If z has both signs, the denominator can be 0.
 
     Parameters
     ----------

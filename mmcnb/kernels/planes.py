@@ -1,8 +1,9 @@
-"""Rebuild planes under new labels: their sums over the rows of a block.
+"""Cutting planes rebuilt under new labels: sums over the rows of a block.
 
-No routine of another file calls these routines, and they do not call any: numba's cache
-only notices changes in the file of a routine, not in the files of routines that it
-calls. ``_add_scaled`` is therefore a copy of the one in `kernels.cutting_plane`.
+These routines do not call routines of other files, and are not called by them, because
+numba's cache only notices changes in the file of a routine, not in the files of the
+routines that it calls. Therefore, ``_add_scaled`` is a copy of the function in
+`kernels.cutting_plane`.
 """
 
 import numpy as np
@@ -23,7 +24,7 @@ def _add_scaled(total, row, scale):
 
 @njit()
 def _plane_rows(values, y, weights, offsets, rhos, s, t):
-    """Overwrite decision values by the coefficients of planes; add to s and t."""
+    """Overwrite decision values by the plane coefficients of rows; add to s and t."""
     for i in range(values.shape[0]):
         signed = weights[i] * y[i]
         for k in range(values.shape[1]):
@@ -49,13 +50,13 @@ def plane_sums(F, y, weights, coefs, offsets, rhos):
     """Rebuild planes under the labels ``y`` from the hyperplanes that generated them.
 
     Plane k contains the rows with ``y f_k <= rho_k``. Let c_ki be 1 for these rows and
-    0 for others. The row sum of the plane is Σ_i c_ki y_i F_i (Wu & Zhang, eq. (18)), t
-    is Σ_i c_ki y_i (eq. (19)) and s is Σ_i c_ki.
+    0 for all other rows. The row sum of the plane is Σ_i c_ki y_i F_i (Wu & Zhang, eq.
+    (18)), t is Σ_i c_ki y_i (eq. (19)) and s is Σ_i c_ki.
 
     Any choice of rows is a valid plane, so planes remain useful after the labels have
-    changed. Rows are chosen by decision values in the dtype of F. A row that exact
-    values would choose otherwise lies at the threshold, where it does not contribute to
-    the violation.
+    changed. Rows are chosen by decision values in the dtype of F. If exact values would
+    give another choice for a row, the row is at the threshold, where it does not
+    contribute to the violation.
 
     The sums ``s`` and ``t`` are computed in float64. If F is float32, the row sums of
     64 rows are computed in float32 and then added in float64. Their error is at most
@@ -79,7 +80,7 @@ def plane_sums(F, y, weights, coefs, offsets, rhos):
     Returns
     -------
     s, t : ndarray of shape (planes,), float64
-        Weight, and weight times y, of each plane's rows.
+        Sum of the weights, and of the weights times y, over the rows of each plane.
     row_sums : ndarray of shape (planes, p), float64
         Weighted sum of ``y F`` over each plane's rows.
 
@@ -96,7 +97,7 @@ def plane_sums(F, y, weights, coefs, offsets, rhos):
     s = np.zeros(planes, np.float64)
     t = np.zeros(planes, np.float64)
     row_sums = np.zeros((planes, F.shape[1]), np.float64)
-    # Scale weights so that equal ones become 1, which float32 represents exactly.
+    # Scale weights so that equal weights become 1, which float32 represents exactly.
     largest = 0.0
     for weight in weights:
         largest = max(largest, weight)

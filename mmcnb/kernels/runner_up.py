@@ -1,7 +1,7 @@
 """Sums over the rows of a block for the margin of k clusters (Crammer and Singer).
 
 The runner-up r of a row in cluster c is the other cluster with the largest score; ties
-go to the first. The margin of the row is f_c - f_r, and its hinge loss is
+go to the first cluster. The margin of the row is f_c - f_r, and its hinge loss is
 max(0, rho - (f_c - f_r)).
 """
 
@@ -16,7 +16,7 @@ LABELS = FromZero("(rows,)", INTEGERS, below="k")
 WEIGHTS = FromZero("(rows,)", "float64")
 
 
-# Four rows at once, so that each loaded number is used in several sums.
+# Process four rows at once, so that each loaded number is used in several sums.
 @njit(fastmath=VECTORISED)
 def _dots(F, i0, i1, i2, i3, a, b):
     """Return the inner products of four rows of a block with two vectors."""
@@ -75,8 +75,8 @@ def cluster_scores(F, coef, offset):
     k = coef.shape[0]
     scores = np.empty((rows, k))
     for i in range(0, rows, 4):
-        # Repeat the last row and the last score if fewer are left, so that all sums are
-        # computed in the same order.
+        # Repeat the last row and the last score if fewer than four rows or two scores
+        # are left, so that all sums are computed in the same order.
         i1 = min(i + 1, rows - 1)
         i2 = min(i + 2, rows - 1)
         i3 = min(i + 3, rows - 1)
@@ -105,7 +105,7 @@ def _add_difference(gaining, losing, row, scale):
 
 @njit()
 def _largest(scores, without):
-    """Return the first cluster of largest score except one; -1 if it is alone."""
+    """Return the first cluster of largest score except ``without``, or -1 if none."""
     best = -1
     largest = -np.inf
     for h in range(scores.shape[0]):
@@ -144,7 +144,7 @@ def most_violated_runner_ups(F, scores, labels, weights, rho):
     row_sums : ndarray of shape (k, p), float64
         Weighted sum of (e_c - e_r) F over the constraint's rows.
     shares : ndarray of shape (k,), float64
-        Weighted sum of (e_c - e_r), which a constant column of F would give.
+        Weighted sum of (e_c - e_r) over the constraint's rows, as for a column of ones.
     sums : ndarray of shape (4,), float64
         Over the constraint's rows: weight, and weighted rho - margin. Over all rows:
         weight of the rows whose largest score belongs to another cluster, and weighted
@@ -176,8 +176,8 @@ def most_violated_runner_ups(F, scores, labels, weights, rho):
         if r < 0:
             continue
         margin = scores[i, c] - scores[i, r]
-        # The margin if the row had the label of its largest score; ties go to the
-        # first.
+        # The margin if the row had the label of its largest score; ties go to the first
+        # cluster.
         largest = margin
         if not (margin > 0 or (margin == 0 and c < r)):
             largest = scores[i, r] - scores[i, _largest(scores[i], r)]

@@ -2,11 +2,12 @@
 
 The labels c that maximise Σ_i s_i,c(i) within the bounds are c(i) = argmax_h (s_ih -
 b_h). The multipliers b minimise the dual Σ_i max_h (s_ih - b_h) + Σ_h max(low_h b_h,
-high_h b_h). A few rounds of coordinate descent over the clusters, in which each b_h is
-an order statistic, come close. Then single rows move along shortest paths between
-clusters (min-cost flow on k + 1 nodes) until all sizes are within the bounds. The last
-node is a hub with multiplier 0: there is an edge of cost 0 to the hub from each cluster
-that may have one row more, and from the hub to each cluster that may have one row less.
+high_h b_h). First, rounds of coordinate descent over the clusters (five by default), in
+which each b_h is an order statistic, approximate the multipliers. Then single rows move
+along shortest paths between clusters (min-cost flow on k + 1 nodes) until all sizes are
+within the bounds. The last node is a hub with multiplier 0: there is an edge of cost 0
+to the hub from each cluster that may have one row more, and from the hub to each
+cluster that may have one row less.
 """
 
 import numpy as np
@@ -15,9 +16,10 @@ from mmcnb._numba import njit
 from mmcnb.errors import InputError
 from mmcnb.kernels._checks import INTEGERS, Array, FromZero, Whole, takes
 
-# Plain loops, because each NumPy function would need more time to compile than this
-# whole file. Steps that are called once, outside the inner loops, are inlined before
-# LLVM sees them: otherwise it optimises their code once more for each caller.
+# This file uses plain loops, because each NumPy function would need more time to
+# compile than the whole file. Functions that are called once, outside the inner loops,
+# are inlined before LLVM sees them. Otherwise, LLVM would optimise their code again for
+# each caller.
 
 # Tolerance as a fraction of the largest score, far above the rounding errors of sums
 # along a path.
@@ -47,7 +49,7 @@ def _check_sizes(arguments):
 
 @njit()
 def _margins(scores, b, h):
-    """Compute how much each row prefers cluster h, without b_h, to the next best."""
+    """Return the score of cluster h minus the best other s - b, for each row."""
     n, k = scores.shape
     margins = np.empty(n)
     for i in range(n):
@@ -71,7 +73,7 @@ def _range(values):
 
 @njit()
 def _find(margins, weights, order, limit):
-    """Find the place at which rows, largest margin first, weigh more than a limit.
+    """Find the place, by falling margin, at which the weight exceeds a limit.
 
     This is Hoare's FIND (quickselect) by weight, in place. Afterwards, the rows that
     precede the place come first in ``order``. Ties are ordered by row number.
@@ -109,7 +111,7 @@ def _find(margins, weights, order, limit):
 
 @njit()
 def _order_statistic(margins, weights, low, high):
-    """Return the b_h nearest to 0 for which rows with larger margins fit the bounds."""
+    """Return the b_h nearest to 0 with which rows of larger margins fit the bounds."""
     n = margins.shape[0]
     free = 0.0
     total = 0.0
@@ -142,7 +144,7 @@ def _order_statistic(margins, weights, low, high):
 
 @njit()
 def _rounds(scores, low, high, weights, b, rounds):
-    """Optimise each b_h in turn, given the others; return whether the bounds hold."""
+    """Optimise each b_h in turn; return whether the sizes are within the bounds."""
     k = scores.shape[1]
     grain = _range(weights)[1]
     for _ in range(rounds):
@@ -183,7 +185,7 @@ def _assign(scores, b):
 
 @njit()
 def _costs(scores, labels, sizes, low, high):
-    """Return the smallest cost of moving a row between two clusters, and that row."""
+    """Return the least cost of moving a row between each two clusters, and the row."""
     n, k = scores.shape
     costs = np.empty((k + 1, k + 1))
     rows = np.empty((k + 1, k + 1), np.int64)
@@ -210,7 +212,7 @@ def _costs(scores, labels, sizes, low, high):
 
 @njit()
 def _shortest(costs, excess, rounding):
-    """Return the distance of each node from nodes with an excess, and predecessors."""
+    """Return distances from the nodes with an excess, and predecessors."""
     nodes = costs.shape[0]
     distance = np.empty(nodes)
     before = np.empty(nodes, np.int64)
@@ -250,7 +252,7 @@ def _add_extremes(b, distance, sign):
 
 @njit(inline="always")
 def _interior(costs):
-    """Return multipliers far from ties: the mean of the extreme ones per node."""
+    """Return multipliers far from ties: the mean of extreme multipliers per node."""
     distance = costs.copy()
     k = costs.shape[0] - 1
     all_fixed = True
@@ -322,7 +324,7 @@ def _flow(scores, least, most, b):
         for h in range(k):
             largest = max(largest, abs(scores[i, h]))
     excess = np.empty(k + 1, np.int64)
-    # Each path reduces the number of rows that are too many or too few by one.
+    # Each path reduces the total excess and the total deficit by one row.
     for _ in range(2 * k * (n + 1)):
         costs, rows = _costs(scores, labels, sizes, low, high)
         excess[k] = -n
@@ -360,8 +362,8 @@ def _flow(scores, least, most, b):
 def size_multipliers(scores, low, high, weights, start, rounds=5):
     """Find multipliers to subtract from scores so that cluster sizes are within bounds.
 
-    With multipliers b, row i is assigned to argmax_h (s_ih - b_h). They minimise the
-    dual Σ_i max_h (s_ih - b_h) + Σ_h max(low_h b_h, high_h b_h).
+    With multipliers b, row i is assigned to argmax_h (s_ih - b_h). The multipliers
+    minimise the dual Σ_i max_h (s_ih - b_h) + Σ_h max(low_h b_h, high_h b_h).
 
     Parameters
     ----------
@@ -376,7 +378,7 @@ def size_multipliers(scores, low, high, weights, start, rounds=5):
         Sample weights. If they differ, sizes may miss the bounds slightly, because rows
         are not split.
     start : ndarray of shape (k,), float64
-        Initial multipliers, for instance those of similar scores, or zeros.
+        Initial multipliers, for instance the multipliers of similar scores, or zeros.
     rounds : int, at least 0, default=5
         Number of rounds over the clusters before rows are moved one by one.
 
@@ -410,7 +412,7 @@ def size_multipliers(scores, low, high, weights, start, rounds=5):
     if fits:
         return b
     b = start.copy()
-    # A literal integer would have `_rounds` compiled for another type.
+    # With a literal integer, numba would compile `_rounds` for another type.
     most = np.int64(rounds)
     if _rounds(scores, low, high, weights, b, most):
         return b

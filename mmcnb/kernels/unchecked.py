@@ -1,9 +1,9 @@
-"""Compiled routines without checks, for njit code and for arrays that are valid.
+"""Compiled routines without checks, for njit code and for valid arrays.
 
-The module has all routines of `mmcnb.kernels`, their twins for CSR rows, and a few that
-only mmcnb needs. Nothing is checked: an array with a wrong shape or order, or an index
-that is out of range, gives wrong numbers or crashes the process. Numba is loaded when
-the first routine is used.
+The module has all routines of `mmcnb.kernels`, their twins for CSR rows, and routines
+that only mmcnb uses. Arguments are not checked: an array with a wrong shape or order,
+or an index that is out of range, gives wrong results or crashes the process. Numba is
+loaded when the first routine is used.
 """
 
 from importlib import import_module
