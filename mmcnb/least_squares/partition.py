@@ -40,7 +40,7 @@ TIE = 1e-6  # smaller differences in J are rounding errors
 # "defaults".
 PATH_STARTS = 4
 REGULARIZATION_PATH = (np.inf, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 1e-3)  # λ/n
-# Number of partitions that hinge methods refine, chosen by `python -m benchmarks peers`.
+# Partitions that hinge methods refine: chosen by `python -m benchmarks peers`.
 REFINED = 2
 LEADING = 50  # number of principal axes on which k-means runs
 # Compiled routines and their compile times in seconds.
