@@ -1,5 +1,5 @@
-"""Studies behind each figure of these pages: peers side by side, in one run, as tidy tables.
+"""Studies behind the figures of the documentation, which run mmcnb beside its peers and return tidy tables.
 
-Run from a checkout as ``python -m benchmarks STUDY``; ``python -m benchmarks list``
-shows the studies. The real data are found or downloaded as `data_loaders` says.
+Run a study from a checkout with ``python -m benchmarks STUDY``; ``python -m benchmarks
+list`` shows the studies. `data_loaders` finds or downloads the real data.
 """

@@ -21,7 +21,7 @@ from benchmarks.run import Options, Section
 from benchmarks.tables import Goal, Result, publish
 from mmcnb import InputError
 
-# In the order in which `all` runs them.
+# In the order in which ``all`` runs the studies.
 ALL = (
     "small",
     "mnist",
@@ -70,13 +70,13 @@ def main(arguments: list[str] | None = None) -> int:
     Parameters
     ----------
     arguments : list of str or None, default=None
-        Arguments after the command; None takes those of the process.
+        Arguments after the command; None uses the arguments of the process.
 
     Returns
     -------
     int
-        0; 1 if a run failed, 2 if a study could not be run, 130 interrupted. A goal
-        that is missed is no error.
+        0 if all runs succeeded, 1 if a run failed, 2 if a study could not be run, and
+        130 if interrupted. A missed goal is not an error.
     """
     if arguments is None:
         for number in SIGNALS:
@@ -87,12 +87,12 @@ def main(arguments: list[str] | None = None) -> int:
         print("\nerror: interrupted; the same command resumes it.", file=sys.stderr)
         return 130
     finally:
-        if arguments is None:  # nothing is left to do but to end
+        if arguments is None:  # the process is about to end
             _ignore_signals()
 
 
 def _interrupt_once(number: int, frame: FrameType | None) -> None:
-    """SIGTERM interrupts a study as Ctrl-C does; the clean-up is not interrupted again."""
+    """Handle SIGTERM like the first Ctrl-C, and ignore it while the study cleans up."""
     _ignore_signals()
     raise KeyboardInterrupt
 
@@ -139,7 +139,7 @@ def _main(arguments: list[str] | None) -> int:
 
 
 def _guarded(name: str, function: Callable[[], int]) -> int:
-    """Call a function; an error is printed in one sentence, and the next study goes on."""
+    """Call a function; if it raises an error, print one sentence so that the next study can run."""
     try:
         return function()
     except (InputError, OSError) as error:
@@ -150,13 +150,14 @@ def _guarded(name: str, function: Callable[[], int]) -> int:
             file=sys.stderr,
         )
         raise SystemExit(130) from None
-    except Exception:  # a fault of ours, which need not take the other studies with it
+    except Exception:
+        # An unexpected error of one study must not end the other studies.
         traceback.print_exc()
     return 2
 
 
 def _report(folder: Path, figures: Path | None) -> int:
-    """Write the page of all frames in a folder, and the figures of the documents if they are asked for."""
+    """Write the page of all frames in a folder and, if requested, the figures of the documentation."""
     from benchmarks.report import write_report
 
     print(write_report(folder, figures))
@@ -164,7 +165,7 @@ def _report(folder: Path, figures: Path | None) -> int:
 
 
 def _keep(folder: Path) -> int:
-    """Add the papers' figures of the frames in a folder to those that are kept."""
+    """Add the papers' figures of the frames in a folder to the kept figures."""
     from benchmarks.kept import keep
 
     for path in keep(folder):
@@ -181,7 +182,7 @@ def _published(_: Path) -> int:
 
 
 def _speed_page(folder: Path) -> int:
-    """Write the measured times of a folder for the page on scaling."""
+    """Write the times measured by a run in a folder to the page on scaling."""
     from benchmarks.speed_page import write_page
 
     print(write_page(folder))
@@ -189,7 +190,7 @@ def _speed_page(folder: Path) -> int:
 
 
 def _papers(_: Path) -> int:
-    """Write the page of the papers' figures."""
+    """Write the page with the figures of the papers."""
     from benchmarks.papers import write_pages
 
     print(write_pages())
@@ -205,7 +206,7 @@ KEPT = {
 
 
 def module_of(name: str) -> str:
-    """The module of a study.
+    """Return the name of the module of a study.
 
     Examples
     --------
@@ -223,19 +224,19 @@ def _run(name: str, options: Options) -> int:
         publish(name, run_study(study, options, journal), options)
         if journal.failed:
             print(
-                f"{journal.failed} runs failed: {journal.path} says why, --retry computes them again."
+                f"{journal.failed} runs failed: {journal.path} has the reasons; --retry computes these runs again."
             )
     return int(journal.failed > 0)
 
 
 def run_study(study: Any, options: Options, journal: Journal) -> Result:
-    """Run the sections that are asked for; one that finds nothing does not stop the others.
+    """Run the requested sections; a section without results does not stop the others.
 
     Parameters
     ----------
     study : module
-        With ``SECTIONS``, from names to `Section`, or with the functions of a single
-        section. Its ``usual_sections``, if any, names those that run by default.
+        Has ``SECTIONS``, a mapping of names to `Section`, or the functions of a single
+        section. Its ``usual_sections``, if any, lists the sections that run by default.
     options : Options
         From the command line.
     journal : Journal
@@ -249,7 +250,7 @@ def run_study(study: Any, options: Options, journal: Journal) -> Result:
     Raises
     ------
     InputError
-        If a section is not known, or none of them found anything.
+        If a section is unknown, or no section has results.
     """
     tables: dict[str, pd.DataFrame] = {}
     goals: list[Goal] = []
@@ -272,7 +273,7 @@ def run_study(study: Any, options: Options, journal: Journal) -> Result:
 
 
 def _sections(study: Any, options: Options) -> dict[str, Section]:
-    """The sections that are asked for."""
+    """Return the requested sections."""
     if not hasattr(study, "SECTIONS"):
         return {"": Section(study.grid, study.compute, study.tables)}
     for name in options.parts:
@@ -291,7 +292,7 @@ def _sections(study: Any, options: Options) -> dict[str, Section]:
 def _results(
     name: str, section: Section, options: Options, journal: Journal
 ) -> pd.DataFrame:
-    """The results of a section: of its grid, then of the runs that follow from them."""
+    """Return the results of a section: of its grid, and of the runs that follow from them."""
 
     def results(runs: pd.DataFrame) -> pd.DataFrame:
         return journal.results(
@@ -307,7 +308,7 @@ def _results(
 
 
 def warn_if_busy() -> None:
-    """Say so if other work would spoil the times."""
+    """Warn if other work on the machine would distort the times."""
     load = psutil.getloadavg()[0]
     cores = os.cpu_count() or 1
     if load > cores / 2:
@@ -335,11 +336,11 @@ def _parser() -> argparse.ArgumentParser:
         default="list",
         help="a study, 'all', 'list', or one of: " + COMMANDS,
     )
-    add("--quick", action="store_true", help="fewer rows if a study is long")
+    add("--quick", action="store_true", help="fewer rows in long studies")
     add(
         "--smoke",
         action="store_true",
-        help="tiny sizes of the same code, to see that it runs",
+        help="tiny data sets, to check that the code runs",
     )
     add("--retry", action="store_true", help="compute failed runs again")
     number: dict[str, Any] = {"type": _positive, "metavar": "N"}
@@ -347,14 +348,14 @@ def _parser() -> argparse.ArgumentParser:
         "--jobs",
         **number,
         default=1,
-        help="compute in this many processes; times get rough",
+        help="number of processes that compute runs; more than one makes times inaccurate",
     )
     add(
         "--seeds",
         **number,
-        help="repeats with other seeds (default: as the study says)",
+        help="number of seeds of each run (default: depends on the study)",
     )
-    add("--rows", **number, help="at most so many rows of each data set")
+    add("--rows", **number, help="largest number of rows of each data set")
     out = Path("benchmark-results")
     add(
         "--out",
@@ -367,9 +368,9 @@ def _parser() -> argparse.ArgumentParser:
         "--figures",
         type=Path,
         metavar="DIR",
-        help="report: also write adult.png and mnist.png there",
+        help="report: folder to which adult.png and mnist.png are also written",
     )
-    part = "of a study that has sections: only this one; may be given several times"
+    part = "run only this section of a study; may be given several times"
     add("--part", action="append", default=[], dest="parts", help=part)
     return parser
 

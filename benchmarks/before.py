@@ -1,4 +1,4 @@
-"""The default of an earlier commit beside today's: ``MMCNB_BEFORE`` names the folder of its checkout."""
+"""Compare the default with that of an earlier commit, whose checkout ``MMCNB_BEFORE`` names."""
 
 import os
 import pickle
@@ -12,8 +12,8 @@ import mmcnb
 
 BEFORE = "before"
 VARIABLE = "MMCNB_BEFORE"
-# A process of the other code. A fit of a few rows compiles, and may find that these
-# have too few clusters.
+# Script of a process that runs the earlier code. It first fits a few rows, to compile
+# the routines; these rows may have too few clusters, which is ignored.
 PROCESS = """
 import pickle, sys, time, warnings
 import mmcnb
@@ -34,17 +34,17 @@ pickle.dump((labels, time.perf_counter() - started), sys.stdout.buffer)
 
 
 def commit_before() -> str | None:
-    """The commit in the folder that is named, or None with a line that says how to name one.
+    """Return the commit of the named checkout; print how to name one and return None if there is none.
 
     Raises
     ------
     InputError
-        If the folder is no checkout.
+        If the folder is not a checkout.
     """
     folder = os.environ.get(VARIABLE)
     if folder is None:
         print(
-            f"benchmarks: {BEFORE} is left out: {VARIABLE} names no folder of a checkout.",
+            f"benchmarks: {BEFORE} is left out: set {VARIABLE} to the folder of a checkout to include it.",
             file=sys.stderr,
         )
         return None
@@ -52,18 +52,18 @@ def commit_before() -> str | None:
     told = subprocess.run(words, capture_output=True, text=True, check=False)
     if told.returncode:
         raise mmcnb.InputError(
-            f"{VARIABLE}={folder!r} is no checkout: {told.stderr.strip()!r}."
+            f"{VARIABLE}={folder!r} is not a checkout: {told.stderr.strip()!r}."
         )
     return told.stdout.strip()
 
 
 class EarlierDefault:
-    """`MaximumMarginClustering` of the code in the folder, which fits in a process of its own.
+    """`MaximumMarginClustering` of the code in a folder, which fits in a separate process.
 
     Parameters
     ----------
     n_clusters, random_state : int
-        Those of the estimator.
+        Parameters of the estimator.
     folder : path
         The checkout.
 
@@ -72,7 +72,7 @@ class EarlierDefault:
     labels_ : ndarray of shape (n,)
         Cluster of each row.
     seconds_ : float
-        Those of the fit, without the process and its compilation.
+        Time of the fit, without the start of the process and compilation.
 
     Examples
     --------

@@ -1,14 +1,14 @@
-"""A commit beside the code here: ratios of fits, passes and routines that take turns.
+"""Compare the times of a commit and of this tree, in fits, passes and routines that take turns.
 
     python -m benchmarks.compare HEAD~1 [--turns 7] [--work NAME ...] [--most 1.2]
 
-The commit is checked out into a temporary folder. Each piece of work has two processes,
-one of either code. Both run it once to compile, and then in turns. "ratio" is the
-median over the turns of the processor seconds here over those of the commit, which
-other work disturbs less. Below 1 the code here is quicker. "of wall" is the same of
-wall seconds. With ``--most``, the program ends with status 1 if a ratio is larger.
-Before the table it lists the files with compiled routines that differ between the two:
-users of the later code compile these again.
+The commit is checked out into a temporary folder. Each piece of work runs in two
+processes, one for each tree. Both run it once to compile, and then take turns. "ratio"
+is the median over the turns of the processor time of this tree divided by that of the
+commit; processor time depends less on other work than wall time. If it is below 1, this
+tree is faster. "of wall" is the ratio of the wall times. With ``--most``, the exit
+status is 1 if a ratio is larger. Before the table, the files with compiled routines
+that differ are listed, because users of the later code compile these routines again.
 """
 
 import argparse
@@ -28,7 +28,8 @@ import mmcnb
 from benchmarks.tables import plain
 
 ROOT = Path(__file__).parents[1]
-# A process makes `work`, runs it for each line that it reads, and prints the seconds.
+# Script of a process that prepares `work`, runs it for each line on standard input, and
+# prints the seconds.
 PROCESS = """
 import json, sys, time, warnings
 import numpy as np
@@ -137,7 +138,7 @@ WORK = {
 
 @contextmanager
 def checked_out(commit: str) -> Iterator[Path]:
-    """A folder with the files of a commit."""
+    """Check out the files of a commit into a folder."""
     git = ["git", "-C", str(ROOT)]
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder, "commit")
@@ -156,21 +157,21 @@ def checked_out(commit: str) -> Iterator[Path]:
 
 
 def ratios(there: Path, names: Sequence[str], turns: int) -> pd.DataFrame:
-    """Each piece of work: median seconds here and there, and median ratios of the turns.
+    """Return median seconds of each piece of work in both trees, and median ratios of the turns.
 
     Parameters
     ----------
     there : Path
-        Folder of other code; caches of compiled routines go beside it.
+        Folder of the other tree; the caches of compiled routines are written beside it.
     names : sequence of str
         Keys of `WORK`.
     turns : int
-        Turns that count.
+        Number of turns that are measured.
 
     Returns
     -------
     DataFrame
-        One row a piece of work.
+        One row per piece of work.
     """
     trees = {"here": ROOT, "there": there}
     rows = []
@@ -244,19 +245,21 @@ def _process(
 
 
 def _turn(process: "subprocess.Popen[str]") -> list[float]:
-    """Processor and wall seconds of one run."""
+    """Return processor and wall seconds of one run."""
     assert process.stdin is not None
     assert process.stdout is not None
     print("go", file=process.stdin, flush=True)
     answer = process.stdout.readline()
     if not answer:
-        raise mmcnb.InputError("a piece of work ended early; its error stands above.")
+        raise mmcnb.InputError(
+            "a piece of work ended early; its error is printed above."
+        )
     seconds: list[float] = json.loads(answer)
     return seconds
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compare and print; 1 if work is too slow, 2 if it fails or there is no commit."""
+    """Compare and print; return 1 if work is too slow, and 2 if it fails or the commit is unknown."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.compare")
     parser.add_argument("commit", help="to compare with")
     parser.add_argument("--turns", type=int, default=7)

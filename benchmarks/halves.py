@@ -1,8 +1,8 @@
-"""The half of each data set: constants are chosen on one half, and the other tells whether they are good.
+"""Assign each data set to a half: constants are chosen on one half and confirmed on the other.
 
-A checksum of the name decides, so nobody chooses it. All that is made of a set is in
-one half: its parts, its pairs of classes, and its texts as words and as embeddings; so
-are all shapes of a family.
+A checksum of the name selects the half, so that nobody can choose it. Everything
+derived from a data set is in the same half: its parts, its pairs of classes, and its
+texts as words and as embeddings. All shapes of a family are in the same half, too.
 """
 
 import re
@@ -19,7 +19,7 @@ ADULT = re.compile(r"a\da(\.t)?")
 
 
 def whole_of(name: str) -> str:
-    """The set that a data set is a part or a form of, or the family of a shape.
+    """Return the data set of a part or a form of it, or the family of a shape.
 
     Examples
     --------
@@ -33,17 +33,17 @@ def whole_of(name: str) -> str:
 
 
 def half_of(name: str) -> str:
-    """The half of a data set, a shape, a family of shapes, or two classes of a set.
+    """Return the half of a data set, a shape, a family of shapes, or a pair of classes.
 
     Parameters
     ----------
     name : str
-        Such as ``"segment"``, ``"two-moons"``, ``"rings"`` or ``"usps-3v8"``.
+        Name such as ``"segment"``, ``"two-moons"``, ``"rings"`` or ``"usps-3v8"``.
 
     Returns
     -------
     {"tuning", "confirmation"}
-        The half: tuning if the checksum of the set's name is even.
+        "tuning" if the checksum of the data set's name is even.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""The journal of a study: a frame of runs in, a frame of results out, and nothing computed twice.
+"""The journal of a study, which records the results of runs, so that no run is computed twice.
 
-A journal accepts a recorded run only of the same code and the same parameters. Several
+A journal uses a recorded run only if the code and the parameters are the same. Several
 processes may write to one journal.
 """
 
@@ -63,7 +63,7 @@ COLUMNS = [
 ]
 RECORDED = (*KEYS, "settings", "code", "status", "reason", "found", "versions")
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "pandas", "zarr", "piqp")
-PEERS = (  # whichever are installed
+PEERS = (  # only those that are installed
     "evoc",
     "fast-hdbscan",
     "fast-plscan",
@@ -75,7 +75,7 @@ PEERS = (  # whichever are installed
     "umap-learn",
 )
 _STUDIES = "benchmarks.studies"
-MAKES_TABLES = (  # of no run
+MAKES_TABLES = (  # modules that do not affect runs
     "benchmarks.tables",
     *(f"{_STUDIES}._{study}_tables" for study in ("choice", "columns", "number")),
 )
@@ -128,19 +128,20 @@ class Journal:
         self.code = code
         self.path = options.out / f"{study}.jsonl"
         self._records: dict[Identity, Record] = {}
-        self._outdated: set[Identity] = set()  # identities that other code recorded
-        self._end = self._lines = 0  # how far the file was read
+        # Identities of runs that other code recorded.
+        self._outdated: set[Identity] = set()
+        self._end = self._lines = 0  # position up to which the file was read
         self.refresh()
 
     def results(self, runs: pd.DataFrame, compute: Compute) -> pd.DataFrame:
-        """Compute the runs that are not recorded yet, and return a row a run.
+        """Compute the runs that are not recorded yet, and return one row per run.
 
         Parameters
         ----------
         runs : DataFrame
-            One row a `Run`, no two alike.
+            One row per `Run`, with distinct identities.
         compute : callable
-            That of a `Section`.
+            The function ``compute`` of a `Section`.
 
         Returns
         -------
@@ -152,7 +153,7 @@ class Journal:
         Raises
         ------
         InputError
-            If not one run could be computed.
+            If no run could be computed.
         ValueError
             If two runs have the same identity.
         """
@@ -172,21 +173,21 @@ class Journal:
 
     @property
     def failed(self) -> int:
-        """How many of the recorded runs failed."""
+        """Number of recorded runs that failed."""
         return sum(record["status"] == FAILED for record in self._records.values())
 
     def refresh(self) -> None:
-        """Read the newer records, by another process too; a last line that was torn is cut off."""
+        """Read new records, including those of other processes, and cut off an incomplete last line."""
         if os.path.lexists(self.path) and not self.path.is_file():
             raise mmcnb.InputError(
-                f"{self.path} is no regular file: give another --out or delete it."
+                f"{self.path} is not a regular file: give another --out or delete it."
             )
         if self.path.exists() and self.path.stat().st_size != self._end:
             with self._locked():
                 pass
 
     def render(self) -> None:
-        """Write the tidy frame of all runs of this code to ``DIR/STUDY.parquet``, whole or not at all."""
+        """Write the tidy frame of all runs of this code to ``DIR/STUDY.parquet``, atomically."""
         if not self.path.exists():
             return
         with self._locked():
@@ -201,7 +202,7 @@ class Journal:
                     frame.to_parquet(aside, engine="pyarrow", index=False)
 
     def __enter__(self) -> Self:
-        """Make the folder for the stores of the runs."""
+        """Create the folder for the stores of the runs."""
         self.options.out.mkdir(parents=True, exist_ok=True)
         self._scratch = TemporaryDirectory(
             prefix=f".scratch-{self.study}-",
@@ -212,26 +213,26 @@ class Journal:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Render the frame of the records so far, at the end and when interrupted."""
+        """Write the frame of the records so far, at the end and after an interruption."""
         try:
             self.render()
         finally:
             self._scratch.cleanup()
 
     def _has(self, run: Run) -> bool:
-        """Whether the run is recorded with all its settings; a failure counts unless it is to be retried."""
+        """Return whether a run is recorded with all its settings; a failure counts unless it is retried."""
         if run.identity not in self._records or self._differs(run):
             return False
         return self._records[run.identity]["status"] == OK or not self.options.retry
 
     def _differs(self, run: Run) -> bool:
-        """Whether a run of the same identity is recorded, but by other code or with other settings."""
+        """Return whether a run with the same identity was recorded by other code or with other settings."""
         if run.identity not in self._records:
             return run.identity in self._outdated
         return as_json(self._records[run.identity]["settings"]) != as_json(run.settings)
 
     def _compute(self, missing: Sequence[Run], compute: Compute) -> dict[Identity, str]:
-        """Compute and record runs; return the reasons of those whose data are not there."""
+        """Compute and record runs; return the reasons of the runs whose data are missing."""
         lost: dict[Identity, str] = {}
         if outdated := sum(map(self._differs, missing)):
             say(
@@ -259,7 +260,7 @@ class Journal:
         return lost
 
     def _has_now(self, run: Run) -> bool:
-        """`_has`, after another process may have recorded the run."""
+        """Return `_has` after reading the records that other processes may have added."""
         self.refresh()
         return self._has(run)
 
@@ -267,13 +268,13 @@ class Journal:
 
     @contextmanager
     def _locked(self) -> Iterator[BinaryIO]:
-        """The file, read to its end, which no other process reads or writes meanwhile."""
+        """Open the file, read it to its end, and lock it against other processes."""
         with FileLock(self.path.with_suffix(".lock")), self.path.open("a+b") as file:
             self._read(file)
             yield file
 
     def _append(self, run: Run, outcome: Record) -> None:
-        """Record a run, and wait until the disk has it: a process that is killed loses at most this line."""
+        """Record a run and flush it to the disk, so that a killed process loses at most this line."""
         values = {
             "parameters": dict(run.parameters),
             "settings": dict(run.settings),
@@ -297,12 +298,12 @@ class Journal:
             self._read(file)
 
     def _read(self, file: BinaryIO) -> None:
-        """Read the lines that were appended since; a last line that was torn is cut off."""
+        """Read the lines appended since the last read, and cut off an incomplete last line."""
         file.seek(self._end)
         content = file.read()
         whole = content[: content.rfind(b"\n") + 1]
         if len(whole) < len(content):
-            say(f"{self.path}: the last line was torn and is dropped")
+            say(f"{self.path}: the last line is incomplete and is dropped")
             file.truncate(self._end + len(whole))
         for line in whole.splitlines():
             self._lines += 1
@@ -319,7 +320,7 @@ class Journal:
             return
         if not set(RECORDED) <= set(record):
             raise mmcnb.InputError(
-                f"{self.path}, line {self._lines}: this is no record of a run; "
+                f"{self.path}, line {self._lines}: this is not the record of a run; "
                 "delete the line, or the file, and run again."
             )
         identity = Run(**{name: record[name] for name in KEYS}).identity
@@ -348,7 +349,7 @@ class Journal:
     # -- frames ------------------------------------------------------------------------
 
     def _wide(self, run: Run, lost: str | None) -> Record:
-        """One row a run."""
+        """Return one row per run."""
         missing: Record = {"status": FAILED, "reason": lost, "found": {}}
         record = self._records[run.identity] if lost is None else missing
         told = {name: record[name] for name in ("status", "reason")}
@@ -357,7 +358,7 @@ class Journal:
         return identity | told | dict(run.parameters) | measures | record["found"]
 
     def _tidy(self, record: Record) -> list[Record]:
-        """One row a metric; one without a metric if a run has none."""
+        """Return one row per metric, and one row without a metric for a run that has none."""
         found = record["found"]
         texts = {name: as_json(record[name]) for name in ("parameters", "versions")}
         shared = {"study": self.study, "digest": ""} | record | found | texts
@@ -375,7 +376,7 @@ class Journal:
 
 
 def code_digest(module: str) -> str:
-    """Digest of the source files that decide the runs of a study: mmcnb, and `sources_of` the study."""
+    """Return the digest of the source files that determine the runs of a study: mmcnb, and `sources_of` the study."""
     library = sorted(Path(mmcnb.__file__ or "").parent.rglob("*.py"))
     digest = hashlib.sha256()
     for path in [*library, *sorted(sources_of(module))]:
@@ -384,7 +385,7 @@ def code_digest(module: str) -> str:
 
 
 def sources_of(module: str) -> set[Path]:
-    """The files of a module and of all that it imports from `benchmarks`, but for makers of tables.
+    """Return the files of a module and of all it imports from `benchmarks`, except modules that only make tables.
 
     Examples
     --------
@@ -421,7 +422,7 @@ def sources_of(module: str) -> set[Path]:
 
 @cache
 def versions() -> dict[str, Any]:
-    """Versions of libraries, and the machine, on which a figure depends."""
+    """Return the versions of libraries, and the machine, on which a figure depends."""
     libraries = {name: version(name) for name in LIBRARIES}
     for name in PEERS:
         with suppress(PackageNotFoundError):
@@ -457,7 +458,7 @@ def blas() -> str:
 
 @cache
 def commit() -> str:
-    """The commit of the checkout, with "-dirty" if files differ from it; "" outside of one."""
+    """Return the commit of the checkout, with "-dirty" if files differ from it; "" outside of a checkout."""
     words = ("git", "describe", "--always", "--dirty", "--exclude=*")
     with suppress(OSError, subprocess.SubprocessError):
         folder = Path(__file__).parent
@@ -474,7 +475,7 @@ def say(text: str) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A path aside, which takes the place of ``path`` at the end."""
+    """Yield a temporary path, which is renamed to ``path`` at the end."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.part-{os.getpid()}")
     try:

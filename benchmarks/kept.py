@@ -1,11 +1,11 @@
-"""Kept figures: ``results/STUDY.csv`` has those of the papers that a study measured.
+"""Kept figures: ``results/STUDY.csv`` has the figures of the papers that a study measured.
 
 ``python -m benchmarks keep --out DIR`` adds the runs of the studies in a folder, and
-``python -m benchmarks published`` compares what is kept with the papers.
-``published/sources.csv`` says which study measures which table or curve,
-``published/reasons.csv`` why a published figure has no run, and ``published/worse.csv``
-why a figure of a full run is worse. A quick run has fewer rows or points of the grid
-than the paper, so it is never compared with it.
+``python -m benchmarks published`` compares the kept figures with the papers.
+``published/sources.csv`` names the study that measures each table or curve,
+``published/reasons.csv`` says why a published figure has no run, and
+``published/worse.csv`` why a figure of a full run is worse. A quick run has fewer rows
+or grid points than the paper, so its figures are never compared with published ones.
 """
 
 import json
@@ -36,24 +36,24 @@ STUDIES = (
     "scm",
 )
 KEY = ["paper", "table", "dataset", "method", "metric"]
-POINT = [*KEY, "protocol", "at"]  # of one kept figure
+POINT = [*KEY, "protocol", "at"]  # columns of a kept figure
 COLUMNS = [*POINT, "value", "sd", "published", "setting", "command", "commit", "date"]
 LARGEST = "largest_ari"
 FULL = "full"
 QUICK = "quick"
 NONE = "none"
-SCALES = (FULL, QUICK, NONE)  # of the kept run of a published figure
-DIGITS = {"ari": 2, LARGEST: 2, "rand": 3}  # as printed; of other rates 4
+SCALES = (FULL, QUICK, NONE)  # kinds of kept run of a published figure
+DIGITS = {"ari": 2, LARGEST: 2, "rand": 3}  # digits as printed; other rates have 4
 
 
 # -- keeping ---------------------------------------------------------------------------
 
 
 def keep(folder: Path, target: Path = FOLDER) -> list[Path]:
-    """Add the figures of the studies in a folder to those that are kept.
+    """Add the figures of the studies in a folder to the kept figures.
 
-    A new figure takes the place of an old one, but that of a quick run never one of a
-    full run. Runs of fewer rows are quick ones too.
+    A new figure replaces an old one, except that a figure of a quick run never replaces
+    one of a full run. Runs with ``--rows`` count as quick runs.
 
     Parameters
     ----------
@@ -65,13 +65,13 @@ def keep(folder: Path, target: Path = FOLDER) -> list[Path]:
     Returns
     -------
     list of Path
-        The files that were written, one a study.
+        The files that were written, one per study.
 
     Raises
     ------
     InputError
-        If the folder has no frame of a paper's study, or one is damaged, without
-        journal, or of a smoke run.
+        If the folder has no frame of a paper's study, or if a frame is damaged, has no
+        journal, or is from a smoke run.
     """
     written = []
     for name in STUDIES:
@@ -96,7 +96,7 @@ def keep(folder: Path, target: Path = FOLDER) -> list[Path]:
 
 
 def merged(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    """Return the last of equal figures; a full run replaces a whole quick curve."""
+    """Keep the last of several equal figures; a full run replaces a whole quick curve."""
     rows = pd.concat(frames, ignore_index=True)[COLUMNS]
     is_full = rows["setting"].str.startswith(FULL)
     curve = [rows[name] for name in POINT if name != "at"]
@@ -105,7 +105,7 @@ def merged(frames: list[pd.DataFrame]) -> pd.DataFrame:
 
 
 def figures_of(study: Study) -> pd.DataFrame:
-    """Return the figures of the papers that a study has, as columns of a kept file."""
+    """Return the papers' figures in a study, in the columns of a kept file."""
     if study.runs:
         values = with_pairs(chosen(study))
     else:
@@ -127,7 +127,7 @@ def figures_of(study: Study) -> pd.DataFrame:
 
 
 def with_pairs(values: pd.DataFrame) -> pd.DataFrame:
-    """Replace the section "pairs" by means over its data sets, as published."""
+    """Replace the section "pairs" by means over its data sets, as the paper publishes them."""
     is_pair = values["part"] == "pairs"
     pairs = values[is_pair]
     prefixes = [name.rpartition("-")[0] for name in pairs["dataset"]]
@@ -140,14 +140,14 @@ def with_pairs(values: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_source(measured: pd.DataFrame, study: Study, source: Any) -> pd.DataFrame:
-    """Return the rows of a line of the sources: of a table, or points of a curve."""
+    """Return the rows for one line of the sources: those of a table, or the points of a curve."""
     is_wanted = measured["part"] == source.part
     is_wanted &= measured["metric"] == source.measure
     rows = measured[is_wanted]
     printed = table_figures()
     printed = printed[printed["paper"] == source.paper]
     here = printed[printed["table"] == source.table]
-    if len(here):  # other sets and methods of the study stand in other tables
+    if len(here):  # other data sets and methods of the study belong to other tables
         absent = {*printed["method"]} - {*here["method"]}
         in_table = rows["dataset"].isin(here["dataset"])
         rows = rows[in_table & ~rows["method"].isin(absent)]
@@ -173,9 +173,10 @@ def _of_source(measured: pd.DataFrame, study: Study, source: Any) -> pd.DataFram
 
 
 def points_of(study: Study, part: str, rows: pd.DataFrame) -> dict[Any, str]:
-    """Return the places of a curve's points.
+    """Return the coordinates of the points of a curve.
 
-    A place is the swept parameter, and the rows if a data set has several sizes.
+    The coordinate of a point is the swept parameter, and the number of rows if a data
+    set has several sizes.
     """
     swept = study.view.sweeps.get(part, "")
     has_sizes = not swept or rows.groupby("dataset")["n"].nunique().max() > 1
@@ -191,7 +192,7 @@ def points_of(study: Study, part: str, rows: pd.DataFrame) -> dict[Any, str]:
 
 
 def _settings(rows: pd.DataFrame) -> Iterator[str]:
-    """Yield parameters, runs and rows of each figure, for people."""
+    """Yield the setting of each figure as text: parameters, runs and rows."""
     for row in rows.itertuples():
         parameters = read_parameters(row.rest)
         runs = f"{row.runs:.0f} {'run' if row.runs == 1 else 'runs'}"
@@ -199,7 +200,7 @@ def _settings(rows: pd.DataFrame) -> Iterator[str]:
 
 
 def read_parameters(text: str) -> list[str]:
-    """Return parameters in JSON as texts for people.
+    """Return parameters in JSON as readable texts.
 
     Examples
     --------
@@ -211,7 +212,7 @@ def read_parameters(text: str) -> list[str]:
 
 
 def command_of(study: Study, part: str) -> str:
-    """Return the command that runs a section of a study again."""
+    """Return the command that repeats a section of a study."""
     module = import_module(f"benchmarks.studies.{study.name}")
     section = part.partition(",")[0]
     words = ["python -m benchmarks", study.name]
@@ -228,13 +229,13 @@ def command_of(study: Study, part: str) -> str:
 
 
 def results(folder: Path = FOLDER) -> pd.DataFrame:
-    """All kept figures, in `COLUMNS`; empty if there are none."""
+    """Return all kept figures, in `COLUMNS`; an empty frame if there are none."""
     found = [read_kept(path) for path in sorted(folder.glob("*.csv"))]
     return pd.concat(found or [pd.DataFrame(columns=COLUMNS)], ignore_index=True)
 
 
 def read_kept(path: Path) -> pd.DataFrame:
-    """One kept file; texts that are empty stay empty."""
+    """Read a kept file; empty texts stay empty."""
     numbers: dict[str, Any] = dict.fromkeys(("value", "sd", "published"), float)
     texts: dict[str, Any] = dict.fromkeys({*COLUMNS} - {*numbers}, str)
     return pd.read_csv(
@@ -246,7 +247,7 @@ def read_kept(path: Path) -> pd.DataFrame:
 
 
 def compared(folder: Path = FOLDER) -> pd.DataFrame:
-    """Return every published figure of a table, with our run or the reason for none.
+    """Return every figure of a published table, with our run or the reason why there is none.
 
     Parameters
     ----------
@@ -258,9 +259,10 @@ def compared(folder: Path = FOLDER) -> pd.DataFrame:
     DataFrame
         Paper, table, dataset, method, metric, value and sd as published; ours, our sd,
         setting, command, commit and date (NaN without a run); scale: "full", "quick" or
-        "none"; excess: how much worse ours is than published beyond the larger
-        deviation, at most 0 if it is as good, NaN of quick runs, seconds and counts;
-        and reason: why there is no run, or why ours is worse, else "".
+        "none"; excess: by how much our figure is worse than the published one, beyond
+        the larger deviation, at most 0 if it is as good, NaN for quick runs, seconds
+        and counts; and reason: why there is no run, or why our figure is worse, else
+        "".
 
     Examples
     --------
@@ -296,9 +298,9 @@ def compared(folder: Path = FOLDER) -> pd.DataFrame:
 
 
 def reason_of(row: Any, reasons: pd.DataFrame) -> str:
-    """Return the first reason whose names are those of a figure; "" if there is none.
+    """Return the first reason whose names match a figure; "" if no reason matches.
 
-    An empty name fits all figures.
+    An empty name matches all figures.
     """
     for reason in reasons.itertuples():
         if all(getattr(reason, name) in ("", getattr(row, name)) for name in KEY):
@@ -307,9 +309,9 @@ def reason_of(row: Any, reasons: pd.DataFrame) -> str:
 
 
 def _excess(row: dict[str, Any]) -> float:
-    """Return how much worse ours is than published beyond the larger deviation.
+    """Return by how much our figure is worse than the published one, beyond the larger deviation.
 
-    It is rounded to the digits that are printed.
+    The excess is rounded to the digits that are printed.
     """
     metric = row["metric"]
     sign = direction(metric)
@@ -329,7 +331,7 @@ def counts_by(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     frame : DataFrame
         From `compared`.
     keys : list of str
-        Columns that make a group, in the order of the frame.
+        Columns that identify a group, in the order of the frame.
 
     Returns
     -------
@@ -350,7 +352,7 @@ def counts_by(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 
 
 def summary(folder: Path = FOLDER) -> str:
-    """Return as text how many published figures have a run, and each that is worse."""
+    """Return text: how many published figures have a run, and which are worse."""
     frame = compared(folder)
     counts = frame["scale"].value_counts().reindex(SCALES, fill_value=0)
     full = frame[frame["scale"] == FULL]

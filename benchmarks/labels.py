@@ -3,7 +3,7 @@
 ``python -m benchmarks.labels OUT.json [--quick] [--root DIR]`` fits the real data in
 MMCNB_DATA_DIR, with the mmcnb of the tree DIR, and writes a digest of each fit.
 ``python -m benchmarks.labels --compare BEFORE.json AFTER.json`` then names the fits
-that differ. A run that was stopped resumes.
+that differ. If a run was stopped, the same command resumes it.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ STORED = {
     "mnist": 20_000,
 }
 
-# Most rows a fit is given; the last four keep a matrix of all pairs of rows, or solve a
-# program over them.
+# The largest number of rows of a fit; the last four methods keep a matrix of all pairs
+# of rows, or solve a program over them.
 MOST_ROWS = {
     "MaximumMarginClustering": 3000,
     "SparseKernelMMC": 3000,
@@ -160,25 +160,25 @@ QUICK = ("echocardiogram", "ionosphere", "iris", "adult", "optdigits")
 
 @dataclass(frozen=True)
 class Job:
-    """One fit."""
+    """One fit to compare."""
 
     estimator: str
     data: str
     rows: int
     seed: int
     parameters: dict[str, Any] = field(default_factory=dict)
-    how: str = ""  # "stored" in a Zarr store, "weighted" rows, or neither
+    how: str = ""  # "stored" in a Zarr store, "weighted" rows, or "" for neither
 
     @property
     def key(self) -> str:
-        """The name of the fit in the file of digests."""
+        """Name of the fit in the file of digests."""
         parameters = [f"{name}={value}" for name, value in self.parameters.items()]
         words = [self.estimator, self.data, str(self.rows), f"seed={self.seed}"]
         return " ".join([*words, *parameters, self.how]).strip()
 
 
 def plain_jobs() -> Iterator[Job]:
-    """Yield fits of every estimator to every set, with as many clusters as classes."""
+    """Yield fits of every estimator to every data set, with one cluster per class."""
     for data, n_rows in ROWS.items():
         classes = {"n_clusters": n_classes(data)}
         for seed in (0, 1):
@@ -192,21 +192,21 @@ def plain_jobs() -> Iterator[Job]:
 
 
 def n_classes(data: str) -> int:
-    """Return the number of classes of a set."""
+    """Return the number of classes of a data set."""
     if data in TWO_CLASSES:
         return 2
     return 3 if data == "iris" else 10
 
 
 def default_parameters(estimator: str) -> dict[str, Any]:
-    """Return the number of clusters of estimators that take one."""
+    """Return the number of clusters as a parameter, for estimators that have it."""
     if estimator == MANY:
         return {"n_clusters": 3}
     return {"n_clusters": 2} if estimator in ANY_NUMBER else {}
 
 
 def other_jobs() -> Iterator[Job]:
-    """Yield fits with other parameters, with weights, and to rows in a store."""
+    """Yield fits with other parameters, with weights, and with rows in a store."""
     for estimator, variants in VARIANTS.items():
         defaults = default_parameters(estimator)
         for data in VARIED:
@@ -225,7 +225,7 @@ def other_jobs() -> Iterator[Job]:
 
 
 def is_quick(job: Job) -> bool:
-    """Return whether a fit is part of a quick run, which touches every estimator."""
+    """Return whether a fit is in a quick run, which includes every estimator."""
     if job.how == "stored":
         return job.data == "adult"
     if job.how == "weighted" or job.data == VARIED[0]:
@@ -234,7 +234,7 @@ def is_quick(job: Job) -> bool:
 
 
 def jobs(quick: bool) -> list[Job]:
-    """Return all fits, or those of a quick run."""
+    """Return all fits, or the fits of a quick run."""
     every = [*plain_jobs(), *other_jobs()]
     return [job for job in every if is_quick(job)] if quick else every
 
@@ -250,7 +250,7 @@ def find(name: str) -> Any:
 
 
 def estimator_of(job: Job) -> Any:
-    """Return the estimator of a fit, also of commits in which it had another name."""
+    """Return the estimator of a fit, also at commits where it has another name."""
     settings = {
         "n_jobs": 1,
         "memory_limit": "2GiB",
@@ -259,12 +259,12 @@ def estimator_of(job: Job) -> Any:
     }
     estimator = find(job.estimator)
     if estimator is None and job.estimator == MANY:
-        # It found any number of clusters before the two classes were separated.
+        # At these commits, it found any number of clusters.
         estimator = find("SparseKernelMMC")
     if settings.get("basis") == "own" and find("OwnBasisMMC"):
         estimator = find("OwnBasisMMC")
         del settings["basis"]
-    # A baseline plans no memory and starts no threads.
+    # A baseline does not plan its memory and has no threads.
     known = signature(estimator).parameters
     return estimator(
         **{name: value for name, value in settings.items() if name in known}
@@ -301,7 +301,7 @@ def timed(job: Job, folder: str) -> tuple[str, float]:
 
 
 def write_stores(names: set[str], folder: str) -> None:
-    """Write the sets that are fitted from a store."""
+    """Write the stores of the data sets that are fitted from a store."""
     import data_loaders
 
     for name in names:
@@ -315,11 +315,11 @@ def use_tree(root: Path) -> None:
     sys.path.insert(0, str(root))
     spec = find_spec("mmcnb")
     if spec is None or Path(str(spec.origin)).parent != root / "mmcnb":
-        raise SystemExit(f"{spec} would be imported in place of the mmcnb of {root}.")
+        raise SystemExit(f"{spec} would be imported instead of the mmcnb of {root}.")
 
 
 def run(out: Path, wanted: list[Job], root: Path, processes: int) -> int:
-    """Write the digests of all fits that the file lacks; return 1 if one failed."""
+    """Compute the digests that the file does not contain; return 1 if a fit failed."""
     done = json.loads(out.read_text()) if out.exists() else {}
     left = [job for job in wanted if job.key not in done]
     failed = 0
@@ -348,7 +348,7 @@ def run(out: Path, wanted: list[Job], root: Path, processes: int) -> int:
 
 
 def compare(first: Path, second: Path) -> int:
-    """Name the fits of both files that differ, and count the equal ones."""
+    """Name the fits with different digests in two files, and count the equal ones."""
     before, after = (json.loads(path.read_text()) for path in (first, second))
     both = sorted(before.keys() & after.keys())
     labels = [key for key in both if before[key].split()[0] != after[key].split()[0]]
@@ -359,12 +359,12 @@ def compare(first: Path, second: Path) -> int:
     equal = len(both) - len(labels) - len(objectives)
     print(
         f"{equal} equal, {len(labels)} with other labels, "
-        f"{len(objectives)} with another objective alone."
+        f"{len(objectives)} with only another objective."
     )
     for kind, keys in (("labels   ", labels), ("objective", objectives)):
         for key in keys:
             print(f"{kind}  {key}  {before[key]} -> {after[key]}")
-    print(f"{len(alone)} in one file alone.")
+    print(f"{len(alone)} in only one of the files.")
     return int(bool(labels or objectives))
 
 
@@ -375,10 +375,13 @@ def main() -> int:
         "--compare", action="store_true", help="compare two files; 1 if a hash differs"
     )
     parser.add_argument(
-        "--quick", action="store_true", help="a part that touches every estimator"
+        "--quick", action="store_true", help="only some fits of every estimator"
     )
     parser.add_argument(
-        "--root", type=Path, default=".", help="tree whose mmcnb is fitted"
+        "--root",
+        type=Path,
+        default=".",
+        help="folder of the tree with the mmcnb to run",
     )
     parser.add_argument("--processes", type=int, default=1, choices=(1, 2))
     options = parser.parse_args()

@@ -1,7 +1,7 @@
-"""Clusterers of other libraries, at the settings that their makers advise; each library is optional.
+"""Clusterers of other libraries, with the settings that their authors advise; each library is optional.
 
-genieclust and lumbermark are under the AGPL and igraph is under the GPL, so they stay
-peers of the studies: `mmcnb` never imports them.
+genieclust and lumbermark are under the AGPL and igraph is under the GPL, so only the
+studies use them, and `mmcnb` never imports them.
 """
 
 import random
@@ -26,7 +26,7 @@ PLSCAN = "PLSCAN"
 FAST_DENSITY = "fast_hdbscan"
 FAISS = "FAISS, one start"
 SUPERKMEANS = "SuperKMeans, one start"
-# thresholds; its default is 0.3
+# thresholds of the Gini index; Genie's default is 0.3
 OTHER_GINI = {f"Genie, {bound}": bound for bound in (0.1, 0.5, 0.7)}
 DRAW_NOTHING = (GENIE, *OTHER_GINI, GIC, LUMBERMARK, PLSCAN)
 # modules, and their names for pip
@@ -43,10 +43,10 @@ PACKAGES = {
     SUPERKMEANS: ("superkmeans", "superkmeans"),
 }
 COMPILED = (EVOC, UMAP_DENSITY, UMAP_KMEANS, FAST_DENSITY)
-FIRST_ROWS = 4200, 10  # UMAP compiles other routines for less than 4,096 rows
-AXES = 50  # principal axes in place of more columns, as in the graph kernel
-# UMAP's guide to clustering has 30 neighbours, no least distance, and for 70,000 rows
-# clusters of 500.
+FIRST_ROWS = 4200, 10  # UMAP compiles other routines for fewer than 4,096 rows
+AXES = 50  # number of principal axes that replace more columns, as in the graph kernel
+# UMAP's guide to clustering uses 30 neighbours, a minimum distance of 0 and, for 70,000
+# rows, clusters of at least 500.
 NEIGHBOURS = 30
 SPACING = 0.0
 CORE = 10
@@ -57,14 +57,15 @@ HALVINGS = 30
 
 
 class DenseClusterer:
-    """A function that labels dense rows, as a clusterer of dense and CSR rows that warns of nothing.
+    """A function that labels dense rows, wrapped as a clusterer of dense and CSR rows without warnings.
 
     Parameters
     ----------
     label_rows : callable
-        From rows of shape (n, d) to labels.
+        Returns the labels of rows of shape (n, d).
     axes : int or None, default=None
-        Most columns; principal axes take the place of more.
+        Largest number of columns; rows with more columns are projected to this number
+        of principal axes.
 
     Examples
     --------
@@ -81,7 +82,7 @@ class DenseClusterer:
         self.axes = axes
 
     def fit(self, X: Any) -> Self:
-        """Label the rows; -1 is noise."""
+        """Label the rows; noise has the label -1."""
         from sklearn.decomposition import PCA
 
         rows = X.toarray() if issparse(X) else X
@@ -97,7 +98,7 @@ class DenseClusterer:
 
 @cache
 def first_seconds(method: str) -> float:
-    """Seconds of this process's first fit of a method that compiles its routines; 0 for another."""
+    """Return the seconds of this process's first fit of a method that compiles routines; 0 for other methods."""
     if method not in COMPILED:
         return 0.0
     rows = np.random.RandomState(0).normal(size=FIRST_ROWS).astype(np.float32)
@@ -109,28 +110,28 @@ def first_seconds(method: str) -> float:
 def _genie(
     k: int, given: Mapping[str, Any], gini_threshold: float = 0.3
 ) -> DenseClusterer:
-    """It draws nothing."""
+    """Label rows by Genie, which is deterministic."""
     from genieclust import Genie
 
     return DenseClusterer(Genie(k, gini_threshold=gini_threshold).fit_predict, AXES)
 
 
 def _gic(k: int, given: Mapping[str, Any]) -> DenseClusterer:
-    """It draws nothing."""
+    """Label rows by GIc, which is deterministic."""
     from genieclust import GIc
 
     return DenseClusterer(GIc(k).fit_predict, AXES)
 
 
 def _lumbermark(k: int, given: Mapping[str, Any]) -> DenseClusterer:
-    """It draws nothing."""
+    """Label rows by Lumbermark, which is deterministic."""
     from lumbermark import Lumbermark
 
     return DenseClusterer(Lumbermark(k).fit_predict, AXES)
 
 
 def _leiden(k: int, given: Mapping[str, Any]) -> DenseClusterer:
-    """Modularity of the graph of nearest neighbours, at the resolution that gives k communities."""
+    """Label rows by modularity in the graph of nearest neighbours, at the resolution that gives k communities."""
     import igraph
     from sklearn.neighbors import kneighbors_graph
 
@@ -147,7 +148,7 @@ def _leiden(k: int, given: Mapping[str, Any]) -> DenseClusterer:
 
 
 def at_count(find: Callable[[float], Any], k: int) -> np.ndarray:
-    """Return labels at a resolution that gives k clusters, or nearly so many.
+    """Return labels at a resolution that gives k clusters, or a number close to k.
 
     Examples
     --------
@@ -172,7 +173,7 @@ def at_count(find: Callable[[float], Any], k: int) -> np.ndarray:
 
 
 def _mixture(k: int, given: Mapping[str, Any]) -> DenseClusterer:
-    """Full covariances in float64; they need few columns, so principal ``axes`` take the place of many."""
+    """Label rows by a Gaussian mixture with full covariances, in float64, on at most ``axes`` principal axes."""
     from sklearn.mixture import GaussianMixture
 
     model = GaussianMixture(
@@ -184,7 +185,7 @@ def _mixture(k: int, given: Mapping[str, Any]) -> DenseClusterer:
 
 
 def _evoc(k: int, given: Mapping[str, Any]) -> DenseClusterer:
-    """It takes the number of clusters as a wish, and leaves rows as noise."""
+    """Label rows by EVoC, which may return another number of clusters than requested, and noise."""
     from evoc import EVoC
 
     model = EVoC(approx_n_clusters=k, **given)
@@ -192,14 +193,14 @@ def _evoc(k: int, given: Mapping[str, Any]) -> DenseClusterer:
 
 
 def _plscan(k: int, given: Mapping[str, Any]) -> DenseClusterer:
-    """It finds its own number of clusters, leaves rows as noise, and draws nothing."""
+    """Label rows by PLSCAN, which finds the number of clusters, labels noise, and is deterministic."""
     from fast_plscan import PLSCAN as Clusterer
 
     return DenseClusterer(lambda X: Clusterer().fit(X.astype(np.float32)).labels_, AXES)
 
 
 def _embedded(X: np.ndarray, given: Mapping[str, Any]) -> np.ndarray:
-    """Two coordinates of UMAP; with a seed it runs on one core."""
+    """Return the two UMAP coordinates of each row; with a seed, UMAP runs on one core."""
     from umap import UMAP
 
     return UMAP(
@@ -208,7 +209,7 @@ def _embedded(X: np.ndarray, given: Mapping[str, Any]) -> np.ndarray:
 
 
 def _umap_density(k: int, given: Mapping[str, Any]) -> DenseClusterer:
-    """It finds its own number of clusters, and leaves rows as noise."""
+    """Label rows by UMAP and HDBSCAN, which find the number of clusters and label noise."""
     from sklearn.cluster import HDBSCAN
 
     def label_rows(X: np.ndarray) -> np.ndarray:
@@ -221,7 +222,7 @@ def _umap_density(k: int, given: Mapping[str, Any]) -> DenseClusterer:
 
 
 def _fast_density(k: int, given: Mapping[str, Any]) -> DenseClusterer:
-    """It finds its own number of clusters, leaves rows as noise, and draws nothing."""
+    """Label rows by fast_hdbscan, which finds the number of clusters, labels noise, and is deterministic."""
     from fast_hdbscan import HDBSCAN
 
     def label_rows(X: np.ndarray) -> np.ndarray:
@@ -243,7 +244,7 @@ def _umap_kmeans(k: int, given: Mapping[str, Any]) -> DenseClusterer:
 
 
 def _faiss(k: int, given: Mapping[str, Any]) -> DenseClusterer:
-    """Lloyd's iterations over all rows, of which it would take 256 a cluster."""
+    """Label rows by Lloyd's iterations over all rows, where faiss would sample 256 rows per cluster."""
     from faiss import Kmeans
 
     def label_rows(X: np.ndarray) -> np.ndarray:
@@ -261,7 +262,7 @@ def _faiss(k: int, given: Mapping[str, Any]) -> DenseClusterer:
 
 
 def _superkmeans(k: int, given: Mapping[str, Any]) -> DenseClusterer:
-    """Its defaults."""
+    """Label rows by SuperKMeans with its defaults."""
     from superkmeans import SuperKMeans
 
     def label_rows(X: np.ndarray) -> np.ndarray:
@@ -276,11 +277,11 @@ ENGINES: dict[str, Callable[[int, Mapping[str, Any]], Any]] = {
     FAISS: _faiss,
     SUPERKMEANS: _superkmeans,
 }
-"""One start of k-means, made for speed."""
+"""One start of a fast k-means."""
 DENSITY_ENGINES: dict[str, Callable[[int, Mapping[str, Any]], Any]] = {
     FAST_DENSITY: _fast_density
 }
-"""Density-based clustering, made for speed."""
+"""Fast density-based clustering."""
 METHODS: dict[str, Callable[[int, Mapping[str, Any]], Any]] = {
     GENIE: _genie,
     **{

@@ -1,4 +1,4 @@
-"""Name -> estimator: our methods and their peers."""
+"""The estimators of the studies by name: our methods and their peers."""
 
 import os
 import time
@@ -44,7 +44,7 @@ VOTERS = 5
 
 
 def estimator(method: str, n_clusters: int = 2, **given: Any) -> Any:
-    """A method by its name in the tables, not yet fitted.
+    """Return the unfitted estimator of a method, by its name in the tables.
 
     Examples
     --------
@@ -62,10 +62,10 @@ def faster_kmeans(
     k: int = 2,
     score: Score = clustering,
 ) -> dict[str, Any]:
-    """k-means on all cores or on one, whichever is faster.
+    """Return k-means on all cores or on one core, whichever is faster.
 
-    Its threads wait for each other, so if other work takes a core it can be several
-    times slower on all.
+    The threads of k-means wait for each other. If other work occupies a core, it can
+    therefore be several times slower on all cores.
     """
     from threadpoolctl import threadpool_limits
 
@@ -81,7 +81,7 @@ def faster_kmeans(
 def fit_blocks(
     model: Any, store: str, rows: int, sample: int | None = None
 ) -> dict[str, Any]:
-    """Fit a peer to a store by blocks of so many rows, or to its first rows alone, and label them all."""
+    """Fit a peer to a store in blocks of rows, or only to the first rows, and label all rows."""
     started = time.perf_counter()
     for block in blocks_of(store, rows) if sample is None else ():
         model.partial_fit(block)
@@ -97,7 +97,7 @@ def fit_blocks(
 
 
 class Quiet:
-    """A clusterer, or a pipeline that ends in one, without warnings: the tables show its clusters."""
+    """A clusterer, or a pipeline that ends in one, whose warnings are suppressed."""
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
@@ -112,7 +112,7 @@ class Quiet:
 
 
 class ExtendedSpectral:
-    """Spectral clustering of a sample; the other rows take the label of most of their nearest neighbours."""
+    """Spectral clustering of a sample; the other rows get the most frequent label of their nearest neighbours."""
 
     def __init__(self, n_clusters: int, random_state: int) -> None:
         self.n_clusters = n_clusters
@@ -158,7 +158,7 @@ def _drawing_nothing(name: str) -> Callable[[int, Given], Any]:
 
 
 def _cut(k: int, given: Given) -> Any:
-    """Normalised cut: of the graph of ten nearest neighbours, or of a given width, as the paper has both."""
+    """Return a normalised cut with the graph of ten nearest neighbours or a given width, as in the paper."""
     from sklearn.cluster import SpectralClustering
 
     graph = (
@@ -170,17 +170,17 @@ def _cut(k: int, given: Given) -> Any:
 
 
 def _nystroem(k: int, given: Given) -> Any:
-    """k-means with ten starts of Nyström features of the Gaussian kernel."""
+    """Return k-means with ten starts on Nyström features of the Gaussian kernel."""
     from sklearn.kernel_approximation import Nystroem
     from sklearn.pipeline import make_pipeline
 
-    # If rows are fewer than components, Nystroem takes all and warns.
+    # If there are fewer rows than components, Nystroem uses all rows and warns.
     kmeans = estimator(KMEANS, k, n_init=10, random_state=given["random_state"])
     return Quiet(make_pipeline(Nystroem(n_components=LANDMARKS, **given), kmeans))
 
 
 def _density(k: int, given: Given) -> Any:
-    """It finds its own number of clusters, leaves rows as noise, and draws nothing."""
+    """Return HDBSCAN, which finds the number of clusters, labels noise, and is deterministic."""
     from sklearn.cluster import HDBSCAN
 
     model = HDBSCAN(copy=True, **_without_seed(given))
@@ -196,7 +196,7 @@ def _hinge(k: int, given: Given) -> Any:
 
 
 def _label_generation(k: int, given: Given) -> Any:
-    """On the kernel matrix or, with a linear kernel, on the columns."""
+    """Return label generation on the kernel matrix or, with a linear kernel, on the columns."""
     taken = _without_seed(given)
     if taken.get("kernel") != "linear":
         return baselines.LabelGenerationMMC(**taken)
@@ -206,7 +206,7 @@ def _label_generation(k: int, given: Given) -> Any:
 
 
 def _without_seed(given: Given) -> dict[str, Any]:
-    """The parameters of a method that draws nothing."""
+    """Return the parameters of a deterministic method."""
     return {name: value for name, value in given.items() if name != "random_state"}
 
 
@@ -234,7 +234,7 @@ METHODS: dict[str, Callable[[int, Given], Any]] = {
     DENSITY: _density,
     AGGLOMERATIVE: _drawing_nothing("AgglomerativeClustering"),
     BIRCH: _drawing_nothing("Birch"),
-    # draws nothing, and takes a frame
+    # is deterministic, and accepts a frame
     GOWER: lambda k, given: baselines.GowerMedoids(k),
     BEFORE: lambda k, given: EarlierDefault(k, folder=os.environ[VARIABLE], **given),
     **mixed.METHODS,

@@ -1,8 +1,9 @@
-"""Clusterers of tables of numbers beside categories, at usual settings; each is optional.
+"""Clusterers of tables with numbers and categories, with usual settings; each library is optional.
 
-A frame is divided into numbers and categories first. Flags and texts are categories,
-and dates are numbers. Numbers are standardised. Methods that take no gaps have those of
-numbers filled with the median, and those of categories with the most frequent one.
+A frame is first divided into numbers and categories. Flags and texts are categories,
+and dates are numbers. Numbers are standardised. For methods that do not accept gaps,
+gaps in numbers are filled with the median, and gaps in categories with the most
+frequent category.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,12 +24,12 @@ PACKAGES = {
     PROTOTYPES: ("kmodes", "kmodes"),
     LATENT_CLASSES: ("stepmix", "stepmix"),
 }
-AXES = 10  # of the factor analysis
+AXES = 10  # number of factors of the factor analysis
 STARTS = 10
 
 
 class Mixed(NamedTuple):
-    """A frame as numbers and categories.
+    """A table divided into numbers and categories.
 
     Attributes
     ----------
@@ -42,7 +43,7 @@ class Mixed(NamedTuple):
     codes: np.ndarray
 
     def filled(self) -> "Mixed":
-        """Return the table with medians and most frequent categories for gaps."""
+        """Return the table with gaps filled by medians and most frequent categories."""
         if not len(self.codes):
             return self
         numbers = self.numbers.copy()
@@ -85,14 +86,14 @@ def mixed(frame: pd.DataFrame) -> Mixed:
 
 
 class MixedClusterer:
-    """A function that labels numbers and categories, as a clusterer of frames.
+    """A function that labels numbers and categories, wrapped as a clusterer of frames.
 
     Parameters
     ----------
     label_rows : callable
-        From a `Mixed` table to labels.
+        Returns the labels of a `Mixed` table.
     takes_gaps : bool, default=False
-        Whether it takes gaps; otherwise they are filled.
+        Whether the function accepts gaps; otherwise they are filled.
     """
 
     def __init__(
@@ -116,7 +117,7 @@ def _kamila(k: int, given: Mapping[str, Any]) -> MixedClusterer:
 
 
 def _prototypes(k: int, given: Mapping[str, Any]) -> MixedClusterer:
-    """Cao's start, and the weight of categories that the package takes by itself."""
+    """Label a table by k-prototypes, with Cao's start and the package's default weight of categories."""
     from kmodes.kprototypes import KPrototypes
 
     def label_rows(table: Mixed) -> np.ndarray:
@@ -129,7 +130,7 @@ def _prototypes(k: int, given: Mapping[str, Any]) -> MixedClusterer:
 
 
 def _latent_classes(k: int, given: Mapping[str, Any]) -> MixedClusterer:
-    """Normal numbers of diagonal covariance, and categories; it takes gaps as they are."""
+    """Label a table by normal numbers with diagonal covariance and categories; gaps are not filled."""
     from stepmix.stepmix import StepMix
     from stepmix.utils import get_mixed_descriptor
 
@@ -158,7 +159,7 @@ def _latent_classes(k: int, given: Mapping[str, Any]) -> MixedClusterer:
 
 
 def _factors(k: int, given: Mapping[str, Any]) -> MixedClusterer:
-    """k-means with ten starts on the first ten factors of mixed data."""
+    """Label a table by k-means with ten starts on the first ten factors of mixed data."""
     from sklearn.cluster import KMeans
     from sklearn.decomposition import PCA
 
@@ -174,8 +175,8 @@ def _factors(k: int, given: Mapping[str, Any]) -> MixedClusterer:
 def factor_columns(table: Mixed) -> np.ndarray:
     """Return the columns whose principal axes are the factors of mixed data.
 
-    Pagès (2004): numbers have variance 1, and the column of 0 and 1 of a category is
-    divided by the root of its share.
+    As in Pagès (2004), numbers have variance 1, and the 0/1 column of a category is
+    divided by the square root of the share of the category.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""``docs/papers.md`` and its tables: each published figure, and our run or a reason."""
+"""Write ``docs/papers.md`` and its tables, which list each published figure with our run or a reason."""
 
 from math import nan
 from pathlib import Path
@@ -22,7 +22,9 @@ from benchmarks.studies._skmmc import OWN_BASIS
 from benchmarks.tables import write_table
 
 DOCS = Path(__file__).parents[1] / "docs"
-BESIDE = {OWN_BASIS: "SKMMC"}  # not in the papers, and shown below a method of theirs
+BESIDE = {
+    OWN_BASIS: "SKMMC"
+}  # methods that are not in the papers, and the paper's method below which each is shown
 TABLE = """\
 ```{{csv-table}} {paper}
 :header-rows: 1
@@ -31,7 +33,7 @@ TABLE = """\
 
 
 def write_pages(docs: Path = DOCS, kept: Path = FOLDER) -> Path:
-    """Write ``papers.md`` and, for each paper, the table that it shows.
+    """Write ``papers.md`` and the table of each paper.
 
     Parameters
     ----------
@@ -62,7 +64,7 @@ def write_pages(docs: Path = DOCS, kept: Path = FOLDER) -> Path:
 
 
 def counts_table(counts: pd.DataFrame) -> str:
-    """Return the counts of each paper, and their sums, as a Markdown table."""
+    """Return the number of figures of each paper by kind of run, and the sums, as a Markdown table."""
     total = counts.sum(numeric_only=True).to_dict() | {"paper": "all"}
     titles = {
         "paper": "paper",
@@ -78,7 +80,7 @@ def counts_table(counts: pd.DataFrame) -> str:
 
 
 def with_variants(figures: pd.DataFrame, kept: Path) -> pd.DataFrame:
-    """Add the kept runs of `BESIDE`, each below the method whose variant it is."""
+    """Insert the kept runs of `BESIDE`, each below the method of which it is a variant."""
     runs = results(kept)
     in_tables = (runs["protocol"] == PAPER) & (runs["at"] == "")
     variants = runs[in_tables & runs["method"].isin([*BESIDE])]
@@ -95,9 +97,9 @@ def with_variants(figures: pd.DataFrame, kept: Path) -> pd.DataFrame:
 
 
 def table_of(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the figures of one paper for people: published and ours, with its run.
+    """Return the published figures of one paper and ours, with the run, as readable text.
 
-    A quick run stands in the last column alone, as it cannot be compared.
+    A quick run is shown only in the last column, because it cannot be compared.
     """
     how = []
     ours = _cells(rows, "ours", "our sd")
@@ -122,7 +124,7 @@ def table_of(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cells(rows: pd.DataFrame, value: str, sd: str) -> list[str]:
-    # The deviation is that of the runs, not of their largest value.
+    # This is the deviation of the runs, not of their largest value.
     deviations = rows[sd].where(rows["metric"] != LARGEST)
     cells = []
     for metric, mean, deviation in zip(

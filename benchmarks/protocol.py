@@ -1,4 +1,4 @@
-"""How a run is measured: its data, warm-up, seconds, memory, and quality."""
+"""Measure a run: its data, warm-up, seconds, memory, and quality."""
 
 import json
 import os
@@ -29,7 +29,8 @@ from mmcnb.metrics import (
 )
 from mmcnb.stores import create_csr_store, create_dense_store, open_class_labels
 
-# The user's way; the paper's way, which may choose by the classes.
+# Without labels, as a user fits; or as in the paper, where the classes may select
+# parameters.
 LABEL_FREE = "label-free"
 PAPER = "paper"
 ERROR = "balanced_error"
@@ -48,20 +49,21 @@ UCI = (
     "waveform-1v2",
 )
 MNIST_PAIRS = ("mnist-1v7", "mnist-2v7", "mnist-3v8", "mnist-8v9")
-# sigma in units of the root mean squared distance of two rows: the paper's five.
+# sigma in units of the root mean squared distance between two rows: the five values of
+# the paper.
 PAPER_WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
-BALANCES = (0.03, 0.1, 0.3, 0.4)  # of two clusters, in the papers' grids
+BALANCES = (0.03, 0.1, 0.3, 0.4)  # bounds for two clusters, in the papers' grids
 WARM_UP_ROWS = 400
 POLL_SECONDS = 0.02
 SCAN_THREADS = (1, 2, 4, 8)
-Score = Callable[[Any, Any], dict[str, float]]  # from classes and labels
+Score = Callable[[Any, Any], dict[str, float]]  # function of classes and labels
 
 
 # -- data ------------------------------------------------------------------------------
 
 
 class Data(NamedTuple):
-    """A data set in memory: name, rows, and classes (for measuring only)."""
+    """A data set in memory: its name, its rows, and its classes, which are used only to measure."""
 
     name: str
     X: Any
@@ -69,11 +71,11 @@ class Data(NamedTuple):
 
 
 class NoData(mmcnb.InputError):
-    """A data set that is neither here nor downloadable, or is damaged."""
+    """Error for a data set that cannot be found or downloaded, or is damaged."""
 
 
 def size_of(name: str) -> int | None:
-    """Return how many rows a data set has; None for a synthetic one of any size."""
+    """Return the number of rows of a data set; None for a synthetic one of any size."""
     for fact in data_loaders.registry():
         if fact["name"] == name:
             return fact["n_samples"]
@@ -81,13 +83,13 @@ def size_of(name: str) -> int | None:
 
 
 def rows_within(name: str, *bounds: int | None) -> int | None:
-    """How many rows of a data set to draw within some bounds; None for all."""
+    """Return the number of rows to draw from a data set within bounds; None for all rows."""
     known = [bound for bound in bounds if bound is not None]
     return min([*known, size_of(name) or known[0]]) if known else None
 
 
 def load_rows(name: str, rows: int | None = None) -> Data:
-    """Load a data set or a draw of so many rows; raise `NoData` if there is none."""
+    """Load a data set or a sample of its rows; raise `NoData` if it is missing."""
     try:
         return Data(name, *data_loaders.load(name, rows=rows_within(name, rows)))
     except mmcnb.InputError as error:
@@ -97,7 +99,7 @@ def load_rows(name: str, rows: int | None = None) -> Data:
 def draw(
     data: Data, classes: Sequence[int] = (), rows: int | None = None, skip: int = 0
 ) -> Data:
-    """Draw rows of some classes (or of all) with a fixed seed, in their order."""
+    """Draw rows of some or all classes with a fixed seed, in their order."""
     candidates = np.arange(len(data.y))
     if classes:
         candidates = np.flatnonzero(np.isin(data.y, classes))
@@ -106,12 +108,12 @@ def draw(
     return Data(data.name, data.X[chosen], data.y[chosen])
 
 
-# Each process keeps its last data set; do not write to it.
+# Each process keeps the last data set, so its rows must not be changed.
 load_once = lru_cache(maxsize=1)(load_rows)
 
 
 def store_once(folder: str, name: str, **how: Any) -> str:
-    """Path of a Zarr store of a data set: its rows, features and seed are given."""
+    """Return the path of a Zarr store of a data set with given rows, features and seed."""
     words = "-".join(str(value) for value in how.values())
     return written_once(
         folder, f"{name}-{words}", lambda path: data_loaders.write(name, path, **how)
@@ -119,7 +121,7 @@ def store_once(folder: str, name: str, **how: Any) -> str:
 
 
 def written_once(folder: str, name: str, write: Callable[[Path], object]) -> str:
-    """Return the path of a Zarr store to write; each process keeps its last one."""
+    """Return the path of a Zarr store to write; each process keeps only the last store."""
     path = Path(folder) / str(os.getpid()) / f"{name}.zarr"
     if not path.exists():
         shutil.rmtree(path.parent, ignore_errors=True)
@@ -139,14 +141,14 @@ def write_rows(data: Data, path: Path) -> None:
 
 
 def blocks_of(store: str, rows: int) -> Iterator[Any]:
-    """The rows of a Zarr store, so many at a time."""
+    """Yield the rows of a Zarr store in blocks of a given size."""
     samples = mmcnb.open_samples(store)
     for start in range(0, samples.n_samples, rows):
         yield samples.block(start, min(start + rows, samples.n_samples))
 
 
 def facts(X: Any) -> dict[str, Any]:
-    """``n``, ``d`` and ``digest`` of rows in memory or in a store.
+    """Return ``n``, ``d`` and ``digest`` of rows in memory or in a store.
 
     Examples
     --------
@@ -160,7 +162,7 @@ def facts(X: Any) -> dict[str, Any]:
 
 
 def mean_squared_distance(X: Any) -> float:
-    """Return the mean squared distance between two rows, the papers' gamma0.
+    """Return the mean squared distance between two rows, which is gamma0 in the papers.
 
     Examples
     --------
@@ -176,12 +178,12 @@ def mean_squared_distance(X: Any) -> float:
 
 
 def gamma_of(width: float, gamma0: float) -> float:
-    """gamma = 1/(2 sigma²) for sigma = width · sqrt(gamma0)."""
+    """Return gamma = 1/(2 sigma²) for sigma = width · sqrt(gamma0)."""
     return 1 / (2 * width**2 * gamma0)
 
 
 def with_gamma(given: Mapping[str, Any], X: Any) -> dict[str, Any]:
-    """Return parameters with gamma in place of the relative ``width``, if any."""
+    """Return the parameters with the relative ``width``, if any, replaced by gamma."""
     if "width" not in given:
         return dict(given)
     others = {name: value for name, value in given.items() if name != "width"}
@@ -189,7 +191,7 @@ def with_gamma(given: Mapping[str, Any], X: Any) -> dict[str, Any]:
 
 
 def known_balance(y: np.ndarray) -> float:
-    """The first of the papers' bounds of abs(sum(y))/n that two classes keep.
+    """Return the smallest of the papers' bounds of abs(sum(y))/n that two classes satisfy.
 
     Examples
     --------
@@ -210,7 +212,7 @@ def known_balance(y: np.ndarray) -> float:
 
 
 def clustering(y: Any, labels: Any) -> dict[str, float]:
-    """Balanced error (of two classes), error and adjusted Rand index, as shares.
+    """Return the balanced error (of two classes), the error and the adjusted Rand index, as fractions.
 
     Examples
     --------
@@ -228,12 +230,12 @@ def clustering(y: Any, labels: Any) -> dict[str, float]:
 
 
 def of_store(store: str, labels: Any, score: Score = clustering) -> dict[str, Any]:
-    """Facts of a Zarr store, and scores of the labels of its rows."""
+    """Return facts of a Zarr store, and scores of the labels of its rows."""
     return facts(store) | score(np.asarray(open_class_labels(store)), labels)
 
 
 def fit(estimator: Any, X: Any, **options: Any) -> Any:
-    """Fit without warnings about the clusters: the tables show how good they are."""
+    """Fit without the warnings about clusters, because the tables show how good the clusters are."""
     with warnings.catch_warnings():
         for category in (mmcnb.ClusterWarning, ConvergenceWarning):
             warnings.simplefilter("ignore", category)
@@ -241,7 +243,7 @@ def fit(estimator: Any, X: Any, **options: Any) -> Any:
 
 
 def timed(estimator: Any, X: Any) -> dict[str, float]:
-    """Fit, and return the seconds and the peak memory of the fit alone."""
+    """Fit, and return the seconds and the peak memory of the fit."""
     reset_peak()
     started = time.perf_counter()
     fit(estimator, X)
@@ -249,7 +251,7 @@ def timed(estimator: Any, X: Any) -> dict[str, float]:
 
 
 def scored(data: Data, estimator: Any, score: Score = clustering) -> dict[str, Any]:
-    """Fit to a data set: return its facts, measures of the fit, and scores."""
+    """Fit to a data set; return its facts, measures of the fit, and scores."""
     compiled = {"compile_seconds": compile_seconds(data.X, estimator)}
     measures = facts(data.X) | compiled | timed(estimator, data.X)
     return measures | score(data.y, estimator.labels_)
@@ -259,9 +261,10 @@ _compiled: dict[tuple[Any, ...], float] = {}
 
 
 def compile_seconds(X: Any, estimator: Any) -> float:
-    """Return seconds of the first fit of such rows by such an estimator; 0 for a peer.
+    """Return the seconds of an estimator's first fit of such rows; 0 for a peer.
 
-    It compiles the routines that later fits share, whatever their other parameters.
+    The first fit compiles the routines that later fits use, whatever their other
+    parameters.
     """
     if not type(estimator).__module__.startswith("mmcnb."):
         return 0.0
@@ -292,7 +295,7 @@ def compile_seconds(X: Any, estimator: Any) -> float:
 def turns(
     methods: Mapping[str, Callable[[], object]], repeats: int
 ) -> dict[str, float]:
-    """Return median seconds of methods that take turns; the first turn is ignored."""
+    """Return median seconds of methods that take turns; the first turn is not counted."""
     seconds: dict[str, list[float]] = {name: [] for name in methods}
     for turn in range(repeats + 1):
         for name, method in methods.items():
@@ -304,7 +307,7 @@ def turns(
 
 
 def bare_scans(store: str) -> dict[str, Callable[[], object]]:
-    """A bare scan of a store with each number of threads."""
+    """Return a bare scan of a store for each number of threads."""
     return {
         f"bare scan, {threads} threads": partial(_bare_scan, store, threads)
         for threads in SCAN_THREADS
@@ -312,19 +315,20 @@ def bare_scans(store: str) -> dict[str, Callable[[], object]]:
 
 
 def best_bare_scan(store: str, repeats: int) -> float:
-    """Median seconds of a bare scan of a store with the best number of threads."""
+    """Return the median seconds of a bare scan of a store with the best number of threads."""
     return min(turns(bare_scans(store), repeats).values())
 
 
 def _bare_scan(store: str, threads: int) -> None:
-    """Read and decode every chunk of a dense store once, and do nothing with it."""
+    """Read and decode every chunk of a dense store once, and discard it."""
     import zarr
 
     array = zarr.open_group(store, mode="r")["X"]
     assert isinstance(array, zarr.Array)
     step = (array.shards or array.chunks)[0]
 
-    def read(start: int) -> None:  # and keep nothing: the rows may not fit in memory
+    def read(start: int) -> None:
+        # The chunk is not kept, because the rows may not fit in memory.
         array[start : start + step]
 
     with ThreadPoolExecutor(threads) as pool:
@@ -332,7 +336,7 @@ def _bare_scan(store: str, threads: int) -> None:
 
 
 def reset_peak() -> None:
-    """Let the peak of resident memory begin anew, if the system can."""
+    """Reset the peak of resident memory, if the system supports it."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
@@ -347,7 +351,7 @@ def peak_mib() -> float:
 
 
 def _high_water(process: psutil.Process) -> float:
-    """Return the peak resident bytes of a process, else its bytes; 0 once it ended."""
+    """Return the peak resident bytes of a process, or else its current bytes; 0 if it has ended."""
     try:
         now = process.memory_info()
         return _linux_peak(process) or getattr(now, "peak_wset", now.rss)
@@ -356,7 +360,7 @@ def _high_water(process: psutil.Process) -> float:
 
 
 def _linux_peak(process: psutil.Process) -> float:
-    """Peak resident bytes as Linux counts them; 0 without such a count."""
+    """Return the peak resident bytes that Linux reports; 0 without this report."""
     status = Path(f"/proc/{process.pid}/status")
     try:
         text = status.read_text(encoding="utf-8", errors="replace")
@@ -383,12 +387,13 @@ def run_and_watch(
     report : dict
         The printed report.
     peak : int
-        Largest sum, over the command's process and its descendants, of their peak
-        resident bytes; if the system keeps no peak, of their bytes at each look.
+        Largest sum of the peak resident bytes of the command's process and its
+        descendants. If the system does not record peaks, the bytes at each poll are
+        used instead.
     """
     peak = 0
     how: dict[str, Any] = {"env": os.environ | dict(environment or {}), "text": True}
-    # A pipe that nobody reads would stop a long report.
+    # A pipe that nobody reads would block a process with a long report.
     with (
         TemporaryFile("w+") as out,
         subprocess.Popen(command, stdout=out, **how) as process,
@@ -424,17 +429,17 @@ def fit_store(
     store : str
         Zarr store.
     seed : int
-        Seed of the fit.
-    *words : object
-        Further options of the command, such as ``"--memory-limit", "1GiB"``.
+        Seed of the fit. *words : object Further options of the command, such as
+        ``"--memory-limit", "1GiB"``.
     score : callable, default=clustering
-        From classes and labels to scores.
+        Function of classes and labels that returns scores.
 
     Returns
     -------
     dict
-        `of_store`, seconds of the fit and of the labels, peak memory, passes, and if
-        the method has them reads, sweeps, gap and the weights of kernels.
+        The result of `of_store`, seconds of the fit and of labelling, peak memory,
+        passes, and, if the method has them, reads, sweeps, gap and the weights of
+        kernels.
     """
     import zarr
 
@@ -470,13 +475,13 @@ def fit_store(
 
 
 def sweeps_of(model: Any) -> dict[str, int]:
-    """Return how often a fit read and swept its rows; nothing if no step sweeps."""
+    """Return how many times a fit read and swept its rows; an empty dict if it has no sweeps."""
     last = model.history_.tail(1).to_dict("records")
     return {name: int(last[0][name]) for name in ("reads", "sweeps")} if last else {}
 
 
 def weights_of(model: Any) -> str:
-    """The weights of several kernels by name; "" of one kernel."""
+    """Return the weights of several kernels by name; "" for one kernel."""
     names = model.kernel_names_
     if len(names) == 1:
         return ""

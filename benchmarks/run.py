@@ -1,4 +1,4 @@
-"""Runs of a study, the options that decide them, and their computation."""
+"""Runs of a study, the options that determine them, and their computation."""
 
 import json
 import time
@@ -40,19 +40,19 @@ class Options:
     out : Path
         Folder for journals, frames and tables and, while a study runs, its stores.
     quick : bool, default=False
-        Fewer rows if a study is long.
+        Whether long studies use fewer rows.
     seeds : int or None, default=None
-        Repeats; None is the study's own number.
+        Number of seeds; None for the study's own number.
     rows : int or None, default=None
-        At most so many rows of each data set; None for all.
+        Largest number of rows of each data set; None for no limit.
     parts : sequence of str, default=()
-        Sections of a study that has several; none are all.
+        Names of the sections to run; if empty, all sections run.
     smoke : bool, default=False
-        Tiny sizes of the same code; comes with `quick`, one seed and few rows.
+        Whether the data sets are tiny; implies `quick`, one seed and few rows.
     jobs : int, default=1
-        Processes that compute runs beside each other.
+        Number of processes that compute runs.
     retry : bool, default=False
-        Compute failed runs again.
+        Whether failed runs are computed again.
     """
 
     out: Path
@@ -70,24 +70,24 @@ class Options:
         return self.pick("full", "quick", "smoke")
 
     def pick(self, full: Choice, quick: Choice, smoke: Choice) -> Choice:
-        """Options that belong to the scale."""
+        """Return the option for the scale."""
         return smoke if self.smoke else quick if self.quick else full
 
     def repeats(self, full: int, quick: int = 1) -> range:
-        """Seeds: as many as asked for, or as the scale has."""
+        """Return the seeds: the requested number, or the number of the scale."""
         return range(self.seeds or self.pick(full, quick, quick))
 
     def rows_of(self, dataset: str, most: int | None = None) -> int | None:
-        """How many rows of a data set to draw; None for all."""
+        """Return the number of rows to draw from a data set; None for all rows."""
         return rows_within(dataset, self.rows, most)
 
     def sized(self, full: int, quick: int) -> int:
-        """Rows of a made data set."""
+        """Return the number of rows of a synthetic data set."""
         rows = self.pick(full, quick, quick)
         return min(rows, self.rows or rows)
 
     def sizes_within(self, sizes: Sequence[int]) -> list[int]:
-        """Numbers of rows up to `rows`, or that alone if all are above.
+        """Return the numbers of rows up to `rows`; only `rows` if all are larger.
 
         Examples
         --------
@@ -100,25 +100,27 @@ class Options:
 
 
 class Run(NamedTuple):
-    """One computation that is recorded.
+    """A computation whose result is recorded.
 
     Parameters
     ----------
     dataset, method : str
         Names for the tables.
     seed : int
-        Seed of the repeat.
+        Seed of the run.
     parameters : mapping, default={}
-        Plain values of JSON; columns of the results.
+        Values that JSON can represent; they become columns of the results.
     protocol : {"label-free", "paper"}, default="label-free"
-        The user's way, or the paper's, which may choose by the known classes.
+        Whether parameters are selected without classes, or as in the paper, which may
+        use the known classes.
     part : str, default=""
-        Section of the study; filled in if a study has several.
+        Section of the study; set by the journal if a study has several sections.
     settings : mapping, default={}
-        All else that decides the run, such as rows and fixed parameters; a recorded run
-        must agree with it.
+        Everything else that determines the run, such as rows and fixed parameters; a
+        recorded run is used only if its settings are equal.
     folder : str, default=""
-        Folder for stores of the run; filled in, and removed at the end of the study.
+        Folder for stores of the run, which the journal sets, and removes at the end of
+        the study.
 
     Examples
     --------
@@ -138,7 +140,7 @@ class Run(NamedTuple):
 
     @property
     def identity(self) -> tuple[str, str, str, str, str, int]:
-        """Values that identify the run in its study, in the order of `KEYS`."""
+        """Values that identify the run within its study, in the order of `KEYS`."""
         return (
             self.part,
             self.dataset,
@@ -150,7 +152,7 @@ class Run(NamedTuple):
 
     @property
     def data(self) -> Data:
-        """The data set in memory: settings ``rows`` and, if the tables call it otherwise, ``name``."""
+        """The data set in memory, with the settings ``rows`` and, if the tables use another name, ``name``."""
         return load_once(
             self.settings.get("name", self.dataset), self.settings.get("rows")
         )
@@ -161,21 +163,22 @@ Compute = Callable[[Run], Mapping[str, Any]]
 
 
 class Section(NamedTuple):
-    """A section of a study; a study of one section has these functions under the same names.
+    """A section of a study; a study with one section has these functions at module level.
 
     Parameters
     ----------
     grid : callable
-        From options to a frame of runs.
+        Function of the options that returns a frame of runs.
     compute : callable
-        From a `Run` to a flat mapping: ``seconds``, ``compile_seconds``, ``peak_mib``,
-        ``n``, ``d`` and ``digest`` if it knows them, and metrics (numbers; texts stay
-        out of the tidy frame). A function of a module, so that it can go to another
-        process.
+        Function of a `Run` that returns a flat mapping with metrics and, if known,
+        ``seconds``, ``compile_seconds``, ``peak_mib``, ``n``, ``d`` and ``digest``.
+        Metrics are numbers; texts are not in the tidy frame. The function must be at
+        module level, so that it can be sent to another process.
     tables : callable
-        From the frame of results to a `benchmarks.tables.Result`.
+        Function of the frame of results that returns a `benchmarks.tables.Result`.
     follow : tuple of callable, default=()
-        From the results so far and options to a frame of more runs.
+        Functions of the results so far and the options, each of which returns a frame
+        of further runs.
     """
 
     grid: Callable[[Options], pd.DataFrame]
@@ -185,7 +188,7 @@ class Section(NamedTuple):
 
 
 def frame_of_runs(runs: Callable[..., Iterable[Run]]) -> Callable[..., pd.DataFrame]:
-    """Decorator of a function that yields runs: it returns their frame."""
+    """Decorate a function that yields runs, so that it returns a frame of these runs."""
 
     @wraps(runs)
     def grid(*given: Any, **named: Any) -> pd.DataFrame:
@@ -195,14 +198,14 @@ def frame_of_runs(runs: Callable[..., Iterable[Run]]) -> Callable[..., pd.DataFr
 
 
 def measured(compute: Compute, run: Run) -> dict[str, Any]:
-    """Compute a run, and say how it went.
+    """Compute a run, and return its outcome.
 
     Returns
     -------
     dict
         ``status`` ("ok", "failed", or "no data"), ``reason`` (one line), and ``found``:
-        the computed values, with ``seconds`` of the whole and the peak of resident
-        memory if they were not given.
+        the computed values. ``seconds`` of the whole run and the peak of resident
+        memory are added if they are missing.
 
     Examples
     --------
@@ -234,7 +237,7 @@ def measured(compute: Compute, run: Run) -> dict[str, Any]:
 def computed(
     compute: Compute, runs: Iterable[Run], jobs: int = 1
 ) -> Iterator[tuple[Run, dict[str, Any]]]:
-    """Compute runs, and yield each with the outcome of `measured` as soon as it is done.
+    """Compute runs, and yield each with the outcome of `measured` as soon as it is available.
 
     Raises
     ------
@@ -262,35 +265,35 @@ def _with_run(compute: Compute, run: Run) -> tuple[Run, dict[str, Any]]:
 
 
 def as_json(values: Mapping[str, Any], sort_keys: bool = True) -> str:
-    """Plain values as JSON text, which does not depend on their order unless that is kept."""
+    """Return plain values as JSON text; keys are sorted unless their order is kept."""
     return json.dumps(dict(values), sort_keys=sort_keys, default=_plain)
 
 
 def _plain(value: Any) -> Any:
-    """Numbers of NumPy as those of Python."""
+    """Convert NumPy's numbers to Python's."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _fault(run: Run, found: Mapping[str, Any]) -> str:
-    """Why the findings cannot be recorded; "" if it can."""
+    """Return why measures cannot be recorded; "" if they can."""
     reserved = {*KEYS, "status", "reason", "versions", *run.parameters}
     for name, value in sorted(found.items()):
         if name in reserved:
             return f"the name {name!r} is taken"
         if not isinstance(value, str | int | float | None):
-            return f"{name!r} is no number or text"
+            return f"{name!r} is neither a number nor a text"
     return ""
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
-    """Whether an error is Ctrl-C: a compiled kernel that is interrupted raises SystemError because of it."""
+    """Return whether an error is Ctrl-C, which a compiled kernel raises as SystemError."""
     while isinstance(error, SystemError):
         error = error.__cause__
     return isinstance(error, KeyboardInterrupt)
 
 
 def _told(error: Exception) -> str:
-    """One line: the sentence of bad input, or type, message and place of an unexpected error."""
+    """Return one line: the sentence of an InputError, or type, message and place of another error."""
     if isinstance(error, mmcnb.InputError):
         return _one_line(str(error))
     steps = traceback.extract_tb(error.__traceback__)

@@ -1,4 +1,4 @@
-"""``docs/speed.csv`` and ``docs/speed.txt``: the table of the study ``speed`` for readers, and its machine."""
+"""Write ``docs/speed.csv`` and ``docs/speed.txt``: the table of the study ``speed``, and its machine."""
 
 from pathlib import Path
 from typing import Any
@@ -17,19 +17,19 @@ LIBRARIES = ("mmcnb", "python", "numpy", "scipy", "numba", "scikit-learn")
 
 
 def write_page(folder: Path, docs: Path = DOCS) -> Path:
-    """Write the measured figures and the sentence about their machine.
+    """Write the measured figures, and a sentence about the machine.
 
     Parameters
     ----------
     folder : Path
-        Of the study's ``speed.csv``.
+        Folder of the study's ``speed.csv``.
     docs : Path, default=DOCS
         Folder of the pages.
 
     Returns
     -------
     Path
-        The table, which ``scaling.md`` shows.
+        Path of the table, which ``scaling.md`` shows.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def write_page(folder: Path, docs: Path = DOCS) -> Path:
 
 
 def readable(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows that have figures, with texts as cells.
+    """Return the rows with figures, in readable cells.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def machine(row: pd.Series) -> str:
-    """Return a sentence about the machine and the versions of a run."""
+    """Return a sentence about the machine and the library versions of a run."""
     versions = ", ".join(f"{name} {row[name]}" for name in LIBRARIES)
     processor = row["processor"] if isinstance(row["processor"], str) else "unknown"
     blas = row["BLAS"] if isinstance(row["BLAS"], str) else "unknown"
@@ -96,7 +96,7 @@ def _data(row: dict[str, Any]) -> str:
 
 
 def _ratio(row: dict[str, Any]) -> str:
-    """Return the ratio to k-means, or to another peer with its name."""
+    """Return the ratio to k-means, or to another peer followed by its name."""
     if pd.isna(row["ratio"]):
         return ""
     of_peer = "" if row["to"] == KMEANS else f" of {row['to']}"

@@ -1,4 +1,4 @@
-"""From runs to tables: statistics over seeds, choices, ratios, slopes and goals."""
+"""Turn runs into tables: statistics over seeds, selections, ratios, slopes and goals."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ CONFIDENCE = 0.95
 
 
 class Goal(NamedTuple):
-    """A figure and the bound it should keep, an upper one unless ``at_least``."""
+    """A figure and its bound, which is an upper bound unless ``at_least``."""
 
     what: str
     figure: float
@@ -27,7 +27,7 @@ class Goal(NamedTuple):
 
     @property
     def reached(self) -> bool:
-        """Whether the figure keeps its bound; NaN does not."""
+        """Whether the figure satisfies the bound; False for NaN."""
         if self.at_least:
             return bool(self.figure >= self.bound)
         return bool(self.figure <= self.bound)
@@ -41,15 +41,15 @@ def goals_of(
     Parameters
     ----------
     figures : Series or mapping
-        By name. Rates in per cent or points are given as shares.
+        Figures by name. Rates in per cent or points are passed as fractions.
     bounds : Series, mapping or float
-        By name, or one for all; in the unit of the figures.
+        Bounds by name, or one bound for all figures, in the unit of the figures.
     what : str
         The measured quantity.
     unit : str, default=""
-        Unit for people; "%" and "points" turn shares into per cent.
+        Unit to print; "%" and "points" convert fractions to per cent.
     at_least : bool, default=False
-        Whether the bounds are lower ones.
+        Whether the bounds are lower bounds.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def verdicts(goals: Sequence[Goal]) -> pd.DataFrame:
 
 
 class Result(NamedTuple):
-    """Result of a section: tables by name, goals, and tables to print (None: all)."""
+    """The result of a section: tables by name, goals, and the tables to print (None: all)."""
 
     tables: dict[str, pd.DataFrame]
     goals: Sequence[Goal] = ()
@@ -97,7 +97,7 @@ class Result(NamedTuple):
 
 
 class Slope(NamedTuple):
-    """Slope of a line through logarithms, and its 95 % confidence interval."""
+    """Slope of a line through logarithms, with its 95 % confidence interval."""
 
     value: float
     low: float
@@ -107,7 +107,8 @@ class Slope(NamedTuple):
 def log_slope(sizes: Any, values: Any) -> Slope:
     """Fit the slope of log(values) against log(sizes), with Student's interval.
 
-    All is NaN without two different sizes, and the ends with fewer than three points.
+    Without two different sizes, all values are NaN; with fewer than three points, the
+    ends of the interval are NaN.
 
     Examples
     --------
@@ -124,7 +125,7 @@ def log_slope(sizes: Any, values: Any) -> Slope:
         return Slope(np.nan, np.nan, np.nan)
     line = linregress(x, y)
     slope = float(line.slope)
-    # NaN of two points.
+    # NaN for two points.
     half = float(t.ppf((1 + CONFIDENCE) / 2, x.size - 2) * line.stderr)
     return Slope(slope, slope - half, slope + half)
 
@@ -139,7 +140,7 @@ def slopes_over(
     Returns
     -------
     DataFrame
-        The keys, sizes, slope, low, high.
+        The keys, the sizes, the slope, and the ends of its interval (low, high).
     """
     rows = []
     for group, part in table.groupby(list(keys), sort=False):
@@ -152,25 +153,25 @@ def slopes_over(
 def over_seeds(
     frame: pd.DataFrame, keys: Sequence[str], metric: str, *others: str
 ) -> pd.DataFrame:
-    """Summarise a metric over the seeds: one row a group.
+    """Summarise a metric over the seeds, in one row per group.
 
     Parameters
     ----------
     frame : DataFrame
-        One row a run; runs that failed are left out.
+        One row per run; failed runs are left out.
     keys : sequence of str
         Columns that make a group.
     metric : str
         Column that is averaged.
     *others : str
-        Columns of which only the mean is wanted.
+        Columns of which only the mean is computed.
 
     Returns
     -------
     DataFrame
-        Groups in the order in which they first come: the keys, n, d, ``metric``,
-        ``metric`` and " sd" (of a sample: ddof=1, NaN for one run), runs, the others,
-        seconds, peak_mib.
+        One row per group, in order of first appearance, with the keys, n, d,
+        ``metric``, its sample standard deviation as ``metric`` + " sd" (NaN for one
+        run), runs, the others, seconds and peak_mib.
 
     Examples
     --------
@@ -182,7 +183,7 @@ def over_seeds(
     [0.5]
     """
     succeeded = frame[frame["status"] == "ok"]
-    # It may be that no run has a metric.
+    # No run may have a metric.
     columns = dict.fromkeys([*succeeded.columns, metric, *others])
     succeeded = succeeded.reindex(columns=list(columns))
     statistics = {
@@ -203,7 +204,7 @@ def over_seeds(
 def best(
     table: pd.DataFrame, keys: Sequence[str], metric: str, largest: bool = False
 ) -> pd.DataFrame:
-    """Choose the first row of the least (or largest) metric in each group.
+    """Return the row with the smallest (or largest) metric in each group.
 
     Examples
     --------
@@ -232,7 +233,7 @@ def choices_of(frame: pd.DataFrame, keys: Sequence[str]) -> dict[str, str]:
     Returns
     -------
     dict
-        From text to text; a group of a single text keeps it whole.
+        Maps each text to a text; the text of a group with a single text is unchanged.
 
     Examples
     --------
@@ -251,9 +252,9 @@ def choices_of(frame: pd.DataFrame, keys: Sequence[str]) -> dict[str, str]:
 
 
 def differing(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return the parameters of each text (JSON) that differ between the texts."""
+    """Return the parameters of each JSON text that differ between the texts."""
     parameters = {text: json.loads(text) for text in texts}
-    # Values may be lists, which no set holds.
+    # Values may be lists, which are not hashable.
     pairs = [{str(pair) for pair in each.items()} for each in parameters.values()]
     shared = set.intersection(*pairs)
 
@@ -271,14 +272,14 @@ def ratio_to(
     key: str = "dataset",
     column: str = "seconds",
 ) -> pd.Series:
-    """Divide a column by that of a peer, matched by a key; NaN if the peer has none."""
+    """Divide a column by the peer's, matched by a key; NaN if the peer has no value."""
     return table[column] / table[key].map(peer.set_index(key)[column])
 
 
 def beside_published(
     table: pd.DataFrame, paper: str, metrics: Mapping[str, str]
 ) -> pd.DataFrame:
-    """Add columns of published metrics; NaN but in rows of the paper's protocol.
+    """Add columns of published metrics; NaN except in rows of the paper's protocol.
 
     Examples
     --------
@@ -302,7 +303,7 @@ def beside_published(
 
 
 def measures_of(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return measures of the runs that succeeded, without most of their identity."""
+    """Return measures of the runs that succeeded, without most columns of their identity."""
     hidden = ["part", "protocol", "parameters", "status", "reason", "digest"]
     return frame[frame["status"] == "ok"].drop(columns=hidden)
 
@@ -330,7 +331,7 @@ def publish(study: str, result: Result, options: Options) -> None:
 
 
 def plain(frame: pd.DataFrame) -> str:
-    """Return a frame as text for people, errors in per cent."""
+    """Return a frame as text, with errors in per cent."""
     errors = [name for name in frame.columns if "error" in name]
     formats: dict[str, Any] = dict.fromkeys(errors, "{:.1%}".format)
     return frame.to_string(
@@ -339,6 +340,6 @@ def plain(frame: pd.DataFrame) -> str:
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:
-    """Write a frame as CSV, aside and then in its place."""
+    """Write a frame as CSV, atomically."""
     with whole_file(path) as aside:
         frame.to_csv(aside, index=False)

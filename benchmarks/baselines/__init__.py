@@ -1,4 +1,4 @@
-"""Peers of the papers and of mixed tables, in memory; they are no part of mmcnb."""
+"""Baselines of the papers and for mixed tables, in memory, which are not part of mmcnb."""
 
 from benchmarks.baselines.generalised_mmc import GeneralisedMMC
 from benchmarks.baselines.gower import GowerMedoids, gower_distances

@@ -1,14 +1,14 @@
-"""Generalised maximum margin clustering (GMMC): a program with one variable a row.
+"""Generalised maximum margin clustering (GMMC): a program with one variable per row.
 
-Valizadegan and Jin (NIPS 2007) take the scores z of the rows as unknowns. The widest
-margin without errors is the least z'Qz with z_i² >= 1, where Q is the inverse of the
-kernel matrix with the offset minimised out. Its Lagrangian dual, with an upper bound C
-for the multipliers of rows within the margin, is convex:
+In Valizadegan and Jin (NIPS 2007), the scores z of the rows are the unknowns. The
+widest margin without errors minimises z'Qz subject to z_i² >= 1, where Q is the inverse
+of the kernel matrix after minimisation over the offset. The Lagrangian dual, with an
+upper bound C for the multipliers of rows within the margin, is convex:
 
     max  Σ γ_i     s.t.  A - diag γ >= 0,  0 <= γ_i <= C,     A = Q + (w/n²) e e'
 
-The last term weighs the mean score, and so holds the clusters in balance. The scores
-are the eigenvector of the least eigenvalue of A - diag γ.
+The last term of A penalises the mean score, which balances the clusters. The scores are
+the eigenvector of the smallest eigenvalue of A - diag γ.
 """
 
 from dataclasses import dataclass
@@ -27,8 +27,8 @@ from benchmarks.baselines.svm import (
     rows_of,
 )
 
-LEAST_EIGENVALUE = 1e-6  # of the kernel matrix, in units of the largest
-GAP = 1e-4  # of the optimum, in units of it
+LEAST_EIGENVALUE = 1e-6  # of the kernel matrix, as a fraction of the largest
+GAP = 1e-4  # tolerance of the optimum, relative to its value
 
 
 @dataclass
@@ -40,9 +40,11 @@ class GeneralisedMMC:
     C : float, default=1.0
         Upper bound of the multiplier of a row.
     gamma, kernel, balance, scale
-        As in `IterativeSVR`; the balance holds for the clusters, after the program.
+        As in `IterativeSVR`; the balance is imposed on the clusters after the program
+        is solved.
     weight : float, default=1e4
-        w, the weight of the squared mean score; with a small one all scores are equal.
+        The weight w of the squared mean score; with a small weight, all scores are
+        equal.
 
     Notes
     -----
@@ -65,7 +67,7 @@ class GeneralisedMMC:
     scale: str | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the clusters of some hundred rows; the time grows with their cube."""
+        """Cluster some hundred rows; the time grows with the cube of their number."""
         X = rows_of(X, self.scale)
         n = X.shape[0]
         gamma = default_gamma(self.gamma, self.kernel, X, np.ones(n))
@@ -83,7 +85,7 @@ class GeneralisedMMC:
 
 
 def inverse_without_offset(K: np.ndarray) -> np.ndarray:
-    """Return Q, for which z'Qz is the least (z - b e)'K⁻¹(z - b e) over b."""
+    """Return Q, for which z'Qz is the minimum of (z - b e)'K⁻¹(z - b e) over b."""
     values, vectors = np.linalg.eigh((K + K.T) / 2)
     inverse = vectors / np.maximum(values, LEAST_EIGENVALUE * values[-1]) @ vectors.T
     sums = inverse.sum(axis=0)
@@ -91,7 +93,7 @@ def inverse_without_offset(K: np.ndarray) -> np.ndarray:
 
 
 def largest_multipliers(A: np.ndarray, C: float) -> np.ndarray:
-    """Return multipliers of the largest sum, by Newton's method on the central path."""
+    """Return multipliers with the largest sum, by Newton's method on the central path."""
     n = len(A)
     gamma = np.full(n, 0.5 * min(float(np.linalg.eigvalsh(A)[0]), C))
     weight = n / gamma.sum()
@@ -104,7 +106,7 @@ def largest_multipliers(A: np.ndarray, C: float) -> np.ndarray:
 
 
 def _centred(A: np.ndarray, C: float, gamma: np.ndarray, weight: float) -> np.ndarray:
-    """Return the multipliers of the largest weighted sum with barriers."""
+    """Return the multipliers that maximise the weighted sum plus the barriers."""
     for _ in range(100):
         inverse = cho_solve(cho_factor(A - np.diag(gamma), lower=True), np.eye(len(A)))
         gradient = weight - np.diag(inverse) + 1 / gamma - 1 / (C - gamma)
@@ -122,14 +124,14 @@ def _centred(A: np.ndarray, C: float, gamma: np.ndarray, weight: float) -> np.nd
             if not _merit(A, C, moved, weight) < wanted:
                 break
             length *= 0.5
-            if length < 1e-8:  # rounding ends the ascent
+            if length < 1e-8:  # stop the ascent if rounding prevents progress
                 return gamma
         gamma = moved
     return gamma
 
 
 def _merit(A: np.ndarray, C: float, gamma: np.ndarray, weight: float) -> float:
-    """Return the weighted sum plus the logarithmic barriers; -inf outside."""
+    """Return the weighted sum plus the logarithmic barriers; -inf outside the constraints."""
     if min(gamma.min(), (C - gamma).min()) <= 0:
         return -np.inf
     try:

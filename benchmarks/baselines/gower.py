@@ -1,7 +1,7 @@
 """Medoids of Gower's distance (1971), for frames of numbers, flags, text and dates.
 
-They are those of PAM (Kaufman and Rousseeuw, 1990), by the swaps of FastPAM1 (Schubert
-and Rousseeuw, 2019).
+The medoids are those of PAM (Kaufman and Rousseeuw, 1990), computed with the swaps of
+FastPAM1 (Schubert and Rousseeuw, 2019).
 """
 
 from typing import Any, NamedTuple, Self
@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype
 
-MOST_SWAPS = 1000  # each makes the sum smaller, so it ends by itself
+MOST_SWAPS = 1000  # each swap makes the sum smaller, so the loop ends
 
 
 class Medoids(NamedTuple):
-    """Rows that stand for clusters.
+    """Medoids, and the clusters of the rows nearest to each.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Medoids(NamedTuple):
 
 
 class GowerMedoids:
-    """Clusters around k rows of a frame to which the sum of Gower's distances is small.
+    """Clusters around k rows of a frame with a small sum of Gower's distances.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class GowerMedoids:
         self.n_clusters = n_clusters
 
     def fit(self, X: Any) -> Self:
-        """Label the rows; it draws nothing."""
+        """Label the rows; the result is deterministic."""
         self.labels_ = medoids(gower_distances(X), self.n_clusters).labels
         return self
 
@@ -66,9 +66,10 @@ class GowerMedoids:
 def gower_distances(frame: pd.DataFrame) -> np.ndarray:
     """Return Gower's distance between all rows, of shape (n, n).
 
-    It is the mean over the columns of the difference in units of the range or, of
-    flags and text, of whether two values differ. Columns in which one of two rows has a
-    gap are left out of their mean, and rows without a common column are 1 apart.
+    The distance is a mean over the columns. A column of numbers contributes the
+    absolute difference divided by the range; a flag or text contributes 1 if the values
+    differ. Columns in which either row has a gap are left out of the mean, and rows
+    without a common column have distance 1.
 
     Examples
     --------
@@ -104,7 +105,7 @@ def gower_distances(frame: pd.DataFrame) -> np.ndarray:
 
 
 def medoids(distances: np.ndarray, k: int) -> Medoids:
-    """Return medoids that no single swap betters, from those added one by one.
+    """Return medoids that no single swap improves, starting from greedily added medoids.
 
     Examples
     --------
@@ -128,7 +129,7 @@ def medoids(distances: np.ndarray, k: int) -> Medoids:
 
 
 def _added_one_by_one(distances: np.ndarray, k: int) -> np.ndarray:
-    """Return k medoids, each of which lowers the sum of distances the most."""
+    """Return k medoids, each of which lowers the sum of distances the most when it is added."""
     nearest = np.full(len(distances), np.inf)
     rows: list[int] = []
     for _ in range(k):
@@ -141,13 +142,14 @@ def _added_one_by_one(distances: np.ndarray, k: int) -> np.ndarray:
 def swap_costs(distances: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return the sum of distances after each swap, of shape (n, k).
 
-    Element (i, j) has row i in place of medoid j.
+    Element (i, j) is the sum if row i replaces medoid j.
     """
     nearest = distances[rows].argmin(axis=0)
     ordered = np.sort(distances[rows], axis=0)
     first = ordered[0]
     second = ordered[1] if len(rows) > 1 else np.full(len(distances), np.inf)
-    # The new row, or the nearest medoid if that stays, else the second.
+    # The distance to the new row, or to the nearest medoid; if that is removed, to the
+    # second nearest.
     if_it_stays = np.minimum(distances, first)
     rise_if_it_goes = np.minimum(distances, second) - if_it_stays
     is_nearest = nearest[:, None] == np.arange(len(rows))

@@ -1,4 +1,4 @@
-"""Kernel k-means on the graph of near rows: Yuan et al., section 4.2."""
+"""Kernel k-means on the graph of nearby rows: Yuan et al., section 4.2."""
 
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ class GraphClusters(NamedTuple):
     Parameters
     ----------
     labels : ndarray of shape (n,), int32
-        Cluster of each row, numbered by first row.
+        Cluster of each row, numbered in the order of their first rows.
     association : float
         Σ_h links(h, h) / n_h, the ratio association: eq. (5).
     converged : bool
@@ -27,7 +27,7 @@ class GraphClusters(NamedTuple):
 
 
 def ball_graph(X: Any, gamma: float, least: float = 0.1) -> csr_array:
-    """Return the Gaussian kernel between rows, without values below ``least``.
+    """Return the Gaussian kernel between rows, in which values below ``least`` are 0.
 
     Examples
     --------
@@ -50,9 +50,10 @@ def graph_kernel_kmeans(
 ) -> GraphClusters:
     """Maximise the ratio association by kernel k-means with a sparse kernel matrix.
 
-    It starts from given labels. A sparse matrix need not be positive semidefinite. A
-    negative least eigenvalue is subtracted from the diagonal (Dhillon, Guan and Kulis,
-    2007), so that the association never falls and the rounds end.
+    The rounds start from given labels. A sparse kernel matrix need not be positive
+    semidefinite. If its smallest eigenvalue is negative, this eigenvalue is subtracted
+    from the diagonal (Dhillon, Guan and Kulis, 2007), so that the association never
+    decreases and the rounds end.
 
     Notes
     -----
@@ -78,7 +79,7 @@ def graph_kernel_kmeans(
         norms = (links + shift * sizes) / divisors**2
         scores = 2 * sums / divisors - np.where(sizes > 0, norms, np.inf)
         best = scores.argmax(axis=1)
-        # Of equal clusters a row keeps its own.
+        # In a tie, a row stays in its cluster.
         is_better = scores[rows, best] > scores[rows, labels]
         renewed = np.where(is_better, best, labels)
         converged = bool((renewed == labels).all())
@@ -104,7 +105,7 @@ class _Links(NamedTuple):
     sums : ndarray of shape (n, k)
         Σ_j K_ij over the rows j of each cluster.
     sizes : ndarray of shape (k,)
-        Rows of each cluster.
+        Number of rows of each cluster.
     links : ndarray of shape (k,)
         Sum of the values inside each cluster.
     """
@@ -127,13 +128,13 @@ def _links(K: Any, labels: np.ndarray, k: int) -> _Links:
 
 
 def least_eigenvalue(K: Any) -> float:
-    """Return the least eigenvalue of a symmetric matrix, less its possible error.
+    """Return a lower bound of the smallest eigenvalue of a symmetric matrix.
 
     The matrix has at least three rows.
     """
     n = K.shape[0]
     bound = abs(K).sum(axis=1).max()
-    # All eigenvalues are negative: the precision is that of the largest.
+    # All eigenvalues are negative: the precision is that of the largest one.
     moved = K - bound * eye_array(n)
     start = 1.0 + np.arange(n) % 2
     values, vectors = eigsh(moved, k=1, which="LM", v0=start, tol=1e-4)

@@ -1,4 +1,4 @@
-"""Iterative support vector regression: a machine that is trained on its own labels."""
+"""Iterative support vector regression: a machine that is repeatedly trained on its own labels."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -23,9 +23,10 @@ from benchmarks.baselines.svm import (
 class IterativeSVR:
     """IterSVR and IterSVM of Zhang, Tsang and Kwok.
 
-    The paper is Maximum margin clustering made practical. A machine is trained on the
-    labels of k-means. Its threshold is moved until both clusters are large enough, and
-    its signs are the next labels, until they no longer change.
+    The paper is "Maximum margin clustering made practical". The machine is first
+    trained on the labels of k-means. Its threshold is moved until both clusters are
+    large enough, and the signs of its decision values are the next labels, until the
+    labels no longer change.
 
     Parameters
     ----------
@@ -37,11 +38,11 @@ class IterativeSVR:
     balance : float, default=0.4
         l/n: the smaller cluster has at least (1 - balance)/2 of the weight.
     init : {"k-means", "random"}, default="k-means"
-        Labels of the start.
+        Initial labels.
     max_rounds : int, default=50
-        Most rounds.
+        Largest number of rounds.
     sample_size : int, default=2000
-        Rows that the machine is trained on; it labels the others.
+        Number of rows on which the machine is trained; it then labels the other rows.
     scale : {None, "standard"}, default=None
         "standard" scales the columns.
     random_state : int or None, default=None
@@ -120,12 +121,12 @@ class IterativeSVR:
         return y
 
     def _machine(self, sample: Any, weights: np.ndarray) -> SVC | SVR:
-        """Return a machine that is not yet trained."""
+        """Return an untrained machine."""
         parameters = {
             "C": self.C,
             "kernel": self.kernel,
             "gamma": default_gamma(self.gamma, self.kernel, sample, weights),
-            "max_iter": 10**7,  # ends even for a C that it cannot solve
+            "max_iter": 10**7,  # for values of C with which it does not converge
             **POLYNOMIAL,
         }
         if self.loss == "hinge":
@@ -134,7 +135,7 @@ class IterativeSVR:
 
     def _objective(self, svm: SVC | SVR, f: np.ndarray, weights: np.ndarray) -> float:
         """Return 1/2 |w|² + C Σ loss."""
-        # As the dual coefficients sum to 0, their product with f is |w|².
+        # The dual coefficients sum to 0, so their product with f is |w|².
         norm2 = float((svm.dual_coef_ @ f[svm.support_])[0])
         missing = 1 - np.abs(f)
         if self.loss != "hinge":

@@ -1,4 +1,4 @@
-"""KAMILA (Foss, Markatou, Ray and Heching, 2016) for numbers beside categories.
+"""KAMILA (Foss, Markatou, Ray and Heching, 2016) for tables of numbers and categories.
 
 A row belongs to the cluster with the largest sum of a log density of its distance to
 the mean, which a kernel estimates from the distances of all rows to their nearest mean,
@@ -11,19 +11,19 @@ import numpy as np
 
 STARTS = 10
 STEPS = 25
-GRID = 512  # points of the density of distances
-FLAT_SHARE = 0.05  # of the distances, below which the density is held
-SMOOTHING = 0.025  # of the probabilities of categories, as in the authors' package
+GRID = 512  # number of points of the estimated density of distances
+FLAT_SHARE = 0.05  # quantile of the distances below which the density is constant
+SMOOTHING = 0.025  # of category probabilities, as in the authors' package
 LEAST_LOG = -700.0
 
 
 class _Clusters(NamedTuple):
-    means: np.ndarray  # of shape (k, number of numeric columns)
-    log_shares: list[np.ndarray]  # of each column: (k, number of categories)
+    means: np.ndarray  # shape (k, number of numeric columns)
+    log_shares: list[np.ndarray]  # for each column, shape (k, number of categories)
 
 
 class Kamila:
-    """k clusters of rows of numbers and categories, the best of ten starts.
+    """KAMILA's k clusters of rows of numbers and categories, from the best of ten starts.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Kamila:
         self.random_state = random_state
 
     def fit(self, numbers: np.ndarray, codes: np.ndarray) -> Self:
-        """Label rows of standardised numbers and of categories from 0, without gaps."""
+        """Label rows of standardised numbers and of categories that are numbered from 0, without gaps."""
         draw = np.random.RandomState(self.random_state)
         best = -np.inf
         for _ in range(STARTS):
@@ -88,7 +88,7 @@ class Kamila:
 
 
 def _heights(numbers: np.ndarray, codes: np.ndarray, clusters: _Clusters) -> np.ndarray:
-    """Return H of each row and cluster, of shape (n, k)."""
+    """Return H for each row and cluster, of shape (n, k)."""
     heights = np.zeros((len(codes), len(clusters.means)))
     if numbers.shape[1]:
         offsets = numbers[:, None, :] - clusters.means
@@ -100,10 +100,10 @@ def _heights(numbers: np.ndarray, codes: np.ndarray, clusters: _Clusters) -> np.
 
 
 def _log_density(distances: np.ndarray, n_columns: int) -> np.ndarray:
-    """Return the log density of rows at some distances from a mean, up to a constant.
+    """Return the log density of rows at given distances from a mean, up to a constant.
 
     f(r) = f_R(r) / r^(p - 1), where f_R is the density of the distances of all rows to
-    their nearest mean. It has a pole at 0, so it is held below a small quantile.
+    their nearest mean. f has a pole at 0, so it is constant below a small quantile.
     """
     nearest = distances.min(axis=1)
     quartiles = np.quantile(nearest, [0.25, 0.75])
@@ -115,7 +115,8 @@ def _log_density(distances: np.ndarray, n_columns: int) -> np.ndarray:
     density = np.exp(-0.5 * np.square(scaled)).mean(axis=1) / width
     with np.errstate(divide="ignore"):
         logs = np.log(density) - (n_columns - 1) * np.log(grid)
-    # Far from all rows the estimate is 0, and farther is less likely.
+    # Far from all rows, the estimate is 0, and the density must still decrease with the
+    # distance.
     logs = np.minimum.accumulate(np.maximum(logs, LEAST_LOG - grid / width))
     return np.interp(distances, grid, logs)
 
@@ -123,7 +124,7 @@ def _log_density(distances: np.ndarray, n_columns: int) -> np.ndarray:
 def _updated(
     numbers: np.ndarray, codes: np.ndarray, labels: np.ndarray, clusters: _Clusters
 ) -> _Clusters:
-    """Return means and smoothed shares of categories; an empty cluster keeps its own."""
+    """Return means and smoothed category probabilities; an empty cluster keeps its values."""
     means = clusters.means.copy()
     all_log_shares = [log_shares.copy() for log_shares in clusters.log_shares]
     for cluster in range(len(means)):

@@ -1,16 +1,17 @@
 """Maximum margin clustering by generated labels (LG-MMC).
 
-Li, Tsang, Kwok and Zhou (AISTATS 2009) mix all labellings in balance so that the SVM
-has the least objective:
+Li, Tsang, Kwok and Zhou (AISTATS 2009) mix all balanced labellings so that the SVM has
+the smallest objective:
 
     max over α   e'α - 1/2 max over y  α'(K∘yy')α
     s.t.  0 <= α_i <= u_i,   abs(s'y) <= balance
 
-Each labelling alone is a mixture, so the optimum is a lower bound of all objectives.
-The labellings are generated, from one on: the next has the largest quadratic form at
-the α of those so far. It is searched for from the best labels along the axes of the
-features, as in the paper, then by steps that maximise the linear form of the last
-labels, then by flips and swaps.
+A single labelling is also a mixture, so the optimum is a lower bound of the objective
+of every labelling. The labellings are generated one after another: the next labelling
+has the largest quadratic form at the α of the labellings so far. The search for it
+starts from the best labels along the axes of the features, as in the paper, continues
+by steps that maximise the linear form of the last labels, and ends with flips and
+swaps.
 """
 
 from dataclasses import dataclass
@@ -22,8 +23,9 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.baselines.svm import Problem, balanced_threshold, centred_problem, signs
 
-LEADING_AXES = 50  # that labels start from
-# Labellings that a round adds: fewer take more rounds, and a round takes the same time.
+LEADING_AXES = 50  # number of axes from which labels start
+# Number of labellings that a round adds. With fewer labellings, more rounds are needed,
+# and a round takes the same time.
 NEW_LABELLINGS = 5
 
 
@@ -36,10 +38,10 @@ class LabelGenerationMMC:
     C, gamma, kernel, balance, scale
         As in `IterativeSVR`; the machine has no offset in centred features.
     tol : float, default=1e-2
-        The rounds end when the next labels lower the objective by at most this share of
-        it.
+        The rounds end when the next labels lower the objective by at most this
+        fraction.
     max_iter : int, default=100
-        Most rounds.
+        Largest number of rounds.
 
     Notes
     -----
@@ -66,7 +68,7 @@ class LabelGenerationMMC:
     def fit(
         self, X: Any, y: Any = None, sample_weight: np.ndarray | None = None
     ) -> Self:
-        """Cluster up to about a thousand rows; the time grows with their cube."""
+        """Cluster up to about a thousand rows; the time grows with the cube of their number."""
         problem = centred_problem(self, X, sample_weight)
         with threadpool_limits(1, "blas"):
             generated = generate_labels(problem, self.tol, self.max_iter)
@@ -95,18 +97,19 @@ class Mixture(NamedTuple):
 
 
 class GeneratedLabels(NamedTuple):
-    """The labellings that were generated, and how far they are from the best.
+    """Generated labellings, and a bound of how far they are from the best labelling.
 
     Parameters
     ----------
     labels : ndarray of shape (t, n)
         The labellings.
     mixture : Mixture
-        Their mixture.
+        The mixture of the labellings.
     bound : float
-        A lower bound of all objectives, as far as the search sees.
+        A lower bound of the objectives of all labellings, if the search has found the
+        largest form.
     n_iter : int
-        The rounds.
+        Number of rounds.
     """
 
     labels: np.ndarray
@@ -116,7 +119,7 @@ class GeneratedLabels(NamedTuple):
 
 
 def generate_labels(problem: Problem, tol: float, max_iter: int) -> GeneratedLabels:
-    """Add labellings to a mixture in rounds, until they lower its objective no more."""
+    """Add labellings to a mixture in rounds, until they no longer lower its objective."""
     search = LabelSearch(problem)
     labels, _ = search.best(problem.bounds, search.axes)
     labels = labels[:1]
@@ -137,11 +140,12 @@ def generate_labels(problem: Problem, tol: float, max_iter: int) -> GeneratedLab
 
 
 def _rounded(problem: Problem, labels: np.ndarray, mixture: Mixture) -> np.ndarray:
-    """Return the labels that a mixture rounds to.
+    """Return the labels to which a mixture is rounded.
 
-    They are signs of Σ_i α_i v_i K(x_i, x), where v is its leading eigenvector.
+    The labels are the signs of Σ_i α_i v_i K(x_i, x), where v is the leading
+    eigenvector of the mixture.
     """
-    # A weight of 2 is the row given twice, in the eigenvectors too.
+    # A weight of 2 counts as two equal rows, also in the eigenvectors.
     root = np.sqrt(problem.shares)
     weighted = np.sqrt(mixture.weights)[:, None] * labels * root
     _, _, vectors = np.linalg.svd(weighted, full_matrices=False)
@@ -163,7 +167,7 @@ class _Point(NamedTuple):
     slack : ndarray of shape (t,)
         Slack of the constraint of each labelling.
     eta : float
-        η, the bound of their quadratic forms.
+        η, the bound of the quadratic forms of the labellings.
     """
 
     a: np.ndarray
@@ -177,7 +181,7 @@ class _Point(NamedTuple):
 def mix_labels(
     problem: Problem, labels: np.ndarray, tolerance: float = 1e-8
 ) -> Mixture:
-    """Weigh labellings so that the machine under their mixture has the least objective.
+    """Find weights of labellings with which their machine has the smallest objective.
 
     min η - e'α  s.t.  1/2 α'(K∘y_t y_t')α <= η for all t, by Mehrotra's predictor and
     corrector.
@@ -210,7 +214,7 @@ def mix_labels(
             with np.errstate(divide="raise", invalid="raise", over="raise"):
                 point = _step(matrix, y, gain, point, slopes, forms)
         except (FloatingPointError, np.linalg.LinAlgError):
-            break  # it was as close as numbers allow
+            break  # the limit of floating-point precision was reached
     assert best is not None
     return best
 
@@ -242,7 +246,7 @@ def _step(
     slopes: np.ndarray,
     forms: np.ndarray,
 ) -> _Point:
-    """Go in the predictor's, then the corrector's direction, with one factorisation."""
+    """Move along the predictor's, then the corrector's direction, with one factorisation."""
     a, low, high, mu, slack, eta = point
     t = len(forms)
     hessian = matrix * ((y * mu) @ y.T)
@@ -258,7 +262,7 @@ def _step(
     def direction(
         of_low: np.ndarray, of_high: np.ndarray, of_mu: np.ndarray, bend: Any
     ) -> _Point:
-        """Return the step that changes a·low, (1 - a)·high and mu·slack so much."""
+        """Return the step that changes a·low, (1 - a)·high and mu·slack by given amounts."""
         ascent = descent + of_low / a - of_high / (1 - a)
         right = cho_solve(factor, ascent, check_finite=False)
         missed = eta - forms - slack - bend
@@ -292,7 +296,7 @@ def _step(
 
 
 def _moved(point: _Point, step: _Point, reach: float) -> _Point:
-    """Return the point after a step, of at most this share of the way to a bound."""
+    """Return the point after a step that goes at most a given fraction of the way to a bound."""
     nearest = max(1e-9, float((step.a / (1 - point.a)).max()))
     for x, d in zip(point[:5], step[:5], strict=True):
         nearest = max(nearest, float((-d / x).max()))
@@ -314,7 +318,7 @@ def _products(point: _Point) -> float:
 
 
 class LabelSearch:
-    """Labels in balance with a large quadratic form y'Qy, Q = diag α K diag α."""
+    """Search for balanced labels with a large quadratic form y'Qy, where Q = diag α K diag α."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -324,14 +328,14 @@ class LabelSearch:
         leading = [max(0, n - LEADING_AXES), n - 1]
         values, vectors = eigh(weighted, subset_by_index=leading)
         axes = vectors * np.sqrt(np.maximum(values, 0.0)) / root[:, None]
-        self.axes = axes[:, ::-1]  # the largest first
+        self.axes = axes[:, ::-1]  # largest first
 
     def best(
         self, alpha: np.ndarray, starts: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return labellings that the starts lead to, each once, and their forms.
+        """Return the distinct labellings to which the starts lead, and their forms.
 
-        The largest form comes first.
+        The labelling with the largest form comes first.
         """
         shares = self.problem.shares
         balance = self.problem.balance
@@ -348,7 +352,7 @@ class LabelSearch:
             forms = np.where(is_larger, forms_after, forms)
         y = np.c_[self._flipped(alpha, y[:, forms.argmax()]), y]
         _, forms = self._forms(alpha, y)
-        y *= np.where(y[0] == y[0, 0], 1.0, -1.0)  # -y is the same labelling
+        y *= np.where(y[0] == y[0, 0], 1.0, -1.0)  # -y and y are the same labelling
         order = np.argsort(-forms, kind="stable")
         _, first = np.unique(y[:, order], axis=1, return_index=True)
         distinct = order[np.sort(first)]
@@ -360,7 +364,7 @@ class LabelSearch:
         return slopes, np.einsum("it,it->t", y, slopes)
 
     def _flipped(self, alpha: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Take the steepest flips, and swaps of two rows, while any is in balance."""
+        """Make the steepest flips, and swaps of two rows, as long as one keeps the balance."""
         Q = alpha[:, None] * self.problem.gram * alpha
         s = self.problem.shares
         y = y.copy()
@@ -369,13 +373,13 @@ class LabelSearch:
         reach = max(self.problem.balance, abs(float(s @ y))) + 1e-12
         least = 1e-9 * max(float(diagonal.sum()), np.finfo(float).tiny)
         while True:
-            # Of the flip of each row: the gain in y'Qy, and s'y after it.
+            # For the flip of each row: the gain in y'Qy, and s'y afterwards.
             gains = 4 * (diagonal - y * f)
             sums = s @ y - 2 * s * y
             flip_gains = np.where(np.abs(sums) <= reach, gains, -np.inf)
             best_flip = flip_gains.max()
 
-            # Of the swap of a row above 0 and one below.
+            # For each swap of a row above 0 and a row below 0.
             up = np.flatnonzero(y > 0)
             down = np.flatnonzero(y < 0)
             both = gains[up][:, None] + gains[down]
@@ -398,10 +402,10 @@ class LabelSearch:
 def balanced_labels_of(
     linear: np.ndarray, shares: np.ndarray, balance: float
 ) -> np.ndarray:
-    """Return labels in balance with the largest linear form, for each column.
+    """Return balanced labels with the largest linear form, for each column.
 
-    They are signs, but for the smallest coefficients. abs(s'y) can exceed the balance
-    if single rows weigh more.
+    The labels are the signs of the coefficients, except for the smallest coefficients.
+    abs(s'y) can exceed the balance if a single row weighs more than the balance.
 
     Examples
     --------

@@ -1,14 +1,14 @@
 """LG-MMC with a linear kernel, for rows whose kernel matrix is too large.
 
-Each labelling y_t brings a block of weights v_t, and a mixture μ of labellings the
+Each labelling y_t has a block of weights v_t, and a mixture μ of labellings has the
 score
 
     f_i = Σ_t √μ_t y_ti v_t·x_i
     min over v, μ   1/2 Σ_t |v_t|² + C/2 Σ_i max(0, 1 - f_i)²
 
 The loss is squared, as in the paper of Li, Tsang, Kwok and Zhou, so that α_i = C max(0,
-1 - f_i) are the multipliers. The next labels have a large |Σ_i α_i y_i x_i|: they start
-from single columns, as in the paper.
+1 - f_i) are the multipliers. The next labels have a large |Σ_i α_i y_i x_i|; their
+search starts from single columns, as in the paper.
 """
 
 from dataclasses import dataclass
@@ -21,30 +21,30 @@ from scipy.sparse import issparse
 from benchmarks.baselines.label_generation import balanced_labels_of
 from benchmarks.baselines.svm import balanced_threshold, clusters, rows_of, signs
 
-COLUMNS = 20  # that labels start from
-STEPS = 5  # of the weights of the labellings
-CLOSE = 1e-2  # change of a weight that ends these steps
-# of a length in these steps: at 1 they are those of the multiple kernel literature, but
-# slow
+COLUMNS = 20  # number of columns from which labels start
+STEPS = 5  # number of steps of the weights of the labellings
+CLOSE = 1e-2  # these steps end if no weight changes by more
+# Length of these steps. With a length of 1, they are the steps of the multiple kernel
+# literature, which converge slowly.
 POWER = 3
 
 
 @dataclass
 class LinearLabelGenerationMMC:
-    """LG-MMC on columns: a round costs a few dozen products with the rows.
+    """LG-MMC on columns, where a round costs a few dozen products with the rows.
 
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the squared loss of a row; the mean squared distance of a row to the
-        mean counts as 1.
+        Weight of the squared loss of a row, for rows scaled to a mean squared distance
+        of 1 from the mean.
     balance, scale
         As in `IterativeSVR`; the machine has no offset in centred columns.
     tol : float, default=1e-2
-        The rounds end when the next labels lower the objective by at most this share of
-        it.
+        The rounds end when the next labels lower the objective by at most this
+        fraction.
     max_iter : int, default=10
-        Most rounds.
+        Largest number of rounds.
 
     Notes
     -----
@@ -98,9 +98,9 @@ class LinearLabelGenerationMMC:
     def _next_labels(
         self, columns: "CentredColumns", alpha: np.ndarray, labels: np.ndarray
     ) -> tuple[np.ndarray, float]:
-        """Return labels in balance with a large |Σ α_i y_i x_i|², and this form.
+        """Return balanced labels with a large |Σ α_i y_i x_i|², and this form.
 
-        They start from columns and from earlier labels.
+        The search starts from columns and from earlier labels.
         """
         shares = columns.shares
         weights = alpha[:, None]
@@ -124,7 +124,7 @@ class LinearLabelGenerationMMC:
     def _rounded(
         self, columns: "CentredColumns", labels: np.ndarray, mixture: "Mixture"
     ) -> np.ndarray:
-        """Return labels of the leading vector of a mixture, as `LabelGenerationMMC`."""
+        """Return labels from the leading vector of a mixture, as `LabelGenerationMMC` does."""
         weighted = np.sqrt(mixture.weights) * labels
         vectors, _, _ = np.linalg.svd(weighted, full_matrices=False)
         coefficients = mixture.multipliers * vectors[:, 0]
@@ -133,7 +133,7 @@ class LinearLabelGenerationMMC:
 
 
 class CentredColumns:
-    """Rows less their mean, over their root mean squared length; CSR rows stay CSR."""
+    """Rows minus their mean, divided by their root mean squared length; CSR rows stay CSR."""
 
     def __init__(self, X: Any) -> None:
         self.X = X
@@ -158,7 +158,7 @@ class CentredColumns:
         return (sums - of_mean) / self.length
 
     def widest(self) -> np.ndarray:
-        """Return the columns of largest variance."""
+        """Return the columns with the largest variance."""
         chosen = np.argsort(-self.variances, kind="stable")[:COLUMNS]
         columns = self.X[:, chosen]
         if issparse(columns):
@@ -176,11 +176,11 @@ class Mixture(NamedTuple):
 
 
 def mix_columns(columns: CentredColumns, labels: np.ndarray, C: float) -> Mixture:
-    """Train the machine of labellings of shape (n, t), and weigh them.
+    """Train the machine of labellings of shape (n, t), and find their weights.
 
-    For given weights the machine is a smooth problem. At the best weights |v_t|/√μ_t is
-    the same for all labellings that have any weight, so a step raises the weights of
-    those where it is larger.
+    For given weights, training the machine is a smooth problem. At the optimal weights,
+    |v_t|/√μ_t is equal for all labellings with a positive weight, so a step raises the
+    weights of the labellings for which this ratio is larger.
     """
     d = len(columns.mean)
     t = labels.shape[1]

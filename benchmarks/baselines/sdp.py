@@ -1,24 +1,23 @@
 """Maximum margin clustering as a semidefinite program (SDP).
 
-The program is that of Xu, Neufeld, Larson and Schuurmans, NIPS 2004. Labels y enter the
-margin by M = y y' alone. With M relaxed to be positive semidefinite with ones on its
-diagonal the widest margin through the mean of the rows is a convex problem, and bounds
-all objectives from below:
+The program is that of Xu, Neufeld, Larson and Schuurmans, NIPS 2004. The margin depends
+on the labels y only through M = y y'. If M is relaxed to a positive semidefinite matrix
+with ones on its diagonal, finding the widest margin through the mean of the rows is a
+convex problem, whose value is a lower bound of all objectives:
 
     min over M  max over α   e'α - 1/2 α'(K∘M)α
     s.t.  0 <= α_i <= u_i,  diag M = 1,  s'M s <= balance²
 
-Its dual has 2n + 1 variables. M is a multiple of the inverse of S at the centres of its
-barriers:
+The dual has 2n + 1 variables. On its central path, M is a multiple of the inverse of S:
 
     max   e'α - 1/2 e'z - 1/2 balance² t
     s.t.  S = diag z + t s s' - diag α K diag α  >= 0,   t >= 0
 
-The program as printed, eq. (3.8) of Zhu's thesis, also asks that equality of labels is
-transitive (L1), and that of three rows two have one label (L2). Both say v'M v >= 1 for
-vectors v of three entries -1 or +1, as v'y is odd. In the dual each takes τ v v' from S
-and adds τ/2, with τ >= 0. Of these 2n(n - 1)(n - 2)/3 constraints those that M violates
-most are added in rounds.
+The program as printed in eq. (3.8) of Zhu's thesis also requires that equality of
+labels is transitive (L1), and that two of any three rows have the same label (L2). Both
+are v'M v >= 1 for vectors v with three entries -1 or +1, because v'y is odd. In the
+dual, each constraint subtracts τ v v' from S and adds τ/2, with τ >= 0. There are 2n(n
+- 1)(n - 2)/3 of them; the constraints that M violates most are added in rounds.
 """
 
 from dataclasses import dataclass
@@ -32,24 +31,24 @@ from threadpoolctl import threadpool_limits
 from benchmarks.baselines.svm import Problem, balanced_threshold, centred_problem, signs
 from mmcnb import InputError
 
-MOST_ROWS = 60  # with constraints on triples, of which there are then 136,880
+MOST_ROWS = 60  # with constraints on triples, of which 60 rows have 136,880
 VIOLATED = 1e-3  # v'M v of an added constraint is below 1 by more than this
-ADDED = 3  # constraints a row and round, at most
-# -v asks for the same as v.
+ADDED = 3  # largest number of constraints per row and round
+# v and -v are the same constraint.
 TRIPLE_SIGNS = np.array([[1, 1, 1], [1, 1, -1], [1, -1, 1], [-1, 1, 1]])
 
 
 @dataclass
 class SDPMMC:
-    """MMC as an SDP: the machine of the signs of the leading eigenvector of M.
+    """MMC as an SDP: a machine trained on the signs of the leading eigenvector of M.
 
     Parameters
     ----------
     C, gamma, kernel, balance, scale
         As in `IterativeSVR`; the machine has no offset in centred features.
     triples : bool, default=False
-        Whether M also meets the constraints L1 and L2 on triples of rows; of at most
-        60, which take minutes.
+        Whether M also satisfies the constraints L1 and L2 on triples of rows. This is
+        limited to 60 rows, which take minutes.
 
     Notes
     -----
@@ -75,11 +74,11 @@ class SDPMMC:
     def fit(
         self, X: Any, y: Any = None, sample_weight: np.ndarray | None = None
     ) -> Self:
-        """Cluster a few hundred rows; the time grows with their fourth power."""
+        """Cluster a few hundred rows; the time grows with the fourth power of their number."""
         if self.triples and X.shape[0] > MOST_ROWS:
             raise InputError(
-                f"triples=True takes at most {MOST_ROWS} rows, "
-                f"not {X.shape[0]:,}; give fewer."
+                f"triples=True accepts at most {MOST_ROWS} rows, but X has "
+                f"{X.shape[0]:,}; pass fewer rows."
             )
         problem = centred_problem(self, X, sample_weight)
         solve = solve_with_triples if self.triples else solve_label_matrix
@@ -94,8 +93,8 @@ class SDPMMC:
 
 
 def _rounded(problem: Problem, matrix: np.ndarray) -> np.ndarray:
-    """Return the labels in balance that the leading eigenvector of M rounds to."""
-    # A weight of 2 is the row given twice, in the eigenvectors too.
+    """Return the balanced labels to which the leading eigenvector of M is rounded."""
+    # A weight of 2 counts as two equal rows, also in the eigenvectors.
     root = np.sqrt(problem.shares)
     _, vectors = np.linalg.eigh(root[:, None] * matrix * root)
     leading = vectors[:, -1] / root
@@ -103,9 +102,9 @@ def _rounded(problem: Problem, matrix: np.ndarray) -> np.ndarray:
 
 
 class LabelMatrix(NamedTuple):
-    """M, the dual value, and whether the gap is closed.
+    """M, the dual value, and whether the duality gap is closed.
 
-    No labels in balance have a smaller objective than the dual value.
+    The objective of every balanced labelling is at least the dual value.
     """
 
     matrix: np.ndarray
@@ -116,9 +115,9 @@ class LabelMatrix(NamedTuple):
 def solve_label_matrix(
     problem: Problem, triples: np.ndarray | None = None
 ) -> LabelMatrix:
-    """Solve the relaxation by centres for a growing weight of the dual value.
+    """Solve the relaxation by following its central path.
 
-    The rounds end at a gap of 1e-6 of the value.
+    The weight of the dual value grows until the relative duality gap is 1e-6.
 
     Parameters
     ----------
@@ -133,7 +132,7 @@ def solve_label_matrix(
     x, value = dual.start()
     weight = dual.n / value
     while True:
-        # At a centre the gap is the number of barriers over the weight.
+        # On the central path, the gap is the number of barriers divided by the weight.
         gap = (len(x) + dual.n) / weight
         is_last = gap <= 1e-6 * abs(dual.gain @ x)
         x, centred = dual.centre(x, weight, 1e-6 if is_last else 1.0)
@@ -145,18 +144,18 @@ def solve_label_matrix(
 
 
 def solve_with_triples(problem: Problem, rise: float = 1e-2) -> LabelMatrix:
-    """Solve the relaxation with L1 and L2, adding the most violated ones in rounds.
+    """Solve the relaxation with L1 and L2, adding the most violated constraints in rounds.
 
-    The value of each round is a lower bound, with the constraints of the round and so
-    with all.
+    The value of each round is a lower bound, because the round has only some of the
+    constraints.
 
     Parameters
     ----------
     problem : Problem
         Margins through the mean of the rows.
     rise : float, default=1e-2
-        The rounds end when the value rises by no more than this share; at 0, when M
-        violates none.
+        The rounds end when the value rises by at most this fraction, or when M violates
+        no constraint.
 
     Examples
     --------
@@ -185,7 +184,7 @@ def solve_with_triples(problem: Problem, rise: float = 1e-2) -> LabelMatrix:
 
 
 def violated_triples(matrix: np.ndarray, triples: np.ndarray) -> np.ndarray:
-    """Return the vectors v of three entries -1 or +1 with v'M v < 1, the least first.
+    """Return the vectors v with three entries -1 or +1 for which v'M v < 1, the smallest first.
 
     Parameters
     ----------
@@ -197,7 +196,7 @@ def violated_triples(matrix: np.ndarray, triples: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray of shape (constraints, n)
-        Three entries of each are not 0.
+        The vectors v, each with three entries that are not 0.
     """
     blocks = matrix[triples[:, :, None], triples[:, None, :]]
     forms = np.einsum("si,tij,sj->ts", TRIPLE_SIGNS, blocks, TRIPLE_SIGNS)
@@ -210,7 +209,7 @@ def violated_triples(matrix: np.ndarray, triples: np.ndarray) -> np.ndarray:
 
 
 class _Point(NamedTuple):
-    """The parts of x: z, a, and t with τ."""
+    """The components of x: z, a, and t with τ."""
 
     z: np.ndarray
     a: np.ndarray
@@ -218,10 +217,10 @@ class _Point(NamedTuple):
 
 
 class _Dual:
-    """Twice the dual in x = (z, a, t, τ), bounded by its gain, and its barriers.
+    """Twice the dual in x = (z, a, t, τ), with its bounds and barriers.
 
-    a = α/u, and S = diag z - B + Σ_r sign_r t_r v_r v_r': the first v is s, the others
-    are triples, whose sign is -1.
+    a = α/u, and S = diag z - B + Σ_r sign_r t_r v_r v_r'. The first v is s; the others
+    are triples and have the sign -1.
     """
 
     def __init__(self, problem: Problem, triples: np.ndarray) -> None:
@@ -231,15 +230,15 @@ class _Dual:
         self.gram = u[:, None] * problem.gram * u
         self.vectors = np.r_[problem.shares[None], triples].T
         self.signs = np.r_[1.0, -np.ones(n_triples)]
-        # At a balance of 0 the best t is infinite; a larger balance gives a lower
-        # bound too.
+        # With a balance of 0, the best t is infinite. A larger balance also gives a
+        # lower bound.
         balance = max(problem.balance, 1e-4)
         gain_of_t = np.r_[-(balance**2), np.ones(n_triples)]
         self.gain = np.r_[-np.ones(self.n), 2 * u, gain_of_t]
         self.total = float(u.sum())
 
     def start(self) -> tuple[np.ndarray, float]:
-        """Return a point inside, and about the value it has."""
+        """Return an interior point, and the approximate value there."""
         n = self.n
         tiny = np.finfo(float).tiny
         widest = max(float(np.linalg.eigvalsh(self.gram)[-1]), tiny)
@@ -247,7 +246,7 @@ class _Dual:
         z = 1.1 * a * a * widest + 3 * a * self.total / n
         share = a * self.total / n
         triples = self.vectors[:, 1:]
-        # Together the triples take less from S than 3 a total/n.
+        # The triples together subtract less from S than 3 a total/n.
         sums = np.abs(triples).sum(axis=1)
         tau = share / max(1.0, float(sums.max(initial=0.0)))
         t = share / -self.gain[2 * n]
@@ -256,7 +255,7 @@ class _Dual:
         return x, a * self.total
 
     def split(self, x: np.ndarray) -> _Point:
-        """Return the parts of x."""
+        """Return the components of x."""
         n = self.n
         return _Point(z=x[:n], a=x[n : 2 * n], t=x[2 * n :])
 
@@ -272,7 +271,7 @@ class _Dual:
         return None if failed else factor
 
     def merit(self, x: np.ndarray, weight: float) -> float:
-        """Return the weighted value plus the logarithmic barriers; -inf outside."""
+        """Return the weighted value plus the logarithmic barriers; -inf outside the constraints."""
         factor = self.factor(x)
         if factor is None:
             return -np.inf
@@ -324,7 +323,7 @@ class _Dual:
     def centre(
         self, x: np.ndarray, weight: float, close: float
     ) -> tuple[np.ndarray, bool]:
-        """Maximise the merit by Newton's method; also return whether it came close."""
+        """Maximise the merit by Newton's method; also return whether it converged."""
         decrement_before = np.inf
         while True:
             gradient, hessian = self.derivatives(x)
@@ -349,7 +348,7 @@ class _Dual:
 
 
 def solve_scaled(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Solve with a positive definite matrix; raise its diagonal if rounding must."""
+    """Solve with a positive definite matrix; raise its diagonal if rounding requires it."""
     scale = 1 / np.sqrt(np.diag(matrix))
     matrix *= scale[:, None] * scale
     for raised in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):

@@ -1,4 +1,4 @@
-"""Rows and kernel of the baselines, labels in balance, and the machine of labels."""
+"""Shared parts of the baselines: rows and kernel, balanced labels, and the support vector machine of labels."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ POLYNOMIAL = {"degree": 3, "coef0": 1.0}
 def rows_of(X: Any, scale: str | None) -> Any:
     """Return dense or CSR rows as float64.
 
-    "standard" scales the columns, and centres those of dense rows.
+    "standard" scales the columns, and centres them if the rows are dense.
     """
     X = X.astype(np.float64)
     if scale == "standard":
@@ -30,7 +30,7 @@ def default_gamma(
 ) -> float:
     """Return gamma as a number.
 
-    "auto", "median" and "scale" are those of `mmcnb.KernelKMeans`.
+    "auto", "median" and "scale" mean the same as in `mmcnb.KernelKMeans`.
     """
     if not isinstance(gamma, str):
         return gamma
@@ -48,9 +48,9 @@ def default_gamma(
 
 
 def balanced_threshold(f: np.ndarray, shares: np.ndarray, balance: float) -> float:
-    """Return the threshold nearest to 0 that leaves both sides of f enough weight.
+    """Return the threshold closest to 0 that leaves enough weight on both sides of f.
 
-    Each side has at least (1 - balance)/2 of it.
+    Each side has at least (1 - balance)/2 of the weight.
 
     Examples
     --------
@@ -76,18 +76,18 @@ def balanced_threshold(f: np.ndarray, shares: np.ndarray, balance: float) -> flo
 
 
 def signs(f: np.ndarray) -> np.ndarray:
-    """Return labels -1 or +1 of decision values."""
+    """Return decision values as labels -1 or +1."""
     return np.where(f >= 0, 1, -1)
 
 
 def clusters(f: np.ndarray) -> np.ndarray:
-    """Return clusters of decision values; that of the first row is 0."""
+    """Return decision values as clusters; the first row is in cluster 0."""
     return ((f >= 0) != (f[0] >= 0)).astype(np.int32)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Margins through the mean of the rows.
+    """The search for a wide margin through the mean of the rows.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class Problem:
     bounds : ndarray of shape (n,)
         Upper bounds of the multipliers: C times the weight of the row.
     shares : ndarray of shape (n,)
-        Share of each row in the weight.
+        Share of each row in the total weight.
     balance : float
         l/n: bound of abs(shares·y).
     """
@@ -107,7 +107,7 @@ class Problem:
     balance: float
 
     def svm(self, y: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return multipliers of the machine of labels y, and its objective.
+        """Return the multipliers of the machine of labels y, and its objective.
 
         Without offset, max e'α - 1/2 α'(K∘yy')α = min 1/2 |w|² + Σ u_i max(0, 1 - y_i
         w·φ_i), for 0 <= α <= u.
@@ -130,9 +130,9 @@ class Problem:
         )
 
     def result(self, y: np.ndarray, alpha: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return clusters in balance by a machine, and its objective.
+        """Return the balanced clusters of a machine, and their objective.
 
-        That is 1/2 |w|² + Σ u_i max(0, 1 - abs(f_i)).
+        The objective is 1/2 |w|² + Σ u_i max(0, 1 - abs(f_i)).
         """
         f = self.gram @ (alpha * y)
         norm2 = float(alpha * y @ f)
@@ -142,7 +142,7 @@ class Problem:
 
 
 def centred_problem(model: Any, X: Any, sample_weight: np.ndarray | None) -> Problem:
-    """Return the problem of a model's C, gamma, kernel, balance and scale on rows."""
+    """Return the problem with a model's C, gamma, kernel, balance and scale for given rows."""
     X = rows_of(X, model.scale)
     weights = np.ones(X.shape[0]) if sample_weight is None else sample_weight
     shares = weights / weights.sum()

@@ -1,10 +1,10 @@
 """The figures that the papers published, in the units and under the names of the studies.
 
-Each paper is a CSV file with a column for the table or figure in which a number stands.
-Rates are shares (2.81 % is 0.0281). ``notes.csv`` has the remarks that a reader of a
-table needs. ``sources.csv`` says which study measures which table or curve, and
-``reasons.csv`` why a figure of a table has no run. `coverage` counts the figures that
-have a run of ours beside them.
+Each paper has a CSV file, with a column for the table or figure from which a number is
+taken. Rates are fractions (2.81 % is 0.0281). ``notes.csv`` has the remarks that a
+reader of a table needs. ``sources.csv`` names the study that measures each table or
+curve, and ``reasons.csv`` says why a figure of a table has no run. `coverage` counts
+the figures for which we have a run.
 """
 
 from functools import cache
@@ -34,14 +34,14 @@ COLUMNS = ("paper", "table", "dataset", "method", "metric", "value", "sd", "note
 
 
 def published() -> pd.DataFrame:
-    """Every figure of the tables, and those that the texts give of the curves.
+    """Return every figure of the tables, and the figures of curves that the texts state.
 
     Returns
     -------
     DataFrame
-        One row a number, with columns paper ("SKMMC", "EvoMMC", "UMC-RLS", "MKC", "MKC
-        thesis"), table, dataset, method ("" for a fact of the data), metric, value, sd
-        (NaN if none is printed), note.
+        One row per number, with columns paper ("SKMMC", "EvoMMC", "UMC-RLS", "MKC",
+        "MKC thesis"), table, dataset, method ("" for a fact of the data), metric,
+        value, sd (NaN if none is printed), note.
 
     Examples
     --------
@@ -57,19 +57,19 @@ def published() -> pd.DataFrame:
 def figure(
     paper: str, dataset: str, method: str, metric: str, table: str | None = None
 ) -> float:
-    """One figure; NaN if none was published.
+    """Return a figure; NaN if none was published.
 
     Parameters
     ----------
     paper, dataset, method, metric : str
         As in `published`.
     table : str or None, default=None
-        The table, if several have the figure; None takes the first.
+        The table, if several tables have the figure; None for the first table.
 
     Returns
     -------
     float
-        In the unit of the studies.
+        The figure, in the unit of the studies.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def figure(
 
 
 def table_figures() -> pd.DataFrame:
-    """The figures of methods in tables: neither facts of the data nor what the texts say of curves.
+    """Return the figures of methods in tables, without facts of the data and figures of curves.
 
     Examples
     --------
@@ -106,14 +106,14 @@ def _frame() -> pd.DataFrame:
 
 
 def read_csv(name: str) -> pd.DataFrame:
-    """One of the files beside this module, by its name without ".csv"."""
+    """Read a file beside this module, by its name without ".csv"."""
     path = Path(__file__).with_name(f"{name}.csv")
     return pd.read_csv(path, engine="pyarrow", encoding="utf-8")
 
 
 @cache
 def _figures() -> dict[tuple[str, str, str, str, str | None], float]:
-    """Values by paper, dataset, method, metric, and table or None, for which the first table counts."""
+    """Return values by paper, dataset, method, metric, and table; without a table, the first table counts."""
     found: dict[tuple[str, str, str, str, str | None], float] = {}
     for row in _frame().itertuples():
         for table in (row.table, None):

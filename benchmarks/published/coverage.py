@@ -1,8 +1,8 @@
-"""Which figures of the papers' tables have a run of ours beside them, counted from the grids of the studies.
+"""Count the figures of the papers' tables for which the grids of the studies have a run.
 
-``python -m benchmarks.published.coverage`` prints them by table. A run counts if the
-grid of the full scale has it by the paper's protocol, under the names of the data set
-and of the method; nothing is computed. Beside these stand the figures by their kept
+``python -m benchmarks.published.coverage`` prints the counts by table. A figure has a
+run if the full grid has a run with the paper's protocol and the names of the data set
+and the method; nothing is computed. Further columns count the figures by their kept
 run: full, quick, or none.
 """
 
@@ -20,7 +20,7 @@ from benchmarks.studies import evolutionary
 
 __all__ = ["coverage"]
 
-SECTIONS = {  # studies and their sections that fill a table
+SECTIONS = {  # studies, and their sections that measure a table
     (SKMMC, "Tab. II"): [("small", "tables")],
     (SKMMC, "Tab. III"): [("small", "tables")],
     (SKMMC, "Tab. V"): [("mnist", "")],
@@ -37,12 +37,12 @@ SECTIONS = {  # studies and their sections that fill a table
 
 
 def coverage() -> pd.DataFrame:
-    """The published figures of methods in tables, with a column "run".
+    """Return the published figures of methods in tables, with a column "run".
 
     Returns
     -------
     DataFrame
-        Rows of `published`; "run" says whether a study has a run beside the figure.
+        Rows of `published`; "run" says whether a study has a run for the figure.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def coverage() -> pd.DataFrame:
 
 @cache
 def _runs_of(study: str, part: str) -> frozenset[tuple[str, str]]:
-    """Data sets and methods of a section by the paper's protocol."""
+    """Return data sets and methods of a section with the paper's protocol."""
     module = import_module(f"benchmarks.studies.{study}")
     options = Options(Path())
     section = (
@@ -84,7 +84,7 @@ def _runs_of(study: str, part: str) -> frozenset[tuple[str, str]]:
 
 
 def _as_if_run(runs: pd.DataFrame) -> pd.DataFrame:
-    """Results of runs that all went equally well, for the runs that follow from them."""
+    """Return results as if all runs had gone equally well, to find the runs that follow from them."""
     parameters = pd.DataFrame(list(runs["parameters"]), index=runs.index)
     found = dict.fromkeys(("accuracy", "rand", "n", "d", "seconds", "peak_mib"), 1) | {
         "weights": ""
@@ -95,7 +95,7 @@ def _as_if_run(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _means_over_pairs(runs: pd.DataFrame) -> frozenset[tuple[str, str]]:
-    """The paper's name of the mean of each method over the pairs of a set."""
+    """Return the paper's name for the mean of each method over the pairs of a data set."""
     whole = evolutionary.whole_of_pairs(runs)
     counts = runs.groupby("method")["dataset"].nunique()
     return frozenset(
@@ -105,7 +105,7 @@ def _means_over_pairs(runs: pd.DataFrame) -> frozenset[tuple[str, str]]:
 
 
 def _by_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """How many figures of each table there are, have a run, and have a kept one."""
+    """Return the number of figures of each table, and how many have a run and a kept run."""
     keys = ["paper", "table"]
     runs = frame.groupby(keys, sort=False)["run"].sum().rename("runs").reset_index()
     return runs.merge(counts_by(compared(), keys), on=keys)

@@ -1,4 +1,4 @@
-"""``python -m benchmarks report``: one page of all studies, and figures of README."""
+"""``python -m benchmarks report``: write one page about all studies, and the figures of the documentation."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from mmcnb import InputError
 __all__ = ["write_report"]
 
 README_FIGURES = ("adult", "mnist")
-MORE_FIGURES = ("usps",)  # drawn where the folder has the study
+MORE_FIGURES = ("usps",)  # drawn if the folder has the study
 
 
 class Section(NamedTuple):
-    """A section of a study."""
+    """A section of the page about a study."""
 
     title: str
     panels: list[Panel]
@@ -52,18 +52,18 @@ def write_report(folder: Path, figures: Path | None = None) -> Path:
     folder : Path
         Folder with the frames of the studies.
     figures : Path or None, default=None
-        Folder for adult.png, mnist.png, and usps.png if that study has run; None writes
-        none.
+        Folder for adult.png, mnist.png and, if the study usps has run, usps.png. If
+        None, these files are not written.
 
     Returns
     -------
     Path
-        The page: one file that asks for nothing from outside.
+        Path of the page, a file that loads nothing from elsewhere.
 
     Raises
     ------
     InputError
-        If there is no frame, or one is damaged; if a figure lacks its study; or if
+        If there is no frame, a frame is damaged, the study of a figure has not run, or
         Jinja2 is not installed.
     """
     studies = []
@@ -90,7 +90,7 @@ def write_report(folder: Path, figures: Path | None = None) -> Path:
 
 
 def _sections(study: Study, folder: Path) -> Iterator[Section]:
-    """Yield the sections of a study, then its goals and the runs that failed."""
+    """Yield the sections of a study, then its goals and its failed runs."""
     if study.runs:
         for name, rows in summarise(study).groupby("part"):
             sweep = study.view.sweeps.get(name, "")
@@ -142,7 +142,7 @@ def _shown(
 
 
 def _docstring(name: str) -> str:
-    """Read the docstring of a study without an import, since a study may be gone."""
+    """Read the docstring of a study without importing it, because the study may have been removed."""
     folder = Path(benchmarks.__file__).parent / "studies"
     path = folder / f"{name.replace('-', '_')}.py"
     if not path.exists():
@@ -151,7 +151,7 @@ def _docstring(name: str) -> str:
 
 
 def _page(**given: Any) -> str:
-    """The page as text; the template escapes every text but the figures."""
+    """Return the page as text; the template escapes all texts except figures."""
     try:
         from jinja2 import StrictUndefined, Template
     except ImportError:

@@ -1,4 +1,4 @@
-"""Figures: curves over rows or a parameter, and dots for each data set; SVG or PNG."""
+"""Figures with curves over rows or a parameter, and with dots for each data set, as SVG or PNG."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from benchmarks.report.summary import (
 from benchmarks.report.tables import label
 from benchmarks.tables import log_slope
 
-# Distinct for colour-blind readers with their markers, dark enough for text on white;
-# variables of the page.
+# Colours that colour-blind readers can distinguish together with the markers, and that
+# are dark enough for text on white; the page has them as variables.
 COLOURS = (
     "#0072b2",
     "#b34700",
@@ -40,19 +40,19 @@ INK = "#1a1a1b"
 GRID = "#d6d6d7"
 FONT = 10
 DPI = 140
-CHARACTER = 0.55 * FONT / 72  # inches, about the mean width of a character
-# inches; a phone shows them at about this size
+CHARACTER = 0.55 * FONT / 72  # inches; about the mean width of a character
+# inches; about the width of a figure on a phone
 WIDTH = 4.6
 HEIGHT = 3.3
-# of the markers; other protocols have full ones
+# fill of the markers; the markers of other protocols are full
 FILLS = {
     PAPER: "left",
     PUBLISHED: "none",
 }
-MOST_METHODS = 8  # in one figure
-WIDE_RANGE = 50.0  # values that differ by such a factor stand on a logarithmic axis
-LONG_NAME = 24  # characters, beyond which a legend has one column
-NAME_GAP = 0.07  # between names at the ends of lines, in heights of the axes
+MOST_METHODS = 8  # largest number in one figure
+WIDE_RANGE = 50.0  # ratio of values from which on an axis is logarithmic
+LONG_NAME = 24  # number of characters above which a legend has one column
+NAME_GAP = 0.07  # between names at the ends of lines; a fraction of the axes' height
 STYLE = {
     **dict.fromkeys(
         (
@@ -79,25 +79,26 @@ STYLE = {
 
 
 class Panel(NamedTuple):
-    """Content of a figure.
+    """Contents of a figure.
 
     Parameters
     ----------
     caption : str
-        For readers who cannot see it, too.
+        Caption, which also describes the figure to readers who cannot see it.
     points : DataFrame
-        A row for each point: its line (a name), style (number of colour and marker),
-        fill (of the marker), x, y and sd.
+        One row per point, with the name of its line, its style (number of the colour
+        and marker), the fill of its marker, x, y and sd.
     x_label, title : str
-        Name of the horizontal axis; the title above the figure, which names the
-        vertical one.
+        Name of the horizontal axis; title above the figure, which names the vertical
+        axis.
     log_x, log_y : bool, default=False
-        Whether an axis is logarithmic.
+        Whether each axis is logarithmic.
     fitted : bool, default=False
         Whether the lines are least squares fits to the logarithms instead of joining
         the points. Only ``points`` in whose rows "grows" is true are fitted.
     names : sequence of str, default=()
-        The data sets of a figure of dots, from above: ``y`` counts them.
+        The data sets in a figure of dots, from top to bottom; ``y`` is the position in
+        this list.
     """
 
     caption: str
@@ -111,12 +112,12 @@ class Panel(NamedTuple):
 
 
 def dots(rows: pd.DataFrame, metric: str) -> list[Panel]:
-    """Draw dots for each data set: ours by each protocol, published, and yardsticks."""
+    """Draw dots for each data set: our methods by each protocol, published figures, and baselines."""
     rows = rows[rows["metric"] == metric].assign(
         published=rows["protocol"] == PUBLISHED
     )
     names = list(rows["name"].unique())
-    # Published figures come last in the legend.
+    # Published figures are last in the legend.
     rows = rows.sort_values(["published", "order", "rank", "protocol"], kind="stable")
     ours = rows.sort_values("order").groupby("method", sort=False)["ours"].first()
     yardsticks = ours.index.isin(YARDSTICKS)
@@ -131,7 +132,7 @@ def dots(rows: pd.DataFrame, metric: str) -> list[Panel]:
     place, lines = points["line"].factorize()
     if len(lines) < 2:
         return []
-    # The dots of a row stand one below the other, so that none hides another.
+    # The dots of a row are drawn one below the other, so that none hides another.
     shift = 0.8 * ((place + 0.5) / len(lines) - 0.5)
     fill = points["protocol"].map(FILLS).fillna("full")
     points = points.assign(
@@ -158,24 +159,25 @@ def curves(
     each: str,
     growth_from: Mapping[str, int] | None = None,
 ) -> Iterator[Panel]:
-    """Draw the metric, then the seconds, against rows or a parameter, by protocol.
+    """Draw the metric, and then the seconds, against rows or a parameter, for each protocol.
 
     Parameters
     ----------
     rows : DataFrame
         From `summarise`.
     metric : str
-        Shown besides the seconds.
+        Metric that is shown besides the seconds.
     x : {"n", "x"}
-        The column of the horizontal axis.
+        Column on the horizontal axis.
     x_label : str
-        Its name.
+        Name of the horizontal axis.
     lines : str
-        The column that tells lines apart.
+        Column with one line for each value.
     each : str
-        A column each value of which has figures of its own; "" is none.
+        Column with separate figures for each value; "" for no such column.
     growth_from : mapping of str to int, default=None
-        For a method, the rows from which its seconds are fitted, as in `View`.
+        For a method, the number of rows from which its seconds are fitted, as in
+        `View`.
     """
     rows = rows[rows[x].notna() & (rows["protocol"] != PUBLISHED)]
     rows = rows.assign(line=rows[lines], x=rows[x], fill="full").sort_values(
@@ -201,8 +203,8 @@ def curves(
                 )
                 if not part["grows"].all():
                     fits += (
-                        " Points at which the time is that of a sample of fixed size "
-                        "are not fitted."
+                        " Points at which most of the time is spent on a sample of "
+                        "fixed size are not fitted."
                     )
             caption = f"{label(shown)}{where} against {x_label}, {protocol}.{fits}"
             logs = {"log_x": part["x"].min() > 0, "log_y": seconds}
@@ -217,7 +219,7 @@ def curves(
 
 
 def _with_slopes(points: pd.DataFrame) -> dict[str, str]:
-    """Return names of lines with the slope and the interval of those that are fitted."""
+    """Return the names of lines, with the slope and the interval for fitted lines."""
     names = {}
     for name, line in points.groupby("line", sort=False):
         growing = line[line["grows"]]
@@ -231,7 +233,8 @@ def _with_slopes(points: pd.DataFrame) -> dict[str, str]:
 def _points(rows: pd.DataFrame, styled: str, metric: str) -> pd.DataFrame:
     """Return the rows of a metric as points.
 
-    A style is the place of its method or line among all of them.
+    The style of a point is the position of its method or line among all methods or
+    lines.
     """
     styles = list(rows.sort_values("order", kind="stable")[styled].unique())
     rows = rows[rows["metric"] == metric]
@@ -307,7 +310,7 @@ def draw(panel: Panel, figure: Any) -> Any:
 
 
 def _plain_ticks(axis: Any) -> None:
-    """Write numbers as people do; between the powers of ten too if these are few."""
+    """Write numbers as usual decimals, also between powers of ten if there are few of these."""
     from matplotlib.ticker import LogLocator
 
     low, high = axis.get_view_interval()
@@ -317,7 +320,7 @@ def _plain_ticks(axis: Any) -> None:
 
 
 def brief(value: float) -> str:
-    """Write a number as short as can be.
+    """Format a number with as few characters as possible.
 
     Examples
     --------
@@ -332,7 +335,7 @@ def brief(value: float) -> str:
 
 
 def _name_rows(axes: Any, panel: Panel) -> None:
-    """Name data sets to the left of their dots, and the lines in a legend above."""
+    """Write the names of data sets to the left of their dots, and the names of lines in a legend above."""
     n_rows = len(panel.names)
     axes.set_yticks(range(n_rows), panel.names)
     axes.set(ylim=(n_rows - 0.5, -0.5), xlim=(None if panel.log_x else 0, None))
@@ -360,9 +363,9 @@ class _End(NamedTuple):
 
 
 def _name_ends(axes: Any, ends: dict[str, _End]) -> None:
-    """Write names to the right of the axes, moved apart if they would touch."""
-    # In shares of the axes, so that they are right whatever room the names leave to
-    # these.
+    """Write names to the right of the axes, moved apart if they would overlap."""
+    # In fractions of the axes, so that the positions do not depend on the room that the
+    # names take.
     to_share = axes.transData + axes.transAxes.inverted()
     shares = [to_share.transform((end.x, end.y))[1] for end in ends.values()]
     heights = spread(shares, NAME_GAP, 0.0, 1.0)
@@ -388,9 +391,9 @@ def _name_ends(axes: Any, ends: dict[str, _End]) -> None:
 
 
 def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Move places apart to at least ``gap`` in their order.
+    """Move positions apart to a distance of at least ``gap``, in their order.
 
-    If there is room, they stay between two bounds.
+    If there is room, the positions stay between two bounds.
 
     Examples
     --------
@@ -410,7 +413,7 @@ def spread(places: Sequence[float], gap: float, low: float, high: float) -> list
 def save(
     panels: Sequence[Panel], target: Any, columns: int = 1, **options: Any
 ) -> None:
-    """Draw panels in rows, and save them with options of ``Figure.savefig``."""
+    """Draw panels in rows, and save them with the given options of ``Figure.savefig``."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -427,7 +430,7 @@ def save(
 
 
 def _size(panel: Panel) -> tuple[float, float]:
-    """Return width and height in inches, with room for names, dots and a legend."""
+    """Return the width and height in inches, including room for names, dots and a legend."""
     names = panel.names or panel.points["line"].unique()
     width = max(WIDTH, 3.2 + CHARACTER * max(map(len, names)))
     if not panel.names:
@@ -438,7 +441,7 @@ def _size(panel: Panel) -> tuple[float, float]:
 
 
 def svg(panel: Panel, prefix: str) -> str:
-    """Draw a figure as an inline SVG in the colours of the page; prefix its ids."""
+    """Draw a figure as an inline SVG in the colours of the page, with a prefix for its ids."""
     buffer = io.StringIO()
     save([panel], buffer, format="svg", transparent=True, metadata={"Date": None})
     text = buffer.getvalue()
@@ -455,5 +458,5 @@ def svg(panel: Panel, prefix: str) -> str:
 
 
 def png(panels: Sequence[Panel], path: Path) -> None:
-    """Write figures as one PNG on white, two in a row."""
+    """Write figures to a PNG with a white background, two in each row."""
     save(panels, path, columns=2, format="png", dpi=DPI)

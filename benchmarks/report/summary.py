@@ -1,4 +1,4 @@
-"""Frames of a folder, their means over the seeds, and the published figures."""
+"""Frames in a folder, their means over the seeds, and the published figures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHARES = {"error", "accuracy", "imbalance", "sparsity"}
 PREFERRED = ("balanced_error", "error", "accuracy", "ari", "rand")
 HIGHER = {"accuracy", "ari", "rand", "nmi", "auc", "precision", "agreement"}
 LOWER = {"error", "objective", "seconds", "mib"}
-FEWEST_SIZES = 3  # of a slope over rows: two points leave nothing for an interval
+FEWEST_SIZES = 3  # for a slope over rows, because two points have no interval
 
 
 class View(NamedTuple):
@@ -38,19 +38,21 @@ class View(NamedTuple):
     Parameters
     ----------
     ours : tuple of str, default=()
-        Methods that come first; the figures show them beside k-means and coin flips
-        alone.
+        Methods that are listed first; the figures show only these methods, k-means and
+        coin flips.
     papers : tuple of str, default=()
-        Names of its papers in the published figures.
+        Names of the study's papers in the published figures.
     metric : str, default=""
-        The metric that figures show, if it was measured.
+        The metric that figures show if it was measured.
     sweeps : mapping of str to str, default={}
         For a section of the study, the parameter on the horizontal axis.
     by_rows : bool, default=False
-        Whether all data sets are sizes of one, so that rows are on the horizontal axis.
+        Whether all data sets are sizes of the same one, so that the horizontal axis
+        shows the number of rows.
     growth_from : mapping of str to int, default={}
-        For a method, the rows from which its time grows. Below, it is that of a sample
-        of fixed size, and a slope would not describe growth.
+        For a method, the number of rows from which its time grows. With fewer rows,
+        most of its time is spent on a sample of fixed size, and a slope would not
+        describe growth.
     """
 
     ours: tuple[str, ...] = ()
@@ -64,7 +66,7 @@ class View(NamedTuple):
 # Methods that spend most of their time on a sample of fixed size, up to these numbers
 # of rows.
 OF_SAMPLES = dict.fromkeys(("SKMMC", "SKMMC, widths between", "CPMMC"), 30_000)
-# In the order of the sections of the report page.
+# In the order of the sections on the report page.
 VIEWS = {
     "small": View(("SKMMC", "SKMMCv2"), ("SKMMC",)),
     "mnist": View(("SKMMC",), ("SKMMC",)),
@@ -106,13 +108,14 @@ class Study(NamedTuple):
     name : str
         Its name.
     view : View
-        How it is shown.
+        How the study is shown.
     header : dict
-        The first line of its journal, with scale and rows.
+        The first line of the study's journal, with scale and rows.
     values : DataFrame
-        A row for each metric of each run: its identity, n, metric and value.
+        One row per metric of each run, with the identity of the run, n, metric and
+        value.
     runs : int
-        How many runs were computed.
+        Number of computed runs.
     failed : DataFrame
         The identity and the reason of each run that failed.
     versions : dict of str to str
@@ -148,7 +151,7 @@ def read_all(folder: Path) -> list[Study]:
     Raises
     ------
     InputError
-        If the folder has no frame, or one is damaged or of another format.
+        If the folder has no frame, or a frame is damaged or has another format.
     """
     found = {path.stem: path for path in sorted(folder.glob("*.parquet"))}
     if not found:
@@ -167,7 +170,7 @@ def read(path: Path) -> Study:
     Raises
     ------
     InputError
-        If it is damaged or of another format.
+        If the frame is damaged or has another format.
     """
     tidy = _tidy(path)
     failed = tidy["status"] == FAILED
@@ -207,7 +210,7 @@ def read(path: Path) -> Study:
 
 
 def _header(journal: Path) -> dict[str, Any]:
-    """First line of the journal: scale and rows; empty if there is none."""
+    """Return the first line of the journal, with scale and rows; empty if there is none."""
     if not journal.exists():
         return {}
     with journal.open(encoding="utf-8", errors="replace") as lines:
@@ -231,7 +234,9 @@ def _tidy(path: Path) -> pd.DataFrame:
         reason = str(error).partition("\n")[0].rstrip(".")
         raise _damaged(path, f"is not a readable Parquet file ({reason})") from None
     if missing := [name for name in COLUMNS if name not in tidy]:
-        raise _damaged(path, f"is no frame of a study: it lacks {', '.join(missing)}")
+        raise _damaged(
+            path, f"is not the frame of a study: it lacks {', '.join(missing)}"
+        )
     if texts := list(tidy[NUMBERS].select_dtypes(exclude="number")):
         raise _damaged(path, f"has text where numbers belong ({', '.join(texts)})")
     return tidy
@@ -240,9 +245,9 @@ def _tidy(path: Path) -> pd.DataFrame:
 def summarise(study: Study) -> pd.DataFrame:
     """Return statistics of each metric over the seeds, and the published figures.
 
-    By the paper's protocol the parameters of a method on a data set are those of the
-    best mean. Without classes nobody can choose, so parameters that differ set methods
-    apart.
+    With the paper's protocol, the parameters of a method on a data set are those with
+    the best mean. Without classes, parameters cannot be selected, so runs with
+    different parameters count as different methods.
 
     Parameters
     ----------
@@ -256,7 +261,7 @@ def summarise(study: Study) -> pd.DataFrame:
         x (the swept parameter, or NaN), metric, mean, sd (ddof = 1) and count; name of
         the data set, with the number of rows if it has several; and to sort by: whether
         a method is ours, order of the methods and rank of the protocols. The order of
-        the rows does not depend on the frame's.
+        these rows does not depend on the order of the runs.
     """
     view = study.view
     groups = chosen(study).groupby([*GROUP, "metric"], dropna=False)["value"]
@@ -278,7 +283,7 @@ def summarise(study: Study) -> pd.DataFrame:
 
 
 def chosen(study: Study) -> pd.DataFrame:
-    """Return values at the parameters that count: of the best mean by the paper's way.
+    """Return values at the selected parameters, which have the best mean by the paper's protocol.
 
     Parameters
     ----------
@@ -316,7 +321,7 @@ def _split(text: str, swept: str) -> tuple[float, str]:
 
 
 def _best(group: pd.DataFrame, view: View) -> pd.DataFrame:
-    """Return the rows with the parameters of the best mean."""
+    """Return the rows with the parameters that have the best mean."""
     metric = primary(group["metric"], view)
     means = group[group["metric"] == metric].groupby("rest")["value"].mean()
     best = means.idxmax() if direction(metric) > 0 else means.idxmin()
@@ -324,7 +329,7 @@ def _best(group: pd.DataFrame, view: View) -> pd.DataFrame:
 
 
 def _set_apart(group: pd.DataFrame) -> pd.DataFrame:
-    """Add the parameters that differ to the names of the methods."""
+    """Add parameters that differ to the names of the methods."""
     suffixes = {}
     for text, parameters in differing(group["rest"].unique()).items():
         words = [f", {name}={value}" for name, value in parameters.items()]
@@ -333,7 +338,7 @@ def _set_apart(group: pd.DataFrame) -> pd.DataFrame:
 
 
 def _published(table: pd.DataFrame, view: View) -> pd.DataFrame:
-    """Return the published figures of measured data, as rows of their own protocol."""
+    """Return the published figures of measured data sets, as rows with their own protocol."""
     keys = ["dataset", "method", "metric"]
     printed = published()
     printed = printed[printed["paper"].isin(view.papers)].drop_duplicates(keys)
@@ -348,15 +353,16 @@ def is_share(metric: str) -> bool:
 
 
 def direction(metric: str) -> int:
-    """Return -1 if less is better, 1 if more is, 0 if neither can be said."""
+    """Return -1 if less is better, 1 if more is better, and 0 if neither is."""
     words = set(metric.split("_"))
     return bool(words & HIGHER) - bool(words & LOWER)
 
 
 def primary(metrics: Iterable[str], view: View) -> str:
-    """Return the metric that figures show.
+    """Return the metric that the figures show.
 
-    It is the view's, else the first preferred, else the first, else seconds.
+    The metric is the view's, or else the first preferred metric, or else the first
+    metric, or else seconds.
     """
     measured = sorted({*metrics} - {*RESOURCES})
     for name in (view.metric, *PREFERRED):
@@ -368,25 +374,26 @@ def primary(metrics: Iterable[str], view: View) -> str:
 def place_of(method: str, view: View) -> tuple[int, list[Any]]:
     """Return the sort key of a method: its group, then its name.
 
-    Ours come first as the view lists them, then others, k-means and coin flips.
-    Parameters after the name of a method make no difference to whether it is ours.
+    Our methods come first, in the order of the view, and then other methods, k-means
+    and coin flips. Parameters after the name of a method are ignored when deciding
+    whether it is ours.
     """
     base, _, rest = method.partition(", ")
     known = base in YARDSTICKS or (base in view.ours and (not rest or "=" in rest))
-    # Numbers within a name are compared as numbers.
+    # Compare numbers within a name as numbers.
     words = re.split(r"(\d+(?:\.\d+)?)", method)
     name = [float(word) if place % 2 else word for place, word in enumerate(words)]
     return [*view.ours, "", *YARDSTICKS].index(base if known else ""), name
 
 
 def grows(rows: pd.DataFrame, growth_from: Mapping[str, int]) -> pd.Series:
-    """Return whether the time of each row's method grows at its size, as in `View`."""
+    """Return whether each row is in the range in which the time of its method grows, as in `View`."""
     least = rows["method"].map(dict(growth_from)).astype(float).fillna(0)
     return rows["n"] >= least
 
 
 def slopes(rows: pd.DataFrame, growth_from: Mapping[str, int]) -> pd.DataFrame:
-    """Return slopes of the means over the rows, of methods with enough sizes.
+    """Return slopes of the means against the number of rows, for methods with enough sizes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Tables of the page: frames of texts."""
+"""Tables of the page, as frames of text."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ NUMBER = rf"{MISSING}|-?\d[\d.,]*(e[+-]\d+)?(\s.*)?"
 
 
 class Table(NamedTuple):
-    """A table.
+    """A table of the page.
 
     Parameters
     ----------
     caption : str
-        Its subject.
+        Subject of the table.
     texts : DataFrame
-        Its columns and cells; the first column names the row.
+        Columns and cells; the first column names the row.
     folded : bool, default=False
-        Whether it is shown on demand.
+        Whether the table is folded until the reader opens it.
     best : DataFrame or None, default=None
-        Whether each cell but the first of a row is the best of its row by its protocol.
+        For each cell except the first of a row, whether it is the best of its row and
+        protocol.
     """
 
     caption: str
@@ -46,7 +47,7 @@ class Table(NamedTuple):
 
 
 def label(metric: str) -> str:
-    """Name of a metric for people.
+    """Return the readable name of a metric.
 
     Examples
     --------
@@ -61,7 +62,7 @@ def label(metric: str) -> str:
 
 
 def amount(metric: str, value: float) -> str:
-    """A figure for people: errors and accuracies in per cent.
+    """Return a figure as text, with errors and accuracies in per cent.
 
     Examples
     --------
@@ -75,7 +76,7 @@ def amount(metric: str, value: float) -> str:
 
 
 def cell(metric: str, mean: float, sd: float, count: float) -> str:
-    """Mean ± standard deviation (number of seeds); published figures have the mean alone."""
+    """Return mean ± standard deviation (number of seeds); published figures have only the mean."""
     text = amount(metric, mean)
     if pd.notna(sd):
         text = f"{text.removesuffix(' %')} ± {amount(metric, sd)}"
@@ -90,7 +91,7 @@ def _cells(rows: pd.DataFrame) -> list[str]:
 
 
 def comparison(rows: pd.DataFrame, metric: str) -> Table:
-    """One metric: a row for each data set, a column for each method and protocol."""
+    """Return one metric, with a row for each data set and a column for each method and protocol."""
     rows = rows[rows["metric"] == metric]
     scores = direction(metric) * rows["mean"]
     groups = scores.groupby([rows["name"], rows["protocol"]])
@@ -114,7 +115,7 @@ def comparison(rows: pd.DataFrame, metric: str) -> Table:
 
 
 def everything(rows: pd.DataFrame, sweep: str, folded: bool) -> Table:
-    """Every metric: one row for each data set, protocol, method and value of the swept parameter."""
+    """Return every metric, with a row for each data set, protocol, method and value of the swept parameter."""
     keys = {
         "dataset": "data set",
         "n": "rows",
@@ -136,7 +137,7 @@ def everything(rows: pd.DataFrame, sweep: str, folded: bool) -> Table:
 
 
 def growth(rows: pd.DataFrame, name: str, growth_from: Mapping[str, int]) -> Table:
-    """The exponents of the rows in the time of every method, where it grows."""
+    """Return the exponent of the number of rows in the time of every method, where its time grows."""
     fits = slopes(rows[rows["metric"] == "seconds"], growth_from)
     columns = {"slope": "exponent", "low": "95 % from", "high": "95 % to"}
     texts = fits.assign(
@@ -144,7 +145,7 @@ def growth(rows: pd.DataFrame, name: str, growth_from: Mapping[str, int]) -> Tab
     )
     caption = f"Time as a power of the rows{f', {name}' if name else ''}"
     if growth_from:
-        caption += "; methods that take a sample stand where it is not all their time"
+        caption += "; methods that use a sample are listed only for sizes at which other steps take most of the time"
     return Table(
         caption,
         texts[["method", "protocol", *columns]].rename(columns=columns),
@@ -153,7 +154,7 @@ def growth(rows: pd.DataFrame, name: str, growth_from: Mapping[str, int]) -> Tab
 
 
 def failures(failed: pd.DataFrame) -> Table:
-    """The runs that failed, with their reasons."""
+    """Return the failed runs, with their reasons."""
     names = {"part": "section", "dataset": "data set"}
     return Table(
         "Runs and the reasons why they failed", failed.astype(str).rename(columns=names)
@@ -161,7 +162,7 @@ def failures(failed: pd.DataFrame) -> Table:
 
 
 def goals(path: Path) -> Table:
-    """The goals that a study wrote, and whether each is reached.
+    """Return the goals of a study, and whether each is reached.
 
     Raises
     ------
@@ -172,7 +173,7 @@ def goals(path: Path) -> Table:
         frame = pd.read_csv(path)[[*GOALS]]
     except (ValueError, KeyError):
         raise InputError(
-            f"{path} is no table of goals ({', '.join(GOALS)}); run the study again."
+            f"{path} is not a table of goals ({', '.join(GOALS)}); run the study again."
         ) from None
     figures = [
         MISSING if pd.isna(value) else amount("", value) for value in frame["figure"]

@@ -339,7 +339,7 @@ def test_both_optima_bound_the_objective_of_all_labels(C, balance):
 def test_triples_of_many_rows_are_refused_in_one_sentence():
     rows = make_blobs(61, random_state=0)[0]
     with pytest.raises(
-        mmcnb.InputError, match="takes at most 60 rows, not 61; give fewer"
+        mmcnb.InputError, match="accepts at most 60 rows, but X has 61; pass fewer rows"
     ):
         SDPMMC(triples=True).fit(rows)
     model = SDPMMC(triples=True).fit(rows[:12])

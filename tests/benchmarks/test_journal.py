@@ -115,7 +115,7 @@ def test_a_torn_last_line_is_computed_again_and_nothing_else(tmp_path, capsys):
         counted = Counted()
         results(guesses(3), tmp_path, counted)
         assert counted.calls == calls
-        assert "torn" in capsys.readouterr().err
+        assert "incomplete" in capsys.readouterr().err
         assert len(path.read_bytes().splitlines()) == 4
 
 
