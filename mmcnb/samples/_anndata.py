@@ -17,7 +17,7 @@ def open_anndata(data: Any, element: str | None) -> Samples:
         The object: in memory, backed, or a view of either.
     element : str or None
         ``"X"``, ``"raw/X"``, ``"layers/NAME"``, ``"obsm/NAME"`` or ``"obsp/NAME"``;
-        None is ``"X"``.
+        None means ``"X"``.
 
     Raises
     ------

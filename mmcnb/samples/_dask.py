@@ -19,8 +19,8 @@ class DaskSamples(ChunkedSamples):
     Parameters
     ----------
     array : dask.array.Array
-        The array. Chunks of columns are joined. For sparse rows, ``row_bytes`` is the
-        mean of the first chunk.
+        The array. Chunks along the columns are joined. For sparse rows, ``row_bytes``
+        is estimated from the first chunk.
     name : str, default="dask array"
         Name of the rows in messages.
     feature_names : list of str or None, default=None
@@ -61,7 +61,7 @@ class DaskSamples(ChunkedSamples):
         return type(self), (self._array, self.name, self.feature_names)
 
     def _compute(self, chunk: int) -> Matrix:
-        # This scheduler runs in this thread; the default one could use a cluster.
+        # `dask.get` computes in this thread; Dask's default could be a cluster.
         from dask import get
         from dask.optimization import cull
 
@@ -82,16 +82,17 @@ class DaskSamples(ChunkedSamples):
         if block.shape != shape or block.dtype != dtype:
             raise InputError(
                 f"{self.name}: chunk {chunk} is {block.dtype} of shape {block.shape}, "
-                f"but the array says {dtype} of shape {shape}: "
+                f"but the array declares {dtype} of shape {shape}: "
                 "correct the function that creates it."
             )
         return block
 
     @cached_property
     def _graph(self) -> tuple[dict[Any, Any], list[Any]]:
-        """The tasks, and the key of each chunk.
+        """The optimized task graph, and the key of each chunk.
 
-        They are prepared once, because the time grows with the number of all chunks.
+        The graph is optimized only once, because this takes time in proportion to the
+        number of all chunks.
         """
         import dask
 
@@ -121,7 +122,7 @@ def open_dask(source: Any) -> DaskSamples:
 
     if source.ndim != 2:
         raise InputError(
-            "X is one column of a Dask frame: give a frame, such as by X.to_frame()."
+            "X is one column of a Dask frame: give a frame, for example X.to_frame()."
         )
     for name, dtype in source.dtypes.items():
         if getattr(dtype, "kind", "O") not in "biuf" or not isinstance(dtype, np.dtype):

@@ -22,7 +22,7 @@ class _Dataset(SlicedRows):
     def __init__(self, dataset: Node, edges: EdgeChunks | None, lookahead: int) -> None:
         self._name = f"{dataset.file.filename}{dataset.name}"
         if dataset.is_virtual or dataset.external:
-            raise InputError(f"{self._name} has its numbers in other files: {COPY}.")
+            raise InputError(f"{self._name} stores its numbers in other files: {COPY}.")
         if dataset.chunks:
             chunk_length = dataset.chunks[0]
         else:
@@ -30,7 +30,7 @@ class _Dataset(SlicedRows):
         super().__init__(dataset.name, dataset, chunk_length, edges, lookahead)
 
     def load(self, start: int, stop: int) -> np.ndarray:
-        """Read whole chunks; HDF5 serves one thread at a time."""
+        """Read whole chunks; in HDF5, only one thread reads at a time."""
         # Filters, drivers and closed files raise errors of different types.
         with damage(f"{self._name}: {start} to {stop} cannot be read"):
             return self._array[start:stop]
@@ -40,7 +40,7 @@ class HDF5Storage:
     """An HDF5 file."""
 
     def place(self, node: Node) -> tuple[str, str | None]:
-        """Return the path of the file, and the path of the node inside."""
+        """Return the path of the file, and the path of the node inside the file."""
         return str(Path(node.file.filename).absolute()), node.name.strip("/") or None
 
     def attributes(self, node: Node) -> Mapping[str, object]:
@@ -52,7 +52,7 @@ class HDF5Storage:
         return node.file
 
     def member(self, group: Node, path: str) -> Node:
-        """Return the node at a path below a group; None if there is none."""
+        """Return the node at a path below a group, or None if it does not exist."""
         with damage(f"{group.file.filename}: {path} cannot be read"):
             return _follow(group, path)
 
@@ -70,7 +70,7 @@ class HDF5Storage:
         return _Dataset(array, edges, lookahead)
 
     def take(self, samples: Element) -> None:
-        """Set how the rows are opened again, and whether another process can do it."""
+        """Record how to open the rows again, and whether other processes can do so."""
         file = samples.node.file
         samples.opening = open_hdf5, samples.path, samples.element
         samples.is_reopenable = file.mode == "r" and Path(file.filename).is_file()
@@ -82,9 +82,9 @@ class HDF5Storage:
 
 
 def _follow(node: Node, path: str, n_links: int = 0) -> Node:
-    """Return the node to which a path leads; None if it leads nowhere.
+    """Return the node to which a path leads, or None if no node is there.
 
-    InputError is raised for a link to another file.
+    A link to another file raises InputError.
     """
     import h5py
 
@@ -93,7 +93,7 @@ def _follow(node: Node, path: str, n_links: int = 0) -> Node:
             f"{node.file.filename}: links to {path} lead in a circle: {RESTORE}."
         )
     for part in path.strip("/").split("/"):
-        if not hasattr(node, "keys"):  # nothing, or a dataset
+        if not hasattr(node, "keys"):  # None, or a dataset
             return None
         link = node.get(part, getlink=True)
         if isinstance(link, h5py.ExternalLink):
@@ -117,7 +117,7 @@ def open_hdf5(path: str | os.PathLike[str], element: str | None = None) -> Sampl
     path : path
         The file.
     element : str or None, default=None
-        Path inside the file, of a dataset or of a CSR group or data frame in AnnData's
+        Path inside the file to a dataset, or to a CSR group or data frame in AnnData's
         encoding. None means ``"X"``.
 
     Returns

@@ -1,8 +1,8 @@
 """Bounds on the size of chunks, checked before a chunk is fetched or decoded.
 
 The metadata of an array determines how many bytes a chunk has. A stored chunk that is
-much longer, or whose header claims so, is damaged or hostile: reading it could fill the
-memory of the machine.
+much longer, or whose header announces many more bytes, is damaged or malicious. Reading
+such a chunk could fill the memory of the machine.
 """
 
 import math
@@ -24,7 +24,7 @@ from mmcnb.samples.codecs import chunk_codec, codec_name, codec_setting, start_o
 from mmcnb.samples.files import check_chunk_file, read_document
 from mmcnb.samples.paths import ZARR_MARKS, PathLike
 
-# Codecs of numcodecs for Zarr 2 that never run code from the data. "pickle" does.
+# Codecs of numcodecs for Zarr 2 that never run code from the data, unlike "pickle".
 CODECS = {
     "adler32",
     "astype",
@@ -80,15 +80,16 @@ def check_documents(path: PathLike) -> None:
             if is_document and member.file_size > METADATA_BYTES:
                 raise InputError(
                     f"{path}: {member.filename} has {member.file_size:,} bytes, "
-                    "more than metadata of a store has: get the store from elsewhere."
+                    "too many for the metadata of a store: get the store from "
+                    "elsewhere."
                 )
 
 
 def limited(array: zarr.Array, name: str) -> zarr.Array:
-    """Return the same array, which raises an error for chunks that are too long.
+    """Return the array with a store that raises an error for chunks that are too long.
 
-    InputError is raised for codecs that are not in `CODECS`, because some codecs of
-    Zarr 2 run code that is in the data.
+    A codec that is not in `CODECS` raises InputError, because some codecs of Zarr 2 run
+    code that is contained in the data.
     """
     if array.metadata.zarr_format == 2:
         for codec in (*array.filters, *array.compressors):
@@ -144,7 +145,7 @@ class LimitedStore(WrapperStore[Store]):
             self._n_texts = 0
             n_numbers = math.prod(array.shards or array.chunks)
             self.chunk_bytes = n_numbers * array.dtype.itemsize
-        else:  # the metadata does not tell the lengths of texts
+        else:  # the metadata does not contain the lengths of texts
             self._n_texts = math.prod(array.chunks)
             self.chunk_bytes = 2**30
 
@@ -185,7 +186,7 @@ class LimitedStore(WrapperStore[Store]):
     def _check_decoded(
         self, key: str, value: Buffer, byte_range: ByteRequest | None
     ) -> None:
-        """Raise DamagedStoreError if a chunk would decode to more than a chunk has."""
+        """Raise DamagedStoreError if a chunk would decode to too many bytes."""
         most = self.chunk_bytes + 2**16
         limit = f"{self.chunk_bytes:,} bytes"
         if self._n_texts:
@@ -195,7 +196,7 @@ class LimitedStore(WrapperStore[Store]):
             # Encoded texts begin with the number of texts.
             n_claimed = int.from_bytes(content[:4], "little")
             if len(content) > most or n_claimed > self._n_texts > 0:
-                what = f"damaged (it is cut, or claims to have more than {limit})"
+                what = f"damaged (it is truncated, or claims to have more than {limit})"
                 raise damaged_chunks(self._name, [key], what)
 
     def _too_long(self, key: str, most: int) -> InputError:
@@ -206,9 +207,10 @@ class LimitedStore(WrapperStore[Store]):
     def _frames(
         self, shard: Buffer, byte_range: ByteRequest | None
     ) -> Iterator[Buffer]:
-        """Yield the inner chunks of a shard, or of a part of it.
+        """Yield the inner chunks of a shard, or the inner chunk in a byte range.
 
-        The index at the end or at the beginning of the shard has their positions.
+        The index at the beginning or end of a shard contains the positions of its inner
+        chunks.
         """
         codec: Any = self._array.metadata.codecs[0]  # type: ignore[union-attr]
         is_at_end = codec_setting(codec, "index_location") != "start"

@@ -18,21 +18,21 @@ from mmcnb.errors import InputError, worded
 from mmcnb.samples.paths import read_key
 
 PAUSES = (0.2, 0.8)  # seconds before the first and the second retry
-SECONDS = 30.0  # timeout of a response, which grows with the bytes that have arrived
-LEAST_RATE = 2**15  # bytes per second that extend the timeout by a second
-# Maximum size of a document, and of a chunk whose array does not tell its size.
+SECONDS = 30.0  # timeout of a response; received bytes extend it
+LEAST_RATE = 2**15  # number of received bytes that extend the timeout by one second
+# Maximum number of bytes of a value if the caller does not give a maximum.
 METADATA_BYTES = 64 * 2**20
 
 
 class RemoteStore(WrapperStore[FsspecStore]):
-    """A store that retries requests, and reports lost connections as such.
+    """A remote store that retries failed requests, and raises InputError if all fail.
 
     Parameters
     ----------
     store : FsspecStore
         The store.
     url : str
-        Its address, for messages and for opening it again.
+        Address of the store, for messages and for opening the store again.
     patient : bool, default=True
         Whether to retry failed requests.
     """
@@ -58,7 +58,11 @@ class RemoteStore(WrapperStore[FsspecStore]):
         byte_range: Any = None,
         most: int = METADATA_BYTES,
     ) -> Buffer | None:
-        """Return the bytes stored under a key (at most ``most``), or None."""
+        """Return the bytes stored under a key, or None if the key does not exist.
+
+        A response of a web server may have at most ``most`` bytes, or at most the
+        length of the requested range.
+        """
         fault = (
             f"{key} has more than {most:,} bytes, which is too long: "
             "get the store from elsewhere"
@@ -89,7 +93,7 @@ class RemoteStore(WrapperStore[FsspecStore]):
                     if pause is None and isinstance(error, TimeoutError):
                         raise InputError(
                             f"{self.url}: {key} did not arrive within {SECONDS:g} s "
-                            f"and one more for each {LEAST_RATE // 1024} KiB: check "
+                            f"plus 1 s for each {LEAST_RATE // 1024} KiB: check "
                             "the connection, or copy the store to this machine."
                         ) from error
                     if pause is None or isinstance(error, InputError):
@@ -100,7 +104,7 @@ class RemoteStore(WrapperStore[FsspecStore]):
     async def get_ranges(
         self, key: str, parts: Any, *, prototype: BufferPrototype, **_how: Any
     ) -> Any:
-        """Yield parts of a value with `get`, which the wrapped store would bypass."""
+        """Yield parts of a value, each read by `get` with its limits and retries."""
         yield [
             *enumerate(
                 await asyncio.gather(
@@ -126,11 +130,11 @@ async def _bounded(fault: str, most: int) -> AsyncIterator[None]:
 
 
 _take: ContextVar[Callable[[int], None]] = ContextVar("_take")
-"""Function of the current request that counts the bytes that have arrived."""
+"""Function that checks how many bytes the current request has received."""
 
 
 async def _open_session(**options: Any) -> Any:
-    """Open an aiohttp session that limits responses and refuses other hosts."""
+    """Open an aiohttp session that limits responses and refuses redirects."""
     import aiohttp
 
     class Bounded(aiohttp.ClientResponse):
@@ -183,7 +187,7 @@ async def _stay(_session: Any, _context: Any, answer: Any) -> None:
 
 
 def open_address(url: str) -> tuple[RemoteStore, str]:
-    """Return the root of the store that contains an address, and the path inside.
+    """Return the root store that contains an address, and the path in that store.
 
     Raises
     ------
@@ -200,7 +204,7 @@ def _open_store(url: str) -> FsspecStore:
     options = (
         {"get_client": _open_session} if url.startswith(("http://", "https://")) else {}
     )
-    remedy = "install it, such as with pip install 'mmcnb[remote]'"
+    remedy = "install it, for example with pip install 'mmcnb[remote]'"
     with (
         # Each protocol has its own exceptions.
         worded(f"{url} is not an address that can be read", "check it"),
@@ -214,7 +218,7 @@ def _open_store(url: str) -> FsspecStore:
 
 
 def _is_store(url: str) -> bool:
-    """Return whether there is a group at an address; False if the server refuses."""
+    """Return whether a group is at an address; False if the request fails."""
     if "://" not in url or url.endswith("/"):
         return False
     try:

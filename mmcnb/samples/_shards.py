@@ -21,7 +21,7 @@ CHECKSUM_BYTES = 4
 
 
 def has_plain_shards(array: zarr.Array) -> bool:
-    """Return whether shards and chunks have whole rows, and indices a checksum."""
+    """Return whether shards and chunks have whole rows, and indices have checksums."""
     codecs: Any = getattr(array.metadata, "codecs", ())
     if (
         not array.shards
@@ -54,13 +54,13 @@ def chunks_in_shards(
     Yields
     ------
     tuple of str and bytes
-        Key of the shard and bytes of the chunk. In place of the bytes, None stands for
-        a chunk that was never written, and an OSError for a shard that cannot be read.
+        Key of the shard and bytes of the chunk. Instead of the bytes, the tuple has
+        None if the chunk was never written, or an OSError if the shard cannot be read.
 
     Raises
     ------
     DamagedStoreError
-        If the index of a shard, or a chunk, is damaged.
+        If a chunk, or the index of a shard, is damaged.
     """
     shards: Any = array.shards
     for shard, group in itertools.groupby(firsts, lambda first: first // shards[0]):
@@ -79,10 +79,11 @@ def chunks_in_shards(
 
 
 def _chunks(array: Any, key: str, numbers: list[int]) -> Iterator[bytes | None]:
-    """Yield the bytes of chunks of a shard; None if one was never written."""
+    """Yield the bytes of chunks of a shard, or None for a chunk never written."""
     try:
         path = Path(array.store.root, key)
-        # A shard has at most these chunks, and 16 bytes of index and a checksum each.
+        # Per chunk, a shard has at most `most_bytes` bytes, 16 bytes in the index and,
+        # generously, a checksum of 4 bytes.
         check_chunk_file(
             path, array.shards[0] // array.chunks[0] * (most_bytes(array) + 20)
         )
@@ -98,7 +99,7 @@ def _chunks(array: Any, key: str, numbers: list[int]) -> Iterator[bytes | None]:
 
 
 def _index(file: IO[bytes], array: Any) -> np.ndarray:
-    """Read offset and length of each chunk, of shape (n_chunks, 2), dtype uint64."""
+    """Read the offsets and lengths of chunks, an array of shape (n_chunks, 2)."""
     length = 16 * (array.shards[0] // array.chunks[0]) + CHECKSUM_BYTES
     n_bytes = file.seek(0, os.SEEK_END)
     if n_bytes < length:
@@ -108,12 +109,12 @@ def _index(file: IO[bytes], array: Any) -> np.ndarray:
     places = file.read(length - CHECKSUM_BYTES)
     checksum = file.read(CHECKSUM_BYTES)
     if google_crc32c.value(places) != int.from_bytes(checksum, "little"):
-        raise ValueError("its index is not the one that was written")
+        raise ValueError("its index does not match its checksum")
     return np.frombuffer(places, "<u8").reshape(-1, 2)
 
 
 def _chunk(file: IO[bytes], array: Any, place: int, n_bytes: int) -> bytes:
-    """Read the bytes of a chunk; raise ValueError if its place or length is wrong."""
+    """Read the bytes of a chunk; raise ValueError if its offset or length is wrong."""
     most = most_bytes(array)
     if n_bytes > most:
         raise ValueError(f"it is longer than {most:,} bytes")

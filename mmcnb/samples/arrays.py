@@ -1,4 +1,4 @@
-"""Convert arrays of any kind to plain arrays of numbers, or explain why not."""
+"""Convert arrays of any kind to plain arrays of numbers, or explain the problem."""
 
 import numbers
 import reprlib
@@ -116,7 +116,7 @@ def _joined(source: Any, name: str) -> np.ndarray:
         return np.asarray(source)
     if isinstance(source, list | tuple):
         _check_rows(source, name)
-    # The object's own __array__ may raise whatever it wants.
+    # The object's own __array__ may raise any exception.
     with (
         worded(f"{name} is not an array of numbers", "correct it"),
         warnings.catch_warnings(),
@@ -149,7 +149,7 @@ def _check_rows(rows: Sequence[Any], name: str) -> None:
     lengths = [len(row) if isinstance(row, list | tuple) else None for row in rows]
     other = next((k for k, length in enumerate(lengths) if length != lengths[0]), None)
     if other is not None:
-        unlike = f"rows of different lengths, row {other} unlike row 0"
+        unlike = f"rows of different lengths, such as rows 0 and {other}"
         raise InputError(f"{name} has {unlike}: give rows x features (2-D).")
 
 
@@ -180,7 +180,7 @@ def _refuse_texts(array: np.ndarray, name: str) -> None:
 def _refuse_objects(
     array: np.ndarray, name: str, is_fine: Callable[[Any], bool]
 ) -> None:
-    """Raise NoNumberError for the first object that is not fine, with its place."""
+    """Raise NoNumberError for the first object that ``is_fine`` rejects."""
     for place, value in np.ndenumerate(array):
         if is_fine(value):
             continue
@@ -210,7 +210,7 @@ class NoNumberError(InputError, TypeError):
 def is_number(value: Any) -> bool:
     """Return whether an object is a real number or a bool.
 
-    NumPy's durations are registered as integers, but they are not numbers.
+    NumPy registers its durations as integers, but mmcnb does not treat them as numbers.
     """
     return isinstance(value, numbers.Real | Decimal | np.bool_) and not isinstance(
         value, np.timedelta64
@@ -223,7 +223,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def plain_csr(source: Any, name: str) -> Any:
-    """Return a SciPy matrix of any format as CSR, with the dtype of its blocks.
+    """Return a SciPy matrix of any format as CSR.
 
     Parameters
     ----------
@@ -236,13 +236,14 @@ def plain_csr(source: Any, name: str) -> Any:
     Returns
     -------
     csr_array or csr_matrix
-        The matrix itself if it is CSR already; then its indices are not checked.
+        A matrix with the dtype of blocks. A CSR matrix is returned unchanged, and its
+        indices are not checked.
 
     Raises
     ------
     InputError
-        If its values are not real numbers, if it is not 2-D or is empty, or if its
-        arrays do not match.
+        If the values are not real numbers, if the matrix is not 2-D or is empty, or if
+        its index arrays are inconsistent.
     """
     check_shape(source.shape, name)
     check_dtype(source.dtype, name)

@@ -17,12 +17,12 @@ from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.matrix import CSRBlock
 from mmcnb.samples.row_index import RowIndex
 
-# Changing it changes the last bits of all sums over rows, and so may change labels.
+# Another value changes the last bits of all sums over rows, and may change labels.
 BLOCK_ROWS = 4096
 """Number of rows in a block. Sums over rows are added block by block, from row 0 on."""
 
 GROUP_ROWS = 16 * BLOCK_ROWS
-"""Number of rows whose partial sums are added first; also a chunk of a labels array."""
+"""Number of rows whose block sums are added first; also the chunk length of labels."""
 
 # Bytes of decoded chunks that are cached, because neighbouring reads may share a chunk.
 EDGE_BYTES = 64 * 2**20
@@ -34,7 +34,7 @@ UNSENT = ("row_index", "refilled", "with_gaps", "sampled_rows", "table_options")
 class Samples(ABC):
     """Rows that can be read block by block, wherever they are stored.
 
-    Equal numbers give bit-identical blocks, whatever their storage and chunks.
+    Equal numbers give bit-identical blocks, regardless of storage format and chunks.
 
     Attributes
     ----------
@@ -49,15 +49,15 @@ class Samples(ABC):
     name : str
         Name of the rows in messages: the path, or "X" in memory.
     chunk_rows : int
-        Number of rows of a storage chunk. Reads in multiples of it decode each chunk
-        once.
+        Number of rows of a storage chunk. Reading multiples of this number decodes each
+        chunk only once.
     row_bytes : float
         Mean number of bytes of a row in a block.
     checksummed : bool
         Whether damage to the stored bytes is detected on reading.
     edge_bytes : int
-        Maximum bytes of decoded chunks that are cached between reads, for chunks of
-        which a read needs only a part.
+        Maximum bytes of decoded chunks that are cached between reads. A chunk is cached
+        if a read needs only a part of the chunk.
     path, element : str or None
         Arguments with which ``open_samples(path, element)`` opens the rows again; None
         for data in memory.
@@ -70,11 +70,11 @@ class Samples(ABC):
         How the columns of a table became numbers; None if the rows are not from a
         table.
     notes : sequence of str
-        One sentence for each change to cells of a table.
+        One sentence for each change to the cells of a table.
     doubts : sequence of str
         One clause for each reason to doubt clusters of these rows.
     row_index : RowIndex or None
-        The numbers or names of the rows in their table; None if the rows are not from a
+        Numbers or names of the rows in their table; None if the rows are not from a
         table.
     table_source : TableSource or None
         The file or folder from which the table can be read again; None in memory.
@@ -92,7 +92,7 @@ class Samples(ABC):
         no gaps were filled.
     sampled_rows : ndarray of shape (m, c) or None
         A sample of the rows of a table whose gaps were filled, with NaN for the gaps.
-        A column has numbers, or the numbers of categories.
+        A column contains numbers, or category numbers.
     has_gaps : bool
         Whether NaN stands for gaps, as in rows that ``with_gaps`` opens.
     sources : list of str or None
@@ -186,7 +186,7 @@ class Samples(ABC):
         """
 
     def stored(self, start: int, stop: int) -> Any:
-        """Read rows like ``block``, without an error if a number is not finite."""
+        """Read rows like ``block``, but accept numbers that are not finite."""
         return self.block(start, stop)
 
     def blocks(self, start: int, stop: int) -> Iterator[np.ndarray | CSRBlock]:
@@ -197,7 +197,7 @@ class Samples(ABC):
 
     @abstractmethod
     def gather(self, rows: np.ndarray) -> np.ndarray | CSRBlock:
-        """Read the rows with these strictly increasing numbers, each chunk once."""
+        """Read rows by number, in strictly increasing order; read each chunk once."""
 
     @property
     def root(self) -> "Samples":
@@ -206,7 +206,7 @@ class Samples(ABC):
 
     @property
     def as_stored(self) -> "Samples":
-        """The rows in their storage, if these rows have filled gaps."""
+        """The stored rows with their gaps, or these rows if no gaps were filled."""
         return self
 
     @property
@@ -224,7 +224,7 @@ class Samples(ABC):
 
     @cached_property
     def digest(self) -> str:
-        """BLAKE2b of the numbers, independent of storage, chunks and byte order."""
+        """BLAKE2b hash of the numbers, for any storage, chunks and byte order."""
         digest = ContentDigest(self.is_sparse, self.dtype)
         step = max(self.chunk_rows, BLOCK_ROWS)
         for start in range(0, self.n_samples, step):
@@ -239,7 +239,7 @@ class Samples(ABC):
         return state
 
     def __repr__(self) -> str:
-        """Name, shape and layout."""
+        """Return a description with name, shape and layout."""
         layout = "CSR" if self.is_sparse else "dense"
         shape = f"{self.n_samples} x {self.n_features}"
         return f"<{type(self).__name__} {self.name}: {shape}, {layout} {self.dtype}>"
@@ -266,8 +266,8 @@ def copy_command(samples: Samples) -> str:
 def edge_bytes(chunk_bytes: list[int], n_bytes: int) -> int:
     """Return how many bytes of decoded chunks to cache between reads.
 
-    ``chunk_bytes`` has the size of a chunk of each array, and ``n_bytes`` is the size
-    of all arrays together. At least two chunks of each array fit.
+    ``chunk_bytes`` has the chunk size of each array, and ``n_bytes`` is the total size
+    of the arrays. The cache has room for at least two chunks of each array.
     """
     return min(n_bytes, max(EDGE_BYTES, 2 * len(chunk_bytes) * max(chunk_bytes)))
 
@@ -331,7 +331,7 @@ class ChunkedSamples(Samples):
 def open_again(
     opener: Callable[[Any, Any], Samples], path: object, element: object, identity: str
 ) -> Samples:
-    """Open pickled rows; a cache opens the same rows once per process.
+    """Open pickled rows again; each process keeps the last four sources open.
 
     Raises
     ------
@@ -341,13 +341,13 @@ def open_again(
     samples = opener(path, element)
     if samples.identity() != identity:
         raise InputError(
-            f"{samples.name} was replaced since it was opened: open it again."
+            f"{samples.name} has been replaced since it was opened: open it again."
         )
     return samples
 
 
 class ContentDigest:
-    """Running BLAKE2b of rows; it does not depend on how they are cut into blocks."""
+    """Running BLAKE2b hash of rows, independent of how they are split into blocks."""
 
     def __init__(self, is_sparse: bool, dtype: np.dtype) -> None:
         self._kind = f"{'csr' if is_sparse else 'dense'} {np.dtype(dtype).name}"
@@ -419,7 +419,7 @@ class CSRSamples(Samples):
         self._data = csr.data
         self._indices = csr.indices
         self._indptr = csr.indptr.astype(np.int64, copy=False)
-        # SciPy allows unused capacity behind the last value, in both arrays or in none.
+        # SciPy allows unused capacity after the last value, in both arrays or in none.
         if len(self._indptr) and len(self._data) == len(self._indices):
             n_used = max(int(self._indptr[-1]), 0)
             self._data = self._data[:n_used]

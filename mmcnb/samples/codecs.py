@@ -30,9 +30,9 @@ STREAMS = {"zstd": "zstd", "gzip": "gzip", "zlib": "gzip", "bz2": "bz2"}
 def frame_checksum(frame: bytes) -> str:
     """Return the checksum at the end of a zstd frame in hexadecimal digits, or "".
 
-    The checksum is the low half of XXH64 of the decoded content (RFC 8878, 3.1.1), and
-    the decoder compares it with the content. Comparing it with the recorded checksum
-    therefore identifies the chunk at no cost.
+    The checksum is the low half of the XXH64 hash of the decoded content (RFC 8878,
+    3.1.1), and the decoder verifies it. A chunk whose checksum equals the recorded
+    checksum is therefore the recorded chunk, without another hash of its content.
     """
     has_checksum = frame[:4] == _MAGIC and len(frame) > 8 and frame[4] & 4
     return frame[-4:].hex() if has_checksum else ""
@@ -47,7 +47,7 @@ def most_bytes(array: zarr.Array) -> int:
 
 
 def codec_name(array: zarr.Array) -> str:
-    """Return the name of the codec that compresses chunks; "" if there is none.
+    """Return the name of the codec that compresses chunks, or "" if none does.
 
     For an array with shards, it is the codec of the inner chunks.
     """
@@ -80,7 +80,7 @@ class ChunkCodec:
     order: Literal["C", "F"] = "C"
 
     def decode(self, frame: bytes, out: np.ndarray, place: str) -> None:
-        """Decode a chunk into ``out``, which is smaller at the end of the array.
+        """Decode a chunk into ``out``, without the padding at the end of the array.
 
         Raises
         ------
@@ -106,7 +106,8 @@ class ChunkCodec:
 def chunk_codec(array: zarr.Array) -> ChunkCodec | None:
     """Return the encoding of the chunks of an array.
 
-    None if they are not numbers, or are encoded with several codecs or an unknown one.
+    The result is None if the chunks do not contain real numbers, or are encoded with
+    several codecs or an unknown codec.
     """
     metadata = array.metadata
     name = codec_name(array)
@@ -123,7 +124,7 @@ def chunk_codec(array: zarr.Array) -> ChunkCodec | None:
 
 
 def codec_setting(codec: Codec, name: str) -> Any:
-    """Return a setting of a codec as the metadata has it.
+    """Return a setting of a codec as it is written in the metadata.
 
     In some versions of Zarr, the attribute of the codec is an enumeration instead.
     """
@@ -152,8 +153,8 @@ def _decode(name: str, frame: bytes, out: np.ndarray) -> int:
 def start_of(name: str, frame: bytes, most: int) -> bytes:
     """Return the decoded bytes of a chunk, cut after ``most`` + 1 bytes.
 
-    They are empty if the codec is unknown, and zeros if the header of the chunk claims
-    more than ``most`` bytes.
+    The result is empty if the codec is unknown, and consists of zeros if the header of
+    the chunk announces more than ``most`` bytes.
     """
     size = claimed_size(name, frame)
     if size is not None and size > most:
@@ -173,7 +174,7 @@ def _stream(name: str, frame: bytes) -> Any:
 
 
 def claimed_size(name: str, frame: bytes) -> int | None:
-    """Return the decoded size of a chunk from its header; None if it is not there."""
+    """Return the decoded size of a chunk from its header, or None if it has none."""
     if name == "zstd":
         return content_size(frame)
     if name == "lz4":
@@ -186,7 +187,7 @@ def claimed_size(name: str, frame: bytes) -> int | None:
 
 
 def content_size(frame: bytes) -> int | None:
-    """Return the decoded size of a zstd frame from its header; None if not there.
+    """Return the decoded size of a zstd frame from its header, or None if it has none.
 
     RFC 8878, section 3.1.1.1, describes the header.
     """

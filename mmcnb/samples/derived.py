@@ -86,7 +86,7 @@ class Scaling:
         Sparse columns are not centred.
     units : ndarray of shape (d,) or None
         In a column with a positive unit, x is first replaced by
-        sign(x) log(1 + abs(x) / unit). None means that no column is.
+        sign(x) log(1 + abs(x) / unit). None means that no column has a unit.
     """
 
     mean: np.ndarray
@@ -123,7 +123,7 @@ class ScaledSamples(DerivedSamples):
         return self.base.feature_names
 
     def derive(self, rows: Any) -> Any:
-        """Scale rows; their dtype stays."""
+        """Scale rows without changing their dtype."""
         factor = self.factor.astype(self.dtype)
         if isinstance(rows, matrix.CSRBlock):
             return rows._replace(data=rows.data * factor[rows.indices])
@@ -151,7 +151,7 @@ class OrderedSamples(DerivedSamples):
         return matrix.take_columns(rows, self.order)
 
     def _finite(self, rows: Any) -> Any:
-        """Reorder the columns; numbers do not change, so that none can overflow."""
+        """Reorder the columns; the numbers do not change, so they cannot overflow."""
         return self.derive(rows)
 
 
@@ -165,8 +165,8 @@ class CachedSamples(DerivedSamples):
     folder : path or None, default=None
         Folder of the scratch file; None caches the features in memory.
     capacity : float, default=inf
-        Bytes of memory for cached features. Features beyond it are computed again in
-        each pass.
+        Bytes of memory for cached features. Features that do not fit are computed again
+        in each pass.
 
     Attributes
     ----------
@@ -187,9 +187,8 @@ class CachedSamples(DerivedSamples):
         self.cached_bytes = 0
         blocks = -(-self.n_samples // BLOCK_ROWS)
         self._there = np.zeros(blocks, bool)
-        self._parts: dict[
-            int, Any
-        ] = {}  # groups of dense rows by number, blocks of sparse ones
+        # Groups of dense rows by group number, or blocks of CSR rows by block number.
+        self._parts: dict[int, Any] = {}
         self._allocating = Lock()
         self._scratch: ScratchRows | None = None
         if folder is not None:
@@ -223,7 +222,7 @@ class CachedSamples(DerivedSamples):
             yield self.block(first, min(first + BLOCK_ROWS, stop))
 
     def block(self, start: int, stop: int) -> Any:
-        """Return rows: a view of the cache if all are in one group of GROUP_ROWS."""
+        """Return rows; if all are in one group, the result is a view of the cache."""
         numbers = range(start // BLOCK_ROWS, -(-stop // BLOCK_ROWS))
         for k in numbers:
             if not self._there[k]:
@@ -244,7 +243,7 @@ class CachedSamples(DerivedSamples):
         return matrix.stack_blocks(parts)
 
     def _part(self, key: int, n_bytes: int, make: Callable[[], Any]) -> Any:
-        """Return a part of the cache, made once; None if it exceeds the capacity."""
+        """Return a part of the cache, created once; None if it exceeds the capacity."""
         with self._allocating:
             if key not in self._parts and self.cached_bytes + n_bytes <= self.capacity:
                 self.cached_bytes += n_bytes
@@ -275,7 +274,7 @@ class CachedSamples(DerivedSamples):
 
 
 def cache_features(features: Samples, store: str) -> Samples:
-    """Cache features where the plan says: in memory, in a scratch file, or nowhere.
+    """Return features that are cached in memory, in a scratch file, or not at all.
 
     Parameters
     ----------

@@ -15,13 +15,13 @@ class Donors:
     Attributes
     ----------
     rows : ndarray of shape (m, c), float64
-        Values of the table's columns that are features: numbers, or numbers of
-        categories. Gaps are NaN.
+        Values of the table's feature columns: numbers, or category numbers. Gaps are
+        NaN.
     center, divisor, unit : ndarray of shape (c,), float64
         Distances are computed from (x - center) / divisor. If the unit of a column is
         positive, x is first replaced by sign(x) log(1 + abs(x) / unit).
     steps : ndarray of shape (c,), float64
-        Squared distance of two different categories; 0 for columns of numbers.
+        Squared distance between two different categories; 0 for columns of numbers.
     """
 
     rows: np.ndarray
@@ -48,7 +48,7 @@ class Donors:
 
     @classmethod
     def restore(cls, arrays: Mapping[str, np.ndarray]) -> "Donors | None":
-        """Return the donors from a result of `arrays`; None if it has no donors.
+        """Return the donors from a result of `arrays`, or None if it has no donors.
 
         Raises
         ------

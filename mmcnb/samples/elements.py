@@ -34,7 +34,7 @@ class Storage(Protocol):
         """Return the root group; None if the root is not a group."""
 
     def member(self, group: Node, path: str) -> Node | None:
-        """Return the node at a path below a group; None if there is none."""
+        """Return the node at a path below a group, or None if it does not exist."""
 
     def members(self, group: Node) -> Iterable[tuple[str, Node]]:
         """Return names and nodes of the members of a group."""
@@ -45,7 +45,7 @@ class Storage(Protocol):
         """Return an array that is read by slices."""
 
     def take(self, samples: "Element") -> None:
-        """Set how the rows are opened again, and whether their bytes are checked."""
+        """Record how to open the rows again, and whether their bytes are checked."""
 
     def identity(self, samples: "Element") -> str:
         """Return a hash of the source of the rows."""
@@ -110,7 +110,7 @@ class Element(ChunkedSamples):
 
     @property
     def gaps(self) -> list[int | None] | None:
-        """Number of categories of each column of the table; None if NaN is no gap."""
+        """Number of categories of each table column; None if NaN does not mark gaps."""
         gaps = self.storage.attributes(self.node).get("gaps")
         if gaps is None:
             return None
@@ -127,7 +127,7 @@ class Element(ChunkedSamples):
 
     @property
     def table_encoding(self) -> Encoding | None:
-        """How the cells of the converted table became numbers, if it is recorded."""
+        """How the cells of the converted table became numbers; None if not recorded."""
         encoding = self.storage.attributes(self.node).get("table_encoding")
         return None if encoding is None else Encoding.restore(encoding)
 
@@ -136,7 +136,7 @@ class Element(ChunkedSamples):
         return self.storage.identity(self)
 
     def state(self) -> object:
-        """Return the identity, and the sizes and times of the files of chunks."""
+        """Return the identity, and the sizes and modification times of chunk files."""
         files = {}
         for array in self.arrays:
             place = Path(self.path or "", getattr(array, "path", ""))
@@ -231,7 +231,7 @@ class CSRElement(Element):
 
 
 def csr_shape(shape: Any, name: str) -> tuple[int, ...]:
-    """Return the attribute shape of a CSR group, which must have integers."""
+    """Return the attribute ``shape`` of a CSR group as a tuple of integers."""
     if isinstance(shape, np.ndarray):
         shape = shape.tolist()
     is_listed = isinstance(shape, list | tuple)
@@ -331,7 +331,7 @@ def open_element(storage: Storage, node: Node, element: str | None) -> Samples:
 
 
 def describe(storage: Storage, node: Node) -> str:
-    """Return the name of a node for messages: the storage's path and the node's."""
+    """Return the name of a node for messages: its storage and its path there."""
     path, inner = storage.place(node)
     if inner is None or inner == "X":
         return path
@@ -365,7 +365,8 @@ def _element_of(storage: Storage, group: Node, element: str | None) -> Node:
 def _listed(storage: Storage, group: Node, prefix: str = "") -> list[str]:
     """Return the paths of a group's elements that have readers.
 
-    Groups of the root are searched, and so are AnnData groups inside, as in MuData.
+    The search covers the groups of the root, and AnnData groups inside them as in
+    MuData.
     """
     is_root = not prefix or _form(storage, group) == ANNDATA
     elements = []
@@ -432,7 +433,8 @@ def _variables(element: str) -> str | None:
 def names_beside(samples: Element, path: str | None) -> SlicedRows | None:
     """Return the index of an AnnData frame in the same storage, without reading it.
 
-    None if there is no frame at the path, or if it has no index.
+    The result is None if the path does not lead to a frame, or if the frame has no
+    index.
     """
     if path is None:
         return None
@@ -461,7 +463,7 @@ def names_beside(samples: Element, path: str | None) -> SlicedRows | None:
 
 
 def observation_names(samples: Samples) -> SlicedRows | None:
-    """Return the names of AnnData's observations, without reading them, or None."""
+    """Return the names of AnnData's observations without reading them, or None."""
     root = samples.root.as_stored
     if not isinstance(root, Element):
         return None

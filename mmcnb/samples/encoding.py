@@ -1,4 +1,4 @@
-"""How the columns of a table become numbers, recorded to encode other rows alike."""
+"""A record of how a table became numbers, so that other rows are encoded alike."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -34,26 +34,27 @@ class CellForm:
     Attributes
     ----------
     kind : {"number", "flag", "date", "time", "text", "order"}
-        "time" has times of day and durations. "order" has ordered categories, which
-        become their position in the order, from 0.
+        "time" stands for times of day and durations. "order" stands for ordered
+        categories, which become their positions in the order, counted from 0.
     decimal, thousands : str
         Decimal separator and thousands separator of numbers; "" allows none.
     unit : str
         Unit of the numbers; "" if they have none.
     factors : tuple of (str, float)
-        Units and currency signs that a number may be written with, sign first, and the
-        factor for each. A number without a unit is multiplied by the factor of "", or
-        by 1.
+        Spellings of units, such as "$K" for thousands of dollars, and the factor by
+        which a number with this spelling is multiplied. A number without a unit is
+        multiplied by the factor of "", or by 1.
     formats : tuple of str
         Formats of dates for `pandas.to_datetime`.
     is_minutes : bool
-        Whether a time of two numbers has minutes and seconds, not hours and minutes.
+        Whether a time such as 3:45 has minutes and seconds, not hours and minutes.
     is_clock : bool
         Whether times are times of day, not durations.
     levels : tuple of tuple of str
-        Equivalent texts of each ordered category; messages show the first.
+        Equivalent texts of each ordered category; messages show the first text.
     by_keys : bool
-        Whether case, punctuation and a number next to these texts are ignored.
+        Whether a cell matches these texts regardless of case, of punctuation, and of a
+        number before or after the text.
     """
 
     kind: str
@@ -127,13 +128,13 @@ class EncodedColumn:
     form : CellForm or None
         How its texts become values; None if the column had no texts.
     marks : tuple of float
-        Numbers that are gaps, because they marked missing values in the fit.
+        Numbers that are read as gaps, because they marked missing values in the fit.
     block : str
-        Name of the list column of which it is an element; "" for other columns. All
-        elements of a list together have the weight of one column.
+        Name of the list column whose elements include this column; "" for other
+        columns. All elements of a list together have the weight of one column.
     angle : {"", "sin", "cos"}
-        Which coordinate of a time of day on a circle it is. Both coordinates have the
-        same name.
+        Coordinate on the circle for a column of times of day; "" for other columns. The
+        two columns of a time have the same name.
     """
 
     name: str
@@ -160,7 +161,7 @@ class EncodedColumn:
 
     @property
     def feature_names(self) -> list[str]:
-        """Names of the feature columns that it becomes, such as ``colour_red``."""
+        """Names of the feature columns of this column, such as ``colour_red``."""
         if self.kind != "text":
             name = f"{self.name}_{self.angle}" if self.angle else self.name
             return [] if self.kind == "left out" else [name]
@@ -188,7 +189,7 @@ class Encoding:
     drops_gaps : bool
         Whether rows with missing cells were left out.
     donors : Donors or None
-        Rows from which gaps are filled; None if gaps get the ``fill`` of their column.
+        Rows from which gaps are filled; None if the ``fill`` of a column is used.
     """
 
     columns: tuple[EncodedColumn, ...]
@@ -201,7 +202,7 @@ class Encoding:
 
     @property
     def missing(self) -> str:
-        """How gaps of other rows are filled, as an option of tables."""
+        """The value of the option ``missing`` with which other rows are filled."""
         return "median" if self.donors is None else "neighbors"
 
     @property
@@ -236,10 +237,10 @@ class Encoding:
 
     @property
     def sources(self) -> list[str] | None:
-        """The table's column of each feature column; None if they are the same.
+        """The table's column behind each feature column; None if they are the same.
 
-        The elements of a list come from one column. If they are the only features, they
-        are the rows themselves, and the result is None.
+        All elements of a list come from one column. If the elements of a single list
+        are the only features, each list is a row, and the result is None.
         """
         features = self.features
         has_texts = any(column.kind == "text" for column in features)
@@ -263,7 +264,7 @@ class Encoding:
         return orders
 
     def of_stored_numbers(self) -> "Encoding":
-        """Return the encoding of the same columns in a store, as numbers and texts."""
+        """Return the encoding of these columns when a store has their values."""
         columns = []
         for column in self.columns:
             kind = "text" if column.kind == "text" else "number"
@@ -338,7 +339,7 @@ class Encoding:
         except (TypeError, KeyError, ValueError, AttributeError):
             plain = False
         if not plain or set(options) - set(TEXT_OPTIONS):
-            raise InputError("encoding is not that of a table")
+            raise InputError("encoding does not describe the columns of a table")
         return encoding
 
 
@@ -354,7 +355,7 @@ def _restored_column(fields: dict[str, Any]) -> EncodedColumn:
 
 
 def _marks_before_04(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the missing-value marks of a model before 0.4, where commas separate."""
+    """Return the missing-value marks of a model before 0.4, split at commas."""
     marks: list[Any] = []
     for mark in options.get("na_values") or ():
         if type(mark) is str:

@@ -21,8 +21,8 @@ from mmcnb.samples.matrix import CSRParts
 from mmcnb.samples.reading import check_reading, spare_bytes
 from mmcnb.samples.scratch import ScratchRows
 
-# Bytes of an entry with its row, column and value: in a buffer that becomes a matrix,
-# and in a buffer that is sorted into a copy.
+# Bytes per entry (row, column and value) of a buffer that becomes a matrix, and of a
+# buffer that is sorted into a copy.
 ENTRY_BYTES = 32
 SORTING_BYTES = 48
 LEAST_RUN = 2**16  # minimum number of entries that are sorted together
@@ -65,8 +65,8 @@ class HeldEntries:
     most : int
         Maximum number of entries that will be appended.
     memory_limit : str, int or None
-        Limit on the resident memory of the process. Half of what remains after the
-        libraries is used for entries.
+        Limit on the resident memory of the process. Entries use half of the memory that
+        the loaded libraries leave free.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class SortedRuns:
     shape : tuple of int
         Number of rows and columns.
     like : Entries
-        Entries whose dtypes all runs have.
+        Entries with the dtypes of all runs.
     """
 
     def __init__(self, name: str, shape: tuple[int, int], like: Entries) -> None:
@@ -167,7 +167,7 @@ class SortedRuns:
         self._starts.append(start + len(run.rows))
 
     def set_groups(self) -> np.ndarray:
-        """Divide the rows into groups of about GROUP_ENTRIES; return their lengths."""
+        """Divide rows into groups of about GROUP_ENTRIES entries; return sizes."""
         ends = np.cumsum(self._counts)
         wanted = np.arange(GROUP_ENTRIES, self.n_entries, GROUP_ENTRIES)
         by_entries = np.searchsorted(ends, wanted) + 1

@@ -7,7 +7,8 @@ import numpy as np
 
 # A marker occurs in at least LEAST_MARKED rows, and its distance from the other values
 # exceeds the width of their range. A value in less than 1 % of the rows, or in fewer
-# than five, must be three widths away: a few large integers may be equal by chance.
+# than five rows, must be more than three widths away, because a few large integers may
+# be equal by chance.
 LEAST_MARKED = 2
 USUAL_SHARE = 0.01
 USUAL_MARKED = 5
@@ -18,7 +19,7 @@ LEAST_VALUES = 6  # columns with fewer distinct values have no meaningful range
 
 
 class FarValue(NamedTuple):
-    """A value far from the others, its number of rows, and the range of the others."""
+    """A value far from the others, its frequency, and the range of the other values."""
 
     value: float
     n_equal: int

@@ -89,7 +89,7 @@ def files_below(place: Path) -> set[tuple[str, int, int]]:
     """Return path, size and modification time of a file or of all files in a folder."""
     found = set()
     for path in (place, *place.rglob("*")):
-        with suppress(OSError):  # the file has been removed meanwhile
+        with suppress(OSError):  # the file has been removed in the meantime
             status = path.stat()
             if stat.S_ISREG(status.st_mode):
                 found.add((str(path), status.st_size, status.st_mtime_ns))
@@ -113,7 +113,8 @@ def check_chunk_file(path: Path, most: int) -> None:
     OSError
         If it is not a regular file, or is too long.
     """
-    # A dangling link does not exist, but is not a missing chunk: use its own status.
+    # The target of a dangling link does not exist, but the chunk is not missing: use
+    # the status of the link itself.
     status = path.stat() if path.exists() else path.lstat()
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "it is not a regular file")

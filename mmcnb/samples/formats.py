@@ -1,4 +1,4 @@
-"""Detect the format of a file by its first bytes or its name, and of a folder."""
+"""Detect the format of a file from its first bytes or its name, or of a folder."""
 
 import re
 import zipfile
@@ -12,7 +12,7 @@ from mmcnb.samples.paths import is_store_folder
 from mmcnb.samples.text import compression, looks_like_libsvm, open_text, plain_name
 
 HEAD_BYTES = 4096
-MODEL_FILES = {"header.npy", "coef.npy"}  # a model is a zip archive with these
+MODEL_FILES = {"header.npy", "coef.npy"}  # a model is a zip archive with these files
 BOM = b"\xef\xbb\xbf"
 JSON = re.compile(rb'(\xef\xbb\xbf)?\s*[\[{]\s*(["\[{\]}]|[-\d])')
 
@@ -62,7 +62,7 @@ OF_TABLES = (
 )
 """Formats of tables."""
 
-# In a folder, such files often accompany the tables, as metadata or notes.
+# In a folder, JSON and text files often accompany the tables, as metadata or notes.
 WEAK = ("json", "text")
 OF_TEXT = ("csv", "text", "json", "json lines", "arff", "libsvm", "matrix", "html")
 """Formats of text, which may be compressed."""
@@ -102,7 +102,7 @@ MARKUP = (
 
 
 class Foreign(NamedTuple):
-    """A format that mmcnb does not read: the name of such a file, and a remedy."""
+    """What messages call a file in a format that mmcnb does not read, and a remedy."""
 
     name: str
     remedy: str
@@ -159,7 +159,7 @@ FOREIGN = {
 
 
 def file_format(path: Path) -> str | None:
-    """Return the format of a file; None if there is no file, or it is unknown.
+    """Return the format of a file, or None if the format is unknown or no file exists.
 
     The first bytes decide, because files are often renamed. If they do not identify a
     format, the name decides.
@@ -191,7 +191,7 @@ def file_format(path: Path) -> str | None:
     try:
         with open_text(path) as (_, text):
             head = text.read(HEAD_BYTES)
-    except InputError:  # the reader of the format says what is wrong
+    except InputError:  # the reader of the format reports what is wrong
         return named
     form = _format_of_bytes(path, head) or _format_of_text(path, head, named)
     if form not in (None, "r", *OF_TEXT) and compression(path):
@@ -269,7 +269,7 @@ def _format_of_json(head: bytes, named: str) -> str:
 
 
 def table_format(path: Path) -> str | None:
-    """Return the format of a table, a file or a folder; None if it is not a table.
+    """Return the format of a table (a file or a folder), or None if it is not a table.
 
     Raises
     ------
@@ -356,7 +356,8 @@ def refusal(path: Path) -> InputError:
     if form == "packed":
         ending = compression(path)
         return InputError(
-            f"{path} is compressed ({ending}), which only text may be: unpack it."
+            f"{path} is compressed ({ending}), but only text files may be compressed: "
+            "unpack it."
         )
     if form in FOREIGN:
         foreign = FOREIGN[form]

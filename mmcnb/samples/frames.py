@@ -12,7 +12,7 @@ FRAME = "the data frame"  # name of the rows in messages
 
 
 def as_frame(source: Any) -> Any:
-    """Return a pandas frame unchanged, other frames as Arrow tables, otherwise None."""
+    """Return a pandas frame unchanged, and other frames as Arrow tables, or None."""
     if type(source).__name__ == "LazyFrame":
         raise InputError(
             f"{FRAME} is lazy; give X.collect(), or the path that "
@@ -45,7 +45,7 @@ def table_of_stream(source: Any) -> pa.Table:
     Raises
     ------
     InputError
-        If it cannot be read, or if its rows have been read before.
+        If the stream cannot be read, or has no rows left.
     """
     name = f"X, of type {type(source).__name__},"
     remedy = "give a table of Arrow, or the path of a Parquet file"
@@ -82,7 +82,7 @@ def column_names(frame: Any) -> list[str] | None:
         rule = (
             "Feature names are only supported if all input features have string names"
         )
-        remedy = "rename it, or rename all columns, such as by X.rename(columns=str)"
+        remedy = "rename it, or rename all columns with X.rename(columns=str)"
         raise InputError(f"{rule}, but {FRAME} has a column {other!r}: {remedy}.")
     if not columns or not all(text):
         return None
@@ -114,7 +114,7 @@ def unique_names(names: Sequence[str]) -> list[str]:
 
 
 def notes_on_names(table: str, names: Sequence[str]) -> list[str]:
-    """Return a sentence about duplicate names that were numbered; [] if all differ."""
+    """Return a list with a note about duplicate names; [] if all names differ."""
     new_names: dict[str, list[str]] = {}
     for name, new_name in zip(names, unique_names(names), strict=True):
         new_names.setdefault(name, []).append(repr(new_name))

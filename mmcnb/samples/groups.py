@@ -11,7 +11,7 @@ from mmcnb.samples.stored import ChunkedRows, EdgeChunks
 
 
 class GroupedRows(ChunkedRows):
-    """Rows in groups that are read whole; a pass in row order reads each group once.
+    """Rows in groups that are read in full; a pass in row order reads each group once.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class GroupedRows(ChunkedRows):
         return np.searchsorted(self._offsets, rows, side="right") - 1
 
     def chunk_at(self, row: int) -> tuple[int, int]:
-        """Return the first row of the group that contains a row, and its end."""
+        """Return the first row and the end of the group that contains a row."""
         group = self._groups_of(row)
         return int(self._offsets[group]), int(self._offsets[group + 1])
 
@@ -56,7 +56,7 @@ class GroupedRows(ChunkedRows):
     def gather(self, rows: np.ndarray) -> Matrix:
         """Return rows by number; each group is read at most once.
 
-        If ``rows`` is empty, the first group is read for the type of its rows.
+        If ``rows`` is empty, the first group is read to determine the type of the rows.
         """
         groups = self._groups_of(rows)
         parts = []

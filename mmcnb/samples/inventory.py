@@ -1,6 +1,6 @@
 """The inventory of a store that mmcnb wrote: a record of its chunks in an attribute.
 
-The record has the checksum of each chunk, and a digest of the metadata.
+The record contains the checksum of each chunk, and a digest of the metadata.
 """
 
 import hashlib
@@ -54,9 +54,10 @@ class Inventory:
     record : dict
         The record, with ``format``, ``n_samples``, ``n_features``, ``n_nonzero``,
         ``digest``, ``inventory`` and ``metadata``. ``inventory`` lists the checksums of
-        the chunks of each array, by the array's path below the root. The checksum is
-        the one at the end of the zstd frame, or in format 1 the BLAKE2b of the values.
-        ``metadata`` is the BLAKE2b of the record and the metadata of all arrays.
+        the chunks of each array, by the array's path below the root. A checksum is
+        stored at the end of each chunk's zstd frame; in format 1, it is the BLAKE2b
+        hash of the values. ``metadata`` is the BLAKE2b hash of the record and of the
+        metadata of all arrays.
     name : str
         Name of the store in messages.
     """
@@ -81,10 +82,10 @@ class Inventory:
     def check_chunk(
         self, path: str, number: int, key: str, frame: bytes, values: np.ndarray
     ) -> None:
-        """Raise DamagedStoreError if a chunk is not the one that was written.
+        """Raise DamagedStoreError if a chunk differs from the chunk that was written.
 
-        Even an intact chunk can be wrong, such as one from another version of the
-        store.
+        An intact chunk can be wrong too, for example if it comes from another version
+        of the store.
 
         Parameters
         ----------
@@ -97,7 +98,7 @@ class Inventory:
         frame : bytes
             The chunk as it is stored.
         values : ndarray
-            The decoded chunk, without the padding of the last one.
+            The decoded chunk. The last chunk of an array has no padding.
         """
         if self.record["format"] == 1:
             checksum = chunk_digest(values)
@@ -109,7 +110,7 @@ class Inventory:
             raise damaged_chunks(self.name, [key], "not what was written", remedy)
 
     def check_chunks(self) -> None:
-        """Raise DamagedStoreError if chunks are missing; call it for valid metadata."""
+        """Raise DamagedStoreError if chunks are missing; the metadata must be valid."""
         if not self.store.supports_listing:
             return  # a missing chunk raises an error when it is read
         missing = []
@@ -127,7 +128,7 @@ class Inventory:
 
 
 def find_inventory(node: zarr.Array | zarr.Group, name: str) -> Inventory | None:
-    """Return the inventory that covers an array or group; None if there is none.
+    """Return the inventory that covers an array or group, or None if none does.
 
     The record is an attribute of the node itself or of a group above it.
 
@@ -194,13 +195,13 @@ def attributes_of(node: zarr.Array | zarr.Group, name: str) -> dict[str, Any]:
 
 
 def _document(store: Store, *parts: str) -> dict[str, Any]:
-    """Return the stored metadata of a node of Zarr 3; empty if there is none."""
+    """Return the stored metadata of a Zarr 3 node, or an empty dict if it has none."""
     text = read_key(store, join(*parts, "zarr.json"))
     return {} if text is None else json.loads(text)
 
 
 def chunk_digest(values: np.ndarray) -> str:
-    """Return the checksum of a chunk in format 1: the BLAKE2b of its values.
+    """Return the checksum of a chunk in format 1: the BLAKE2b hash of its values.
 
     Texts are hashed as a JSON list.
     """
@@ -212,7 +213,7 @@ def chunk_digest(values: np.ndarray) -> str:
 
 
 def metadata_digest(store: Store, root: str, record: Record) -> str:
-    """Return the BLAKE2b of the record and of the metadata of all arrays it lists."""
+    """Return a BLAKE2b hash of the record and of the metadata of the listed arrays."""
     record = dict(record)
     record.pop("metadata", None)
     documents = {"record": record}
@@ -222,7 +223,7 @@ def metadata_digest(store: Store, root: str, record: Record) -> str:
     for path in paths:
         document = _document(store, root, path)
         document.pop("consolidated_metadata", None)
-        if path == "":  # other attributes than the record belong to the user
+        if path == "":  # attributes other than the record belong to the user
             document.pop("attributes", None)
         documents[f"/{path}"] = document
     text = json.dumps(documents, sort_keys=True)

@@ -16,14 +16,14 @@ from mmcnb.errors import (
     NotFiniteError,
 )
 
-# Numbers in a block of a sample's rows that a computation copies at a time.
+# Number of values of a sample that a computation copies at a time.
 WORK_NUMBERS = 2**20
 
 # With more columns than this, basis vectors of sparse rows stay sparse, because dense
-# ones would take too much memory.
+# vectors would take too much memory.
 WIDE_COLUMNS = 10_000
 
-# Bytes of stacked arrays after which freed memory is returned to the system.
+# Number of copied bytes after which `stack` returns freed memory to the system.
 FREED_BYTES = 8 * 2**20
 
 _REMEDY = "write the matrix again (scipy.sparse's check_format names the fault)."
@@ -100,11 +100,11 @@ def slice_rows(
 
 
 def block_dtype(*dtypes: Any) -> np.dtype:
-    """Return the dtype of blocks for stored numbers of some dtypes, one per column.
+    """Return the dtype of blocks of rows, given the stored dtype of each column.
 
-    It is float32 if float32 represents all numbers of these dtypes: bool, integers of 8
-    and 16 bits, and floats of 16 and 32 bits, in any byte order. Otherwise it is
-    float64. Arrays, files, stores and frames all follow this rule.
+    The result is float32 if float32 represents all numbers of these dtypes exactly:
+    bool, integers of 8 and 16 bits, and floats of 16 and 32 bits, in any byte order.
+    Otherwise it is float64. Arrays, files, stores and frames all follow this rule.
     """
     is_exact = all(np.can_cast(dtype, np.float32) for dtype in dtypes)
     return np.dtype(np.float32 if dtypes and is_exact else np.float64)
@@ -123,7 +123,7 @@ def n_bytes_of(block: Matrix | CSRBlock) -> int:
 
 
 def check_dtype(dtype: np.dtype, name: str) -> None:
-    """Raise InputError unless ``dtype`` has real numbers."""
+    """Raise InputError unless ``dtype`` is a type of real numbers."""
     kind = np.dtype(dtype).kind
     if kind in "biuf":
         return
@@ -144,19 +144,22 @@ _REFUSED_KINDS = {
     "U": _TEXT,
     "S": _TEXT,
     "T": _TEXT,
-    "c": ("complex numbers", "convert them to real numbers, such as by X.real"),
+    "c": ("complex numbers", "convert them to real numbers, for example with X.real"),
     "M": (
         "dates",
-        f"convert them to numbers, such as by {_DAYS.format('X - X.min()')}",
+        f"convert them to numbers, for example with {_DAYS.format('X - X.min()')}",
     ),
-    "m": ("durations", f"convert them to numbers, such as by {_DAYS.format('X')}"),
+    "m": (
+        "durations",
+        f"convert them to numbers, for example with {_DAYS.format('X')}",
+    ),
     "V": ("records", "give the fields as the columns of one array of numbers"),
 }
 """What dtypes without real numbers contain, and a remedy, by the kind of the dtype."""
 
 
 def check_shape(shape: tuple[int, ...], name: str) -> tuple[int, int]:
-    """Raise InputError unless a shape has two dimensions, of at least 1 each."""
+    """Raise InputError unless a shape has two dimensions of at least 1."""
     if len(shape) != 2:
         call = "X.reshape(-1, 1) or X.reshape(1, -1)"
         if len(shape) > 2:
@@ -164,7 +167,7 @@ def check_shape(shape: tuple[int, ...], name: str) -> tuple[int, int]:
         raise InputError(
             f"{name} is a {len(shape)}-D array of shape {shape}, "
             "but rows x features (2-D) are needed. Reshape your data to one row per "
-            f"sample, such as by {call}."
+            f"sample, for example with {call}."
         )
     n_rows, n_columns = shape
     # scikit-learn's common checks look for the text before the colon.
@@ -228,7 +231,7 @@ def check_finite(
                 "or drop such rows"
             )
         if name == "X":
-            remedy += ", such as by X[numpy.isfinite(X).all(axis=1)]"
+            remedy += ", for example with X[numpy.isfinite(X).all(axis=1)]"
     error = NotFiniteError
     if kind == "NaN" and not isinstance(block, CSRBlock):
         error = GapsError
@@ -251,7 +254,7 @@ def as_block(values: np.ndarray) -> np.ndarray:
 
 
 def check_rows(rows: np.ndarray, n_samples: int) -> np.ndarray:
-    """Return row numbers as int64, which must increase strictly and be in range."""
+    """Return row numbers as int64; they must be in range and increase strictly."""
     rows = np.asarray(rows, dtype=np.int64)
     if len(rows) and (
         rows[0] < 0 or rows[-1] >= n_samples or (np.diff(rows) <= 0).any()
@@ -380,7 +383,7 @@ def csr_block(
 def row_positions(
     starts: np.ndarray, stops: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions of the values of rows, and row pointers for these rows.
+    """Return the positions of the rows' values, and row pointers of the gathered rows.
 
     ``starts`` and ``stops`` are the row pointers at the beginning and end of each row.
     """
@@ -480,7 +483,7 @@ def stack(parts: list[Any]) -> Any:
 
 
 def row_blocks(X: Matrix) -> Iterator[Any]:
-    """Yield dense or CSR rows in blocks of a few megabytes, which may be copied."""
+    """Yield dense or CSR rows in blocks of about WORK_NUMBERS values."""
     columns = min(X.shape[1], 1024) if sp.issparse(X) else X.shape[1]
     size = max(1, WORK_NUMBERS // columns)
     for start in range(0, X.shape[0], size):
@@ -509,7 +512,7 @@ def row_shares(n_samples: int, weights: Weights) -> np.ndarray:
     return weights / weights.sum()
 
 
-# Relative difference below which entries may be equal up to rounding.
+# Relative difference below which entries count as equal.
 SIGN_TIE = 1e-6
 
 
@@ -562,8 +565,8 @@ def column_moments(X: Any, weights: np.ndarray) -> list[Any]:
     """
     weight = float(weights.sum())
     if not sp.issparse(X):
-        # The sum of a column must not depend on its position, but in a matrix product
-        # with the weights it would, by rounding.
+        # The rounded sum of a column must not depend on the position of the column. In
+        # a matrix product with the weights, it would.
         of_rows = weights[:, None]
         mean = (of_rows * X).sum(axis=0) / (weight or 1.0)
         return [weight, mean, (of_rows * np.square(X - mean)).sum(axis=0)]

@@ -20,7 +20,7 @@ BANNER = "%%MatrixMarket matrix coordinate real general"
 REMEDY = "get the file again, or write it with scipy.io.mmwrite"
 FIELDS = ("real", "double", "integer", "unsigned-integer", "pattern")
 SYMMETRIES = ("general", "symmetric", "skew-symmetric")
-HEAD_BYTES = 2**20  # the size line and all comments above it must be within these
+HEAD_BYTES = 2**20  # the size line and all comments above it must fit into these bytes
 OF_NUMBERS = b"0123456789 \t\r\n+-.eEnNaAiIfF"
 _NUMBER = re.compile(rb"[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|nan|inf)$", re.IGNORECASE)
 
@@ -83,7 +83,7 @@ def read_header(path: Path) -> Header:
         )
     if not is_known or field not in FIELDS or (form, field) == ("array", "pattern"):
         raise InputError(
-            f"{path}, line 1: a matrix as '{form} {field} {symmetry}' is unknown: "
+            f"{path}, line 1: the matrix type '{form} {field} {symmetry}' is unknown: "
             f"{REMEDY}."
         )
     for number, line in enumerate(lines[1:], start=2):
@@ -156,7 +156,7 @@ def read_lines(path: Path, header: Header) -> Iterator[Lines]:
     Raises
     ------
     InputError
-        If a line is malformed, or if the number of lines differs from the size line.
+        If a line is malformed, or if their number differs from that in the size line.
     """
     n_read = 0
     for first, piece in read_pieces(path):
@@ -185,8 +185,8 @@ def read_lines(path: Path, header: Header) -> Iterator[Lines]:
 def _count_error(path: Path, header: Header, found: str) -> InputError:
     line = header.line - 1
     return InputError(
-        f"{path}, line {line}: the size line says {header.n_entries:,} values, but "
-        f"the file has {found}: get the file again."
+        f"{path}, line {line}: the size line announces {header.n_entries:,} values, "
+        f"but the file has {found}: get the file again."
     )
 
 
@@ -208,7 +208,7 @@ def _parsed_piece(path: Path, header: Header, line: int, piece: bytes) -> Lines:
 
 
 def _parsed(header: Header, piece: bytes, n_lines: int) -> Lines:
-    """Parse lines with SciPy, as a file of their own.
+    """Parse lines with SciPy as if they were a complete file.
 
     Integers are parsed as real numbers, because SciPy would truncate a value such as
     1.5 in a file of integers; the caller checks that they are integers.
@@ -226,7 +226,7 @@ def _parsed(header: Header, piece: bytes, n_lines: int) -> Lines:
 
 
 def _check_lines(path: Path, header: Header, first: int, piece: bytes) -> None:
-    """Raise InputError about the first line of a piece that is malformed."""
+    """Raise InputError for the first malformed line of a piece, if any."""
     for number, text in enumerate(piece.split(b"\n"), start=first):
         words = text.split()
         fault = _fault(words, header) if words else ""
@@ -236,7 +236,7 @@ def _check_lines(path: Path, header: Header, first: int, piece: bytes) -> None:
 
 
 def _fault(words: list[bytes], header: Header) -> str:
-    """Return what is wrong with the words of a line; "" if nothing is."""
+    """Return what is wrong with the words of a line, or "" if the line is valid."""
     n_places = 2 if header.form == "coordinate" else 0
     n_words = n_places + (header.field != "pattern")
     if len(words) != n_words:
@@ -249,7 +249,7 @@ def _fault(words: list[bytes], header: Header) -> str:
         if not _NUMBER.match(value):
             return "has a value that is not a number"
         if header.has_integers and float(value) % 1:
-            return "has a value that is not an integer, but line 1 says so"
+            return "has a value that is not an integer, but line 1 declares integers"
     return ""
 
 
@@ -289,11 +289,11 @@ def hold_entries(
     header : Header
         Header of the file.
     memory_limit : str, int or None
-        Limit on the resident memory; entries beyond it are kept in scratch files.
+        Limit on the resident memory; entries that do not fit go to scratch files.
     shape : tuple of int
         Shape of the rows.
     placed : callable
-        Function that turns entries of the file into entries of the rows, such as by
+        Function that turns entries of the file into entries of the rows, for example by
         exchanging rows and columns.
     """
     most = header.n_entries * (1 if header.symmetry == "general" else 2)
@@ -318,7 +318,7 @@ def open_matrix_market(
     path : path
         The file.
     memory_limit : str, int or None, default=None
-        Limit on the resident memory; entries beyond it are kept in scratch files.
+        Limit on the resident memory; entries that do not fit go to scratch files.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""NumPy's files: rows of .npy files and memory maps, and of .npz files in memory.
+"""NumPy files: .npy files and memory maps read in pieces, and .npz files in memory.
 
 Files are read and not memory-mapped, because mapped pages count as resident memory.
 """
@@ -42,7 +42,7 @@ class Rows(NamedTuple):
     numbers : ndarray of int64 of shape (n_rows,), or None
         Number of each row in its file, for rows of a table.
     file : int
-        Number of that file in its folder.
+        Number of the file in its folder.
     """
 
     block: np.ndarray | CSRBlock
@@ -56,7 +56,7 @@ Blocks = Iterator[Rows]
 
 
 def step_rows(row_bytes: float) -> int:
-    """Return the number of rows that have about 8 MiB."""
+    """Return the number of rows that occupy about 8 MiB."""
     return max(1, int(STEP_BYTES / max(row_bytes, 1.0)))
 
 
@@ -149,8 +149,8 @@ class NpySamples(ChunkedSamples):
         self._array = array
         self.path = array.path
         self.opening = NpySamples, array, element
-        # Read pieces of a few pages that do not cross blocks, or whole blocks if the
-        # numbers are in Fortran order.
+        # Read pieces of at most PIECE_BYTES (or one row) that do not cross blocks. If
+        # the numbers are in Fortran order, read whole blocks.
         n_rows = max(1, PIECE_BYTES // (self.n_features * array.dtype.itemsize))
         length = (
             BLOCK_ROWS
@@ -230,7 +230,7 @@ def read_npz(path: Path) -> tuple[Samples, np.ndarray | None]:
     """Read the rows of a .npz file and their class labels, if any, into memory.
 
     The file has an array ``X`` and perhaps ``y``, or a CSR matrix written by
-    ``scipy.sparse.save_npz``. A single array may have any name.
+    ``scipy.sparse.save_npz``. If the file has only one array, any name is accepted.
 
     Raises
     ------

@@ -10,13 +10,13 @@ UNKNOWN = -1  # stands for categories that no row of the fit had
 def widen(
     block: np.ndarray, n_categories: Sequence[int | None], keeps_gaps: bool = False
 ) -> np.ndarray:
-    """Replace numbers of categories by columns of 0 and 1 (one-hot encoding).
+    """Replace category numbers by columns of 0 and 1 (one-hot encoding).
 
     Parameters
     ----------
     block : ndarray of shape (n_rows, n_columns)
-        Numbers, or numbers of categories. NaN stands for a missing category, and
-        `UNKNOWN` for one that the column does not have.
+        Numbers, or category numbers. NaN stands for a missing category, and `UNKNOWN`
+        for a category that the column did not have in the fit.
     n_categories : sequence of int or None
         Number of categories of each column; None for a column of numbers, which is
         copied.
@@ -26,7 +26,7 @@ def widen(
     Returns
     -------
     ndarray
-        The block itself if no column has categories.
+        The wider block, or the block itself if no column has categories.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def n_columns_of(n_categories: Sequence[int | None]) -> int:
 
 
 def narrow(wide: np.ndarray, n_categories: Sequence[int | None]) -> np.ndarray:
-    """Replace columns of 0 and 1 by numbers of categories, the inverse of `widen`.
+    """Replace columns of 0 and 1 by category numbers, the inverse of `widen`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Open rows of any source: the tables of readers for objects and for files."""
+"""Open rows of any source, with a reader for each kind of object or file."""
 
 import os
 from collections.abc import Callable
@@ -39,8 +39,9 @@ class Reader(NamedTuple):
     open : callable
         Function that opens the rows of the source.
     takes : {"element", "options", "limit"} or None
-        Arguments of ``open`` after the source: an element; options and a memory limit;
-        an element and a memory limit; or none.
+        Arguments of ``open`` after the source: an element ("element"), options and a
+        memory limit ("options"), an element and a memory limit ("limit"), or no other
+        argument (None).
     """
 
     recognises: Callable[[Any], object]
@@ -74,13 +75,13 @@ def _open_xarray(source: Any) -> Samples:
     if not hasattr(source, "data") or not hasattr(source, "dims"):
         raise InputError(
             f"X is an xarray {type(source).__name__}: "
-            "give one DataArray, such as by X['name']."
+            "give one DataArray, for example X['name']."
         )
     return open_named(source.data, "the DataArray")
 
 
 # Frames and tables belong to the layer above, `mmcnb.tables`, which imports pyarrow and
-# pandas. These functions import it when the first frame or table is opened.
+# pandas. These functions import that layer when the first frame or table is opened.
 
 
 def _is_frame(source: object) -> bool:
@@ -124,7 +125,7 @@ def _open_as_fitted(source: Any, element: str | None, options: Any) -> Samples |
 
 
 def _with_filled_gaps(samples: Samples, options: Any) -> Samples:
-    """Return the rows of a store; fill gaps if its attributes say that NaN is a gap."""
+    """Return the rows of a store; fill gaps if its attributes define NaN as a gap."""
     if getattr(samples, "gaps", None) is None:
         return samples
     from mmcnb.tables.array_table import open_stored_gaps
@@ -184,7 +185,7 @@ ZARR = Reader(lambda path: True, open_zarr, "element")
 
 
 def _reader(source: object) -> Reader | None:
-    """Return the reader of an object, a path or an address; None if there is none."""
+    """Return the reader of an object, a path or an address, or None."""
     if not isinstance(source, str | os.PathLike):
         return next((reader for reader in OBJECTS if reader.recognises(source)), None)
     path = checked_path(source, "X")
@@ -215,8 +216,8 @@ def open_samples(
         Parquet (a file, or a folder of files), Arrow IPC or Feather, or CSV; a folder
         from 10x Genomics with a matrix, barcodes and features; a Zarr array or group,
         given as an open object, a path or an address such as
-        ``"https://host/rows.zarr"`` (which needs ``mmcnb[remote]``). The array must be
-        2-D. The group must be a CSR matrix or a data frame in AnnData's encoding, or
+        ``"https://host/rows.zarr"`` (which needs ``mmcnb[remote]``). An array must be
+        2-D. A group must be a CSR matrix or a data frame in AnnData's encoding, or
         contain such an element, as AnnData's files do.
     element : str, default=None
         Element that contains the rows in a group, file or AnnData object, such as
@@ -224,8 +225,8 @@ def open_samples(
     options : TableOptions or None, default=None
         How columns of a frame or a table become numbers; see `mmcnb.read_table`.
     memory_limit : str, int or None, default=None
-        Limit on the resident memory of the process while a table is read. None is the
-        setting of `mmcnb.config` or, without one, half of the free memory.
+        Limit on the resident memory of the process while a table is read. None means
+        the setting of `mmcnb.config` or, if it is not set, half of the free memory.
 
     Returns
     -------
@@ -255,7 +256,7 @@ def open_samples(
         source = expanded(source)
     if _is_column_of_numbers(source):
         raise InputError(
-            "X is one column of a frame: give a frame, such as by X.to_frame()."
+            "X is one column of a frame: give a frame, for example X.to_frame()."
         )
     if reader is None:
         raise InputError(
@@ -289,7 +290,7 @@ def _is_column_of_numbers(source: Any) -> bool:
 
 
 def _refuse_element(source: Any, element: str | None) -> None:
-    """Raise InputError if an element is named, for a source that has no elements."""
+    """Raise InputError if ``element`` is given for a source that has no elements."""
     if element is None:
         return
     name = f"X is of type {type(source).__name__} and"
@@ -315,7 +316,7 @@ def names_in_frame(source: Any) -> list[str] | None:
 def open_named(source: Any, name: str, names: list[str] | None = None) -> Samples:
     """Open rows that are part of another object.
 
-    Messages call them ``name``; ``names`` are the names of the columns.
+    Messages call the rows ``name``; ``names`` are the names of the columns.
     """
     if isinstance(source, np.ndarray) or scipy.sparse.issparse(source):
         return in_memory(source, name, names)

@@ -63,8 +63,8 @@ def checked_path(path: object, what: str = "the path") -> Path:
     try:
         os.lstat(text)
     except (OSError, ValueError) as error:
-        # A path that does not exist or is not readable is no error here; the caller
-        # knows whether it should exist.
+        # A path that does not exist or is not readable is accepted here, because only
+        # the caller knows whether it should exist.
         number = getattr(error, "errno", errno.ENAMETOOLONG)
         if number in (errno.ENAMETOOLONG, errno.ELOOP):
             why = one_line(error).lower()
@@ -94,7 +94,7 @@ def output_path(path: PathLike) -> Path:
         name = rest.rstrip("/").rpartition("/")[2] or "rows.zarr"
         raise InputError(
             f"{text} is an address, but outputs can only be written to disks of this "
-            f"machine: write {name} and copy it, such as with "
+            f"machine: write {name} and copy it, for example with "
             f"fsspec.filesystem({scheme!r}).put({name!r}, {text!r}, recursive=True)."
         )
     return Path(text).absolute()
@@ -106,7 +106,7 @@ def is_store_folder(path: Path) -> bool:
 
 
 def join(*parts: str) -> str:
-    """Join the parts of a key, leaving out empty ones."""
+    """Join the parts of a key that are not empty."""
     return "/".join(filter(None, parts))
 
 

@@ -1,4 +1,4 @@
-"""Memory that reading a file takes, compared with the memory limit."""
+"""Compare the memory that reading a file takes with the memory limit."""
 
 from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
 from mmcnb._machine import resident_memory
@@ -9,7 +9,7 @@ READING_BYTES = 64 * 2**20
 
 
 def spare_bytes(memory_limit: str | int | None) -> int:
-    """Return the bytes that a memory limit leaves for data, without the libraries."""
+    """Return the number of bytes that a memory limit leaves for data."""
     return max(0, resolve_memory_limit(memory_limit) - LIBRARIES)
 
 
@@ -23,16 +23,17 @@ def check_reading(name: str, n_bytes: float, memory_limit: str | int | None) -> 
     n_bytes : float
         Bytes that reading needs in addition to the libraries and pieces of the file.
     memory_limit : str, int or None
-        Limit on the resident memory; None is the setting of `mmcnb.config` or half of
-        the free memory.
+        Limit on the resident memory. None means the setting of `mmcnb.config` or, if it
+        is not set, half of the free memory.
 
     Raises
     ------
     MemoryLimitError
-        If the limit is too small. The message has the least limit that works.
+        If the limit is too small. The message names the smallest limit that works.
     """
     limit = resolve_memory_limit(memory_limit)
-    # The arrays of the caller do not count: the process may be larger than LIBRARIES.
+    # The memory limit does not cover arrays of the caller, so at most LIBRARIES bytes
+    # of the present process count.
     before = min(resident_memory() or LIBRARIES, LIBRARIES)
     least = before + READING_BYTES + int(n_bytes)
     if limit < least:

@@ -1,4 +1,4 @@
-"""Identify rows in their source: by their number in a file, or by their name."""
+"""Identify rows in their source by their number in a file, or by their name."""
 
 import json
 from collections.abc import Hashable, Mapping, Sequence
@@ -94,7 +94,7 @@ class RowIndex:
     levels: tuple[tuple[Hashable, Names], ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the fields; names and numbers in a file are read, to be pickled."""
+        """Return the fields for pickling, with all names and numbers in memory."""
         state = dict(vars(self))
         for field in ("numbers", "names"):
             if state[field] is not None:
@@ -108,7 +108,7 @@ class RowIndex:
 
     @property
     def is_plain(self) -> bool:
-        """Whether rows have neither names, files nor other numbers than their place."""
+        """Whether only their position identifies the rows."""
         return self.is_numbered and self.numbers is None and not self.files
 
     @property
@@ -145,7 +145,7 @@ class RowIndex:
         return dict(zip(self.keys, values, strict=True))
 
     def name_of(self, row: int) -> object:
-        """Return the name of a row; None if it has only its number."""
+        """Return the name of a row, or None if only its position identifies it."""
         if self.is_plain:
             return None
         columns = self.columns(row, row + 1).values()
@@ -153,12 +153,12 @@ class RowIndex:
         return values[0] if len(values) == 1 else ", ".join(map(str, values))
 
     def files_of(self, start: int, stop: int) -> np.ndarray:
-        """Return the number of the file of each of some rows."""
+        """Return the file numbers of the rows ``start <= row < stop``."""
         offsets = np.cumsum(self.lengths)
         return np.searchsorted(offsets, np.arange(start, stop), side="right")
 
     def numbers_of(self, start: int, stop: int) -> np.ndarray:
-        """Return the numbers of some rows in their files."""
+        """Return the numbers of the rows ``start <= row < stop`` in their files."""
         if self.numbers is not None:
             return np.asarray(self.numbers.read(start, stop))
         rows = np.arange(start, stop)
@@ -168,7 +168,7 @@ class RowIndex:
         return rows - firsts[self.files_of(start, stop)]
 
     def to_pandas(self) -> "pd.Index":
-        """Return a pandas index; plain row numbers are a RangeIndex, without memory."""
+        """Return a pandas index; plain row numbers become a RangeIndex."""
         import pandas as pd
 
         if self.own is not None:
@@ -244,7 +244,8 @@ def range_of_pandas(
 ) -> "pd.Index | None":
     """Return the RangeIndex that pandas described in the metadata of a file.
 
-    None if there is none, if it counts from 0, or if its length is not ``n_rows``.
+    The result is None if the metadata has no RangeIndex, or if this index counts from 0
+    or does not have ``n_rows`` entries.
     """
     import pandas as pd
 

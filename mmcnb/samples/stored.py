@@ -1,7 +1,7 @@
 """Chunked arrays that are read by slices and checked against their inventory.
 
-Chunks of numbers with a single codec are decoded directly into the result. Zarr would
-decode into a buffer and copy it, with an event loop and a second thread pool, which
+Chunks of numbers with a single codec are decoded directly into the result. Zarr decodes
+into a buffer, copies the buffer, and uses an event loop and a second thread pool. It
 reaches only a third of the throughput of a local disk.
 """
 
@@ -39,12 +39,12 @@ class EdgeChunks:
 
     The first reader of a chunk decodes it, and other readers wait for the result. The
     least recently used chunks are dropped if more than ``EDGE_BYTES`` are cached. A
-    pass in row order therefore decodes each chunk once, with any tasks and threads.
+    pass in row order therefore decodes each chunk once, for any number of threads.
 
     Parameters
     ----------
     n_arrays : int
-        Number of arrays that share the cache; it keeps two chunks of each at least.
+        Number of arrays that share the cache, which keeps at least two chunks of each.
     """
 
     def __init__(self, n_arrays: int = 1) -> None:
@@ -100,8 +100,7 @@ class ChunkedRows(ABC):
     edges : EdgeChunks
         Cache for chunks of which a read needs only a part.
     lookahead : int, default=0
-        Number of additional rows at the end of each read, 0 or 1. Row pointers need
-        one.
+        Number of additional rows at the end of each read: 1 for row pointers, or 0.
     """
 
     def __init__(
@@ -114,7 +113,7 @@ class ChunkedRows(ABC):
 
     @abstractmethod
     def chunk_at(self, row: int) -> tuple[int, int]:
-        """Return the first row of the chunk that contains a row, and its end."""
+        """Return the first row and the end of the chunk that contains a row."""
 
     @abstractmethod
     def load(self, start: int, stop: int) -> Any:
@@ -142,7 +141,7 @@ class ChunkedRows(ABC):
                 yield begin, position, chunk[begin - first : position - first]
 
     def _is_whole(self, position: int, start: int, stop: int) -> bool:
-        """Return whether this read is the only one of a pass that needs a chunk.
+        """Return whether no other read of a pass needs a chunk.
 
         The preceding read may look ahead to the first row of the chunk.
         """
@@ -151,7 +150,7 @@ class ChunkedRows(ABC):
 
 
 class SlicedRows(ChunkedRows):
-    """Slices along the first axis of an array in chunks of one length.
+    """Slices along the first axis of an array with chunks of equal length.
 
     Parameters
     ----------
@@ -184,7 +183,7 @@ class SlicedRows(ChunkedRows):
         self.chunk_bytes = self.row_bytes * min(self.chunk_length, self.length)
 
     def chunk_at(self, row: int) -> tuple[int, int]:
-        """Return the first row of the chunk that contains a row, and its end."""
+        """Return the first row and the end of the chunk that contains a row."""
         first = row // self.chunk_length * self.chunk_length
         return first, min(first + self.chunk_length, self.length)
 
@@ -248,7 +247,7 @@ class StoredChunk(NamedTuple):
     Attributes
     ----------
     place : tuple of int
-        Index of its first element in the array.
+        Index of the chunk's first element in the array.
     key : str
         Key of the chunk, or of the shard that contains it.
     frame : bytes or None
@@ -271,7 +270,8 @@ class StoredArray(SlicedRows):
     array : zarr.Array
         The array.
     inventory : Inventory or None
-        Inventory with which each decoded chunk is compared; None if the store has none.
+        Inventory with which decoded chunks are compared; None if the store has no
+        inventory.
     name : str
         Name of the array in messages.
     edges, lookahead
@@ -351,7 +351,7 @@ class StoredArray(SlicedRows):
         for place, (key, frame) in zip(places, chunks, strict=True):
             if isinstance(frame, BaseException):
                 with damage(f"{self._name}: chunk {key} is damaged"):
-                    raise frame  # InputError is raised unchanged: no connection
+                    raise frame  # `damage` leaves InputError (no connection) unchanged
             if frame is None and (self._inventory is not None or self._fills_nan):
                 raise damaged_chunks(self._name, [key], "missing")
             yield StoredChunk(place, key, frame)
@@ -384,7 +384,7 @@ class StoredArray(SlicedRows):
             yield from zip(fetched, read_keys(store, fetched), strict=True)
 
     def _zarr_values(self, start: int, stop: int) -> np.ndarray:
-        # Each codec and each store has exceptions of its own.
+        # Each codec and each store has its own exceptions.
         with damage(f"{self._name}: {start} to {stop} cannot be read"):
             values = np.asarray(self._array[start:stop])
         if self._inventory is not None or self._fills_nan:
@@ -400,7 +400,7 @@ class StoredArray(SlicedRows):
 
 
 def read_chunk_file(path: Path, most: int) -> bytes | OSError | None:
-    """Return the bytes of a chunk, at most ``most``; None if the file is missing.
+    """Return the (at most ``most``) bytes of a chunk, or None if the file is missing.
 
     If the file cannot be read, the error is returned and not raised.
     """

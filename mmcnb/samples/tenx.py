@@ -32,7 +32,7 @@ class Features(NamedTuple):
     Attributes
     ----------
     names : list of str
-        Their names.
+        Names of the features.
     kept : ndarray of bool of shape (n_features,), or None
         Whether each feature of the matrix is used; None for all.
     """
@@ -55,7 +55,8 @@ def choose_features(
     types : sequence of str
         Type of each feature; empty if the file has no types.
     element : str or None
-        The requested type. None selects genes if there are several types.
+        The requested type. None selects genes if they are one of several types, and all
+        features otherwise.
 
     Raises
     ------
@@ -89,7 +90,7 @@ def _warn_of_others(place: str, counts: Mapping[str, int]) -> None:
     option = shlex.quote(others[0])
     warn(
         f"{place} has features of several types, and {listed} are left out: give "
-        f"element={others[0]!r} (--element {option}) to take these instead.",
+        f"element={others[0]!r} (--element {option}) to use these instead.",
         Importance.DATA,
     )
 
@@ -140,9 +141,10 @@ def open_tenx_folder(
     folder : Path
         The folder.
     element : str or None, default=None
-        Type of the features, such as ``"Antibody Capture"``. None selects genes.
+        Type of the features, such as ``"Antibody Capture"``. None selects genes if they
+        are one of several types, and all features otherwise.
     memory_limit : str, int or None, default=None
-        Limit on the resident memory; entries beyond it are kept in scratch files.
+        Limit on the resident memory; entries that do not fit go to scratch files.
 
     Raises
     ------
@@ -206,7 +208,7 @@ def _hold(
 
 
 def check_is_alone(path: Path) -> None:
-    """Warn if barcodes and features of 10x Genomics lie beside a Matrix Market file."""
+    """Warn if barcodes and features of 10x Genomics are beside a Matrix Market file."""
     files = _files_beside(path)
     if files.barcodes is None or files.features is None:
         return
@@ -246,7 +248,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _files_beside(matrix: Path) -> TenxFiles:
-    """Return a matrix and the files of names beside it, which share its prefix."""
+    """Return a matrix and the files with its names, which share its prefix."""
     name = plain_name(matrix)
     prefix = name.removesuffix(MATRIX) if name.endswith(MATRIX) else ""
     by_name = {plain_name(path): path for path in _files(matrix.parent)}
@@ -297,13 +299,13 @@ def _check_lines(path: Path, n_lines: int, matrix: Path, n: int, what: str) -> N
     if n_lines == n + 1:
         remedy = f"delete line 1 if it is a header, or {remedy}"
     raise InputError(
-        f"{path} has {n_lines:,} lines, but the size line of {matrix.name} says {n:,} "
-        f"{what}: {remedy}."
+        f"{path} has {n_lines:,} lines, but the size line of {matrix.name} announces "
+        f"{n:,} {what}: {remedy}."
     )
 
 
 def _names_and_types(lines: list[list[str]]) -> tuple[list[str], list[str]]:
-    """Return the symbols of features, or their identifiers, and their types."""
+    """Return the symbols (or identifiers) of features, and their types."""
     names = []
     types = []
     for cells in lines:

@@ -36,7 +36,8 @@ class TenxElement(CSRElement):
     group : Node
         The group of the matrix.
     element : str or None
-        Type of the features. None selects genes.
+        Type of the features. None selects genes if they are one of several types, and
+        all features otherwise.
     """
 
     def __init__(self, storage: Storage, group: Node, element: str | None) -> None:
@@ -85,7 +86,7 @@ class TenxElement(CSRElement):
     def _of_kept(
         self, parts: matrix.CSRParts, rows: int | np.ndarray
     ) -> matrix.CSRParts:
-        """Remove the features that are left out."""
+        """Remove the values of features that are left out."""
         kept = self._kept
         if kept is None:
             return parts
@@ -103,7 +104,7 @@ class TenxElement(CSRElement):
 def open_tenx(
     storage: Storage, node: Node, element: str | None = None
 ) -> TenxElement | None:
-    """Open the barcodes of a 10x Genomics file or group; None for other files.
+    """Open the barcodes of a 10x Genomics file or group; return None for other files.
 
     Parameters
     ----------
@@ -117,7 +118,7 @@ def open_tenx(
     Raises
     ------
     InputError
-        If there are matrices of several genomes, or no features of the type.
+        If there are matrices of several genomes, or no features of the requested type.
     """
     if not hasattr(node, "keys"):
         return None

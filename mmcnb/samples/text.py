@@ -25,11 +25,11 @@ from mmcnb.samples.matrix import CSRBlock, all_finite
 from mmcnb.samples.npy import Rows
 from mmcnb.samples.transcode import UTF8Reader
 
-# Bytes of text that are parsed at a time; few compared with the memory of a conversion.
+# Bytes of text that are parsed at a time, a small part of a conversion's memory.
 PIECE_BYTES = 2**21
 # Maximum bytes of a line, or of a quoted cell with line breaks.
 LONGEST_LINE = 2**26
-# The number of columns is this index + 1, and must be an int32 as SciPy's indices are.
+# The number of columns is this index + 1, and must fit into an int32 index of SciPy.
 LARGEST_INDEX = 2**31 - 2
 _LINE = re.compile(rb"\s*[-+.\d]\S*(\s+(qid:\d+|\d+:\S+))*\s*(#.*)?$")
 _SEVERAL_LABELS = re.compile(rb"\s*\d+(,\d+)+(\s+\d+:[-+.\deE]+){2,}\s*(#.*)?$")
@@ -62,7 +62,7 @@ def plain_name(path: Path) -> str:
 
 
 def compression(path: Path) -> str | None:
-    """Return the usual ending of a file's compression; None if it is not compressed.
+    """Return the usual ending of a file's compression, or None if not compressed.
 
     The first bytes decide, because some programs unpack a file and keep its name.
 
@@ -113,7 +113,7 @@ def first_bytes(path: Path) -> bytes:
 
 
 def count_byte(text: bytes | memoryview, byte: bytes) -> int:
-    """Return how often a byte occurs, by vector instructions unlike ``bytes.count``.
+    """Count a byte in a text with vector instructions, which ``bytes.count`` lacks.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def read_pieces(
     Raises
     ------
     InputError
-        If a line or a quoted cell does not end.
+        If no line ends within `LONGEST_LINE` bytes, as after an unclosed quote.
     """
     size = path.stat().st_size
     line = 1
@@ -251,7 +251,7 @@ def looks_like_libsvm(path: Path) -> bool:
 
 
 class LabelsError(InputError):
-    """LIBSVM text whose labels are not classes, but real numbers, lists or absent."""
+    """LIBSVM text whose labels are missing, or are real numbers or lists of labels."""
 
 
 def read_libsvm(
@@ -273,11 +273,11 @@ def read_libsvm(
         The file: plain, .gz, .bz2, .xz or .zst.
     dtype : dtype
         Type of the values: float32 or float64.
-    zero_based : bool, default=False
+    zero_based : bool
         Whether columns are numbered from 0 instead of 1.
-    n_features : int or None, default=None
+    n_features : int or None
         Number of columns; a larger index is an error. None allows any index.
-    show_progress : bool or None, default=None
+    show_progress : bool or None
         Whether to show a progress bar. None shows it on a terminal.
     with_labels : bool, default=True
         Whether to read labels; False ignores the text before the first pair of a line.
@@ -290,9 +290,9 @@ def read_libsvm(
     Raises
     ------
     LabelsError
-        If a line has several labels, none, or one that is not an integer.
+        If a line has several labels, no label, or a label that is not an integer.
     InputError
-        If a line is malformed; the message has its number.
+        If a line is malformed; the message names the line number.
     """
     parsed = partial(
         _parsed,
@@ -318,7 +318,7 @@ def read_libsvm(
 def _fault_of_line(
     path: Path, first: int, piece: bytes, parsed: Callable[[bytes], Rows]
 ) -> InputError:
-    """Return the error about the first line of a piece that cannot be parsed."""
+    """Return the error for the first line of a piece that cannot be parsed."""
     for number, text in enumerate(piece.split(b"\n"), start=first):
         fault = _fault(text, parsed)
         if not fault:
@@ -337,7 +337,7 @@ def _fault_of_line(
 
 
 def _fault(text: bytes, parsed: Callable[[bytes], Rows]) -> str:
-    """Return why some lines cannot be parsed; "" if they can."""
+    """Return why some lines cannot be parsed, or "" if they can be parsed."""
     try:
         parsed(text)
     except (ValueError, OverflowError) as error:
@@ -346,7 +346,7 @@ def _fault(text: bytes, parsed: Callable[[bytes], Rows]) -> str:
 
 
 def _label_of(line: bytes) -> str:
-    """Describe the label of a line that is not an integer; "" if it is no label."""
+    """Describe an invalid label; return "" if a line does not begin with numbers."""
     label = line.split(maxsplit=1)[0].decode("utf-8", "replace")
     if _PAIR.match(label):
         return "no label"
@@ -357,7 +357,7 @@ def _label_of(line: bytes) -> str:
 
 
 def _has_labels(text: bytes) -> bool | None:
-    """Return whether the first row has a label; None if there is no row."""
+    """Return whether the first row has a label, or None if the text has no rows."""
     for line in text.splitlines():
         words = line.split(b"#")[0].split()
         if words:
@@ -366,21 +366,21 @@ def _has_labels(text: bytes) -> bool | None:
 
 
 def _without_labels(text: bytes, blank_is_row: bool = False) -> bytes:
-    """Replace the label of each line by 0, and perhaps also blank lines."""
+    """Replace the label of each line, and blank lines that are rows, by 0."""
     text = _NO_LABEL.sub(b"0 ", _LABEL.sub(b"0", text))
     return _BLANK.sub(b"0", text) if blank_is_row else text
 
 
 _PAIR = re.compile(r"\d+:")
 _NUMBERS = re.compile(r"[-+.\deE]+(,[-+.\deE]+)*$")
-# What may be before the pairs of a line: a word without a colon, or nothing.
+# What may precede the pairs of a line: a word without a colon, or nothing.
 _LABEL = re.compile(rb"^[ \t]*[^\s:#]+(?=[ \t\r]|$)", re.MULTILINE)
 _NO_LABEL = re.compile(rb"^[ \t]*(?=\d+:)", re.MULTILINE)
 _BLANK = re.compile(rb"^[ \t]*(?=\r?\n)", re.MULTILINE)
 
 
 def _parsed(text: bytes, dtype: np.dtype, zero_based: bool, most: int) -> Rows:
-    """Parse some lines; raise ValueError with what is wrong in one of them."""
+    """Parse some lines; raise ValueError with a description of what is wrong."""
     from sklearn.datasets import load_svmlight_file
 
     X, y = load_svmlight_file(io.BytesIO(text), dtype=dtype, zero_based=True)

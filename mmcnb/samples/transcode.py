@@ -13,7 +13,8 @@ WINDOWS = "cp1252"
 _CHARACTERS_OF_WINDOWS = "".join(
     bytes([byte]).decode(WINDOWS, "ignore") or chr(byte) for byte in range(256)
 )
-# Byte order marks. The one of UTF-32 begins with the one of UTF-16, so it comes first.
+# Byte order marks. The mark of UTF-32-LE begins with the mark of UTF-16-LE, so UTF-32
+# comes first.
 _MARKS = (
     (codecs.BOM_UTF8, UTF8),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -25,7 +26,7 @@ LEAST_ASCII = 0.05  # minimum share of ASCII characters in a table
 
 
 def marked_codec(head: bytes) -> str | None:
-    """Return the encoding given by the byte order mark of a text; None without one.
+    """Return the encoding given by the byte order mark of a text, or None if unmarked.
 
     Examples
     --------
@@ -40,7 +41,7 @@ def marked_codec(head: bytes) -> str | None:
 
 
 def unmarked_utf16(head: bytes) -> str | None:
-    """Return the byte order of UTF-16 without a mark; None if a text is not UTF-16.
+    """Return the UTF-16 codec of a text without a mark; None if it is not UTF-16.
 
     In UTF-16, every second byte of ASCII text is 0.
     """
@@ -55,7 +56,7 @@ def unmarked_utf16(head: bytes) -> str | None:
 
 
 def encoded(text: bytes, codec: str) -> bytes:
-    """Return UTF-8 text in another encoding, with "?" for characters that it lacks.
+    """Convert UTF-8 text to another encoding, with "?" for unsupported characters.
 
     Examples
     --------
@@ -88,7 +89,7 @@ def checked_codec(name: object) -> str:
     Raises
     ------
     InputError
-        If Python does not know it, or if it does not encode text.
+        If Python does not know the encoding, or if it is not a text encoding.
     """
     with suppress(LookupError, ValueError):
         info = codecs.lookup(str(name))
@@ -175,7 +176,7 @@ class UTF8Reader:
         return text
 
     def _with_line_feeds(self, text: bytes, is_end: bool) -> bytes:
-        """Replace carriage returns if the first line ends with only one of these."""
+        """Replace carriage returns by line feeds if one alone ends the first line."""
         if self._has_cr_ends is False:
             return text
         text = self._held + text

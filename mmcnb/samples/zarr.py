@@ -35,7 +35,7 @@ class ZarrStorage:
     inventory: Inventory | None
 
     def place(self, node: Node) -> tuple[str, str | None]:
-        """Return the path or address of the store, and the node's path inside."""
+        """Return the path or address of the store, and the node's path in the store."""
         return _place_of(node.store), node.path or None
 
     def attributes(self, node: Node) -> Mapping[str, Any]:
@@ -51,12 +51,12 @@ class ZarrStorage:
         return root if isinstance(root, zarr.Group) else None
 
     def member(self, group: zarr.Group, path: str) -> Node | None:
-        """Return the node at a path below a group; None if there is none."""
+        """Return the node at a path below a group, or None if it does not exist."""
         with damage(f"{describe(group)}: the metadata of {path} cannot be read"):
             return group.get(path)
 
     def members(self, group: zarr.Group) -> list[tuple[str, Node]]:
-        """Return names and nodes of a group by name; [] if the store cannot list."""
+        """Return the members of a group by name; [] if the store cannot list them."""
         with damage(f"{describe(group)}: the metadata of a member cannot be read"):
             if not group.store.supports_listing:
                 return []
@@ -69,7 +69,7 @@ class ZarrStorage:
         return StoredArray(array, self.inventory, describe(array), edges, lookahead)
 
     def take(self, samples: Element) -> None:
-        """Set how the rows are opened again, and checksums and digest if recorded."""
+        """Record how to open the rows again, and copy the digest of the inventory."""
         inventory = self.inventory
         samples.opening = (open_zarr, samples.path, samples.element)
         samples.is_reopenable = isinstance(
@@ -92,7 +92,7 @@ class ZarrStorage:
 
 
 def open_zarr(source: Any, element: str | None = None) -> Samples:
-    """Open the rows of a Zarr array or group, given open, as a path or an address."""
+    """Open the rows of an open Zarr array or group, or at a path or an address."""
     node = open_node(source)
     with damage(f"{describe(node)}: the store's metadata cannot be read", OSError):
         inventory = find_inventory(node, describe(node))
@@ -152,7 +152,7 @@ class ZippedFolder(ZipStore):
 
 
 def zipped_folder(path: Path) -> str | None:
-    """Return the folder of the store in a zip archive; None if there is no store.
+    """Return the folder of the store in a zip archive, or None if it has no store.
 
     Raises
     ------
@@ -226,7 +226,7 @@ def _checked(path: Path) -> Path:
 
 
 def _split(path: Path) -> tuple[Path, str]:
-    """Return the root of the store that contains a path, and the path inside."""
+    """Return the root of the store that contains a path, and the path in the store."""
     root = path.absolute()
     while is_store_folder(root.parent) and root.parent != root:
         root = root.parent
@@ -253,7 +253,7 @@ def describe(node: Node) -> str:
 
 
 def chunk_advice(samples: Samples) -> str | None:
-    """Return a sentence about chunks that make reading slow; None if they are fine.
+    """Return a sentence about chunks that make reading slow, or None.
 
     Parameters
     ----------
@@ -263,7 +263,8 @@ def chunk_advice(samples: Samples) -> str | None:
     Returns
     -------
     str or None
-        What is wrong with the chunks, and the command that writes better ones.
+        What is wrong with the chunks, and the command that writes larger chunks; None
+        if reading is not slow.
 
     Examples
     --------
@@ -274,7 +275,7 @@ def chunk_advice(samples: Samples) -> str | None:
     True
     """
     root: Any = samples.root
-    # Few chunks are read fast in any form.
+    # Up to 255 chunks are read fast, regardless of their size and shape.
     if not is_zarr(root) or root.arrays[0].nchunks < 256:
         return None
     name = root.name

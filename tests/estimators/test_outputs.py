@@ -524,7 +524,7 @@ def test_an_address_as_output_is_refused_with_a_way_that_works(
         write(f"memory://here/{output}")
     assert list(tmp_path.iterdir()) == []
     write(output)
-    eval(str(refusal.value).partition("such as with ")[2].removesuffix("."))
+    eval(str(refusal.value).partition("for example with ")[2].removesuffix("."))
     copied = fsspec.filesystem("memory").find("here")
     assert copied
     assert all(path.startswith(f"/here/{output}") for path in copied)

@@ -88,7 +88,7 @@ def test_what_is_refused(X):
         (array, "NaN at row 1500, column 2 of dask array"),
         (mapped(lambda rows: rows / "x"), r"chunk 0 could not be computed"),
         (mapped(lambda rows: rows.astype("f8")), "chunk 0 is float64"),
-        (mapped(lambda rows: rows[1:]), r"of shape \(999, 7\), but the array says"),
+        (mapped(lambda rows: rows[1:]), r"of shape \(999, 7\), but the array declares"),
     ]:
         with one_sentence(match):
             open_samples(source).block(0, 9000)

@@ -46,7 +46,7 @@ def test_a_link_to_another_file_is_refused_by_its_name(path, element):
 
 @pytest.mark.parametrize("element", ["virtual", "raw"])
 def test_numbers_in_other_files_are_refused(path, element):
-    with one_sentence("has its numbers in other files"):
+    with one_sentence("stores its numbers in other files"):
         open_samples(path, element)
 
 

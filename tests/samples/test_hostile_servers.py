@@ -187,7 +187,7 @@ def test_a_chunk_that_claims_more_than_its_array_holds_is_not_decoded(
         )
     (store / "c/0/0").write_bytes(bomb)
     with cheap_refusal(
-        r"c/0/0 is damaged \((it is cut, or claims to|it is longer|the chunk does not have 4000 bytes)"
+        r"c/0/0 is damaged \((it is truncated, or claims to|it is longer|the chunk does not have 4000 bytes)"
     ):
         rows_of(store)
 

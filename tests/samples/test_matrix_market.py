@@ -133,8 +133,11 @@ def test_a_renamed_file_is_recognised(tmp_path):
         ),
         (HEAD + "3 3 2\n1 1 2\n1 2\n", r"line 4: '1 2' has 2 numbers, not 3"),
         (HEAD + "3 3 1\n1 1 2 5\n", r"line 3: '1 1 2 5' has 4 numbers, not 3"),
-        (HEAD + "3 3 3\n1 1 2\n2 2 2\n", r"line 2: .* says 3 values, .*only 2: get"),
-        (HEAD + "3 3 1\n1 1 2\n2 2 2\n", r"line 2: .* says 1 values, .*more: get"),
+        (
+            HEAD + "3 3 3\n1 1 2\n2 2 2\n",
+            r"line 2: .* announces 3 values, .*only 2: get",
+        ),
+        (HEAD + "3 3 1\n1 1 2\n2 2 2\n", r"line 2: .* announces 1 values, .*more: get"),
         (
             HEAD.replace("general", "symmetric") + "3 2 1\n1 1 2\n",
             r"line 2: a symmetric",
@@ -146,7 +149,7 @@ def test_a_renamed_file_is_recognised(tmp_path):
             r"NaN at row 0, column 0",
         ),
         (HEAD + "0 3 0\n", r"0 sample"),
-        (ARRAY + "2 2\n1\n2\n3\n", r"line 2: .* says 4 values, .*only 3: get"),
+        (ARRAY + "2 2\n1\n2\n3\n", r"line 2: .* announces 4 values, .*only 3: get"),
         (ARRAY + "2 1\n1\n2.5\n", r"line 4: '2.5' has a value that is not an integer"),
         (ARRAY + "2 1\n1\n2 3\n", r"line 4: '2 3' has 2 numbers, not 1"),
     ],
@@ -284,7 +287,7 @@ def test_lines_that_do_not_agree_with_the_size_are_an_error(tmp_path, name, n_mo
     path.write_text("".join(["name\n", *lines] if n_more == 1 else lines[:-1]))
     what = "120 columns" if name == "barcodes.tsv" else "24 rows"
     with one_sentence(
-        f"{name} has {len(lines) + n_more} lines, .* says {what}"
+        f"{name} has {len(lines) + n_more} lines, .* announces {what}"
     ) as caught:
         mmcnb.open_samples(folder)
     assert ("header" in str(caught.value)) == (n_more == 1)

@@ -228,7 +228,7 @@ def test_a_store_put_in_its_place_is_noticed(X, tmp_path, change, is_ours):
     write(X, 1000)
     sent = pickle.dumps(open_samples(path))
     write({"numbers": X + 1, "shape": X[:-1], "chunks": X}[change], 500)
-    with one_sentence(r"a\.zarr.* was replaced since"):
+    with one_sentence(r"a\.zarr.* has been replaced since"):
         pickle.loads(sent)
 
 
