@@ -43,7 +43,7 @@ STORES = ("npy", "hdf5", "zarr", "matrix")
 
 
 class _Stream(NamedTuple):
-    """The rows to convert, and what is known about them in advance."""
+    """The rows to convert, and the properties that are known before they are read."""
 
     blocks: Blocks
     is_sparse: bool
@@ -57,10 +57,9 @@ class _Stream(NamedTuple):
     # Number of categories of each column of the table, if some cells are gaps.
     gaps: list[int | None] | None = None
     encoding: Encoding | None = None  # the encoding of a table with gaps
-    # Called after all rows have been read, because a table may have more classes until
-    # its end.
+    # Called after all rows have been read, because the last row may have a new class.
     class_names: Callable[[], list[str] | None] = lambda: None
-    # Also called at the end: the name of the index, and the files with their rows.
+    # Also called at the end. It returns the attribute of the array ``index``.
     row_index: Callable[[], dict[str, Any] | None] = lambda: None
 
 
@@ -87,7 +86,7 @@ def convert(  # noqa: PLR0913
         CSV, LIBSVM or Matrix Market text (plain, .gz, .bz2, .xz or .zst), a folder from
         10x Genomics, Parquet (a file, or a folder of files), Arrow IPC or Feather,
         .npy, .npz, a Zarr or AnnData store, or rows in memory. A file with another
-        ending is read as LIBSVM text if its first line looks like it.
+        ending is read as LIBSVM text if its first line looks like LIBSVM text.
     out : str or path-like
         Path of the store, which appears when it is complete.
     layout : {"auto", "dense", "csr"}, default="auto"
@@ -104,9 +103,9 @@ def convert(  # noqa: PLR0913
     n_features : int, default=None
         Number of columns of LIBSVM text, if the last columns may have no values.
     dtype : {"float32", "float64"}, default=None
-        Type of the stored numbers. None is float32 for text (float64 for a table that
-        has different numbers that are equal in float32), and otherwise the type of the
-        source.
+        Type of the stored numbers. None means float32 for text (float64 for a table
+        with different numbers that would be equal in float32), and the type of the
+        source otherwise.
     progress : bool or None, default=None
         Whether to show a progress bar. None shows it on a terminal.
     show_columns : callable, default=None
@@ -121,16 +120,16 @@ def convert(  # noqa: PLR0913
     dict
         For a table: ``header``, ``rows_dropped``, ``cells_filled``, ``notes`` (a list
         of sentences about the file) and ``columns``, a listing of the columns with
-        name, type, numbers of missing and distinct values, and treatment. Empty for
-        other sources.
+        name, type, numbers of missing and distinct values, and treatment. For LIBSVM
+        text, only ``notes``, if labels were ignored. Otherwise empty.
 
     Raises
     ------
     InputError
         If the source cannot be used; the message names the file, line, row or column.
-        Nothing is written then.
+        No store is written then.
     MemoryLimitError
-        If the limit is too small; the message has the least that works.
+        If the limit is too small; the message names the smallest limit that works.
 
     Examples
     --------
@@ -276,12 +275,12 @@ def _check_memory(memory_limit: int | str | None, stream: _Stream) -> None:
             "give one such as 2**29."
         )
     row_bytes = (stream.n_features or 1) * stream.dtype.itemsize
-    # Pieces, chunks and libraries take 160 MiB in addition to the memory of the process
-    # now, measured.
+    # By measurement, pieces, chunks and libraries take 160 MiB in addition to the
+    # present memory of the process.
     before = resident_memory() or LIBRARIES
     least = before + 160 * 2**20 + stream.cached_bytes + 4 * row_bytes
     if memory_limit < least:
-        # The process that follows this advice may start with slightly more memory.
+        # A process that is started on this advice may begin with slightly more memory.
         enough = format_bytes(least + 2**24, up=True)
         raise MemoryLimitError(
             f"memory_limit={format_bytes(memory_limit)} is too small to convert the "
@@ -309,8 +308,8 @@ def _convert_table(
 
     def write_all() -> None:
         lengths = [0] * max(1, len(table.files))
-        # In a single file of which no rows are dropped, rows have the same numbers as
-        # in the store.
+        # If no rows of a single file are dropped, they have the same numbers in the
+        # store.
         has_numbers = bool(table.files) or table_options.missing == "drop"
         dtype = _written_dtype(rows, table_options.dtype)
         gaps = None
@@ -384,7 +383,11 @@ def _format(source: object) -> str:
 def _written_dtype(
     rows: "Samples | TableReader", dtype: npt.DTypeLike | None
 ) -> np.dtype:
-    """Return the requested dtype, or the narrowest one that keeps all numbers."""
+    """Return the requested dtype, or the dtype in which to store rows by default.
+
+    By default, dense integers of 8 and 16 bits are stored unchanged, and other numbers
+    in the dtype of blocks.
+    """
     if dtype is not None:
         return np.dtype(dtype)
     native = rows.stored_dtype.newbyteorder("=")

@@ -21,15 +21,15 @@ from mmcnb.samples.inventory import ATTRIBUTE, FORMAT, metadata_digest
 from mmcnb.samples.paths import PathLike
 from mmcnb.stores.atomic import AtomicOutput
 
-PARTIAL = ".partial"  # ending of unfinished chunk files; Zarr uses the same
+PARTIAL = ".partial"  # ending of unfinished chunk files, as in Zarr
 LABEL_CHUNK_ROWS = GROUP_ROWS  # rows in a chunk of class labels or row names
-# Chunks have fewer bytes than those of dense rows, because the values of a row may lie
-# in two chunks.
+# Chunks of CSR values have fewer bytes than chunks of dense rows, because the values of
+# a row may be in two chunks.
 CSR_CHUNK_VALUES = 2**18
 
 
 class ArrayWriter:
-    """Append to an array of a store; values wait in memory until a chunk is full.
+    """Writer that appends values to an array, and buffers them until a chunk is full.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class ArrayWriter:
                 self._write()
 
     def close(self) -> list[str]:
-        """Write the waiting values, and return the checksums of all chunks."""
+        """Write the buffered values, and return the checksums of all chunks."""
         if self._filled:
             self._write()
         if self._array.shape[0] != self.n_rows:
@@ -85,8 +85,9 @@ class ArrayWriter:
     @cached_property
     def _array(self) -> zarr.Array:
         """The array, which is created when its first chunk is written."""
-        # If the whole array is smaller than a chunk, so is its only chunk. Beyond a
-        # block, its length is a multiple of blocks, because readers read whole blocks.
+        # An array that is shorter than a chunk is stored as one shorter chunk. If that
+        # chunk is longer than a block, its length is a multiple of BLOCK_ROWS, because
+        # readers read whole blocks.
         rows = self._filled or len(self._chunk)
         if rows > BLOCK_ROWS:
             rows = -(-rows // BLOCK_ROWS) * BLOCK_ROWS
@@ -97,7 +98,7 @@ class ArrayWriter:
 def write_chunk(array: zarr.Array, number: int, chunk: np.ndarray) -> str:
     """Write a chunk of whole rows of an array in a local folder; return its checksum.
 
-    The file is the same as Zarr would write, without its event loop and its copies.
+    Zarr would write the same file, but with an event loop and additional copies.
     """
     root = cast(LocalStore, array.store).root
     key = array.metadata.encode_chunk_key((number, *[0] * (array.ndim - 1)))
@@ -138,7 +139,7 @@ def create_array(
 
 
 def _fill_value(dtype: np.dtype) -> str | float:
-    """Return a value that data rarely have, so that a missing chunk is noticed."""
+    """Return a value that is rare in data, so that a missing chunk is noticed."""
     if dtype.kind == "T":
         return ""
     if dtype.kind == "f":
@@ -152,7 +153,7 @@ def _fill_value(dtype: np.dtype) -> str | float:
 def chunk_rows_for(row_bytes: int) -> int:
     """Return the number of rows of a chunk of at most 4 MiB.
 
-    It is a power of two, so that two groups of rows never share a chunk.
+    The result is a power of two, so that two groups of rows never share a chunk.
     """
     rows = min(GROUP_ROWS, max(1, 4 * 2**20 // row_bytes))
     return 1 << (rows.bit_length() - 1)
@@ -166,7 +167,7 @@ def set_record(root: zarr.Array | zarr.Group, record: dict[str, Any]) -> None:
 
 
 class StoreWriter(AtomicOutput):
-    """Base of the writers of stores: digest, labels, names and inventory.
+    """Base class of store writers: digest, labels, names and inventory.
 
     Parameters
     ----------
@@ -231,7 +232,7 @@ class StoreWriter(AtomicOutput):
         self.encoding_of_table: dict[str, Any] | None = None
 
     def finish(self) -> None:
-        """Write the waiting rows, the names, and the inventory."""
+        """Write the buffered rows, the names, and the inventory."""
         n_samples = self._digest.n_samples
         matrix.check_shape((n_samples, self.n_features), self.name)
         if self.row_index is not None and "index" in self._arrays:
@@ -286,7 +287,7 @@ class StoreWriter(AtomicOutput):
         n_rows: int,
         y: npt.ArrayLike | None,
     ) -> None:
-        """Check and count rows; ``values`` were passed, and ``block`` is written."""
+        """Check and count rows that were passed as ``values``; ``block`` is written."""
         written = block.data if isinstance(block, matrix.CSRBlock) else block
         if (
             not matrix.all_finite(written)
@@ -497,11 +498,11 @@ def create_dense_store(
     dtype : dtype, default="float32"
         Type of the stored numbers. Integers are read back as floats.
     chunk_rows : int, default=None
-        Number of rows of a chunk. None makes chunks of 2 to 4 MiB that divide
-        ``GROUP_ROWS``.
+        Number of rows of a chunk. None means the largest power of two with which a
+        chunk has at most 4 MiB and at most ``GROUP_ROWS`` rows.
     overwrite : bool or None, default=False
-        Whether to replace an existing store. None if the caller has no parameter
-        ``overwrite`` that a message could name.
+        Whether to replace an existing store. None means False for a caller that has no
+        parameter ``overwrite``, which messages then do not mention.
 
     Returns
     -------
@@ -545,7 +546,7 @@ def create_csr_store(
     path : str or path-like
         Path of the store.
     n_features : int or None, default=None
-        Number of columns. None is one more than the largest column index.
+        Number of columns. None means one more than the largest column index.
     dtype : {"float32", "float64"}, default="float32"
         Type of the stored numbers.
     overwrite : bool, default=False

@@ -1,7 +1,7 @@
 """Arrays and a JSON header in one file, which is written atomically.
 
 The format is NumPy's .npz: an uncompressed zip archive with a checksum of each member.
-Archives are not trusted, but checked when they are read.
+Archives are not trusted: they are checked when they are read.
 """
 
 import json
@@ -35,7 +35,7 @@ def write_archive(
     path : path
         The file; an existing file is replaced.
     header : mapping
-        Header, of values that JSON can represent.
+        Header, with values that JSON can represent.
     arrays : mapping of str to ndarray
         Arrays of numbers, by name.
     part : Path or None, default=None
@@ -55,7 +55,7 @@ def write_archive(
 def read_archive(path: PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Read the header and the arrays of an archive.
 
-    They never take more memory than the file has bytes.
+    Together, the arrays never take more memory than the size of the file.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """Outputs that appear complete or not at all.
 
 An output is written to a folder beside its destination, and then renamed.
-`atomic_write` is for single files, `AtomicOutput` for stores and tables, and `together`
-for several of these. `mmcnb.stores.leftovers` describes the folders.
+`atomic_write` writes a single file, `AtomicOutput` a store or table, and `together`
+several outputs. `mmcnb.stores.leftovers` describes the folders.
 """
 
 import atexit
@@ -41,9 +41,9 @@ def atomic_write(path: PathLike, *, part: Path | None = None) -> Iterator[IO[byt
         The file. An existing file is replaced at the end of the block, and is unchanged
         after an error.
     part : Path or None, default=None
-        Temporary file in the same folder. None creates it in a hidden folder. Use a
-        fixed name if the file has only one writer at a time: then a temporary file that
-        a killed process left is overwritten.
+        Temporary file in the same folder. None creates it in a hidden folder. If the
+        file has only one writer at a time, use a fixed name, so that a temporary file
+        left by a killed process is overwritten.
 
     Yields
     ------
@@ -88,12 +88,12 @@ def atomic_write(path: PathLike, *, part: Path | None = None) -> Iterator[IO[byt
 class AtomicOutput:
     """A file or folder that is written at `path` and moved to ``target``.
 
-    It is moved when the ``with`` block ends. After an error, everything written is
-    removed, and the target is unchanged. Writers of specific outputs derive from this
-    class, and complete the output in ``finish``. On Linux, the new output and the one
-    that it replaces are exchanged in one step. On other systems, a process that is
-    killed may leave the old output in the hidden folder; the next writer or
-    `mmcnb doctor --clean` moves it back.
+    The output is moved when the ``with`` block ends. After an error, everything written
+    is removed, and the target is unchanged. Writers of specific outputs derive from
+    this class, and complete the output in ``finish``. On Linux, the new and the old
+    output are exchanged in one step. On other systems, a process that is killed may
+    leave the old output in the hidden folder; the next writer or `mmcnb doctor --clean`
+    moves it back.
 
     Parameters
     ----------
@@ -101,23 +101,23 @@ class AtomicOutput:
         Destination of the output.
     overwrite : bool or None, default=None
         Whether to replace an existing output; a folder is replaced only if it is empty
-        or a Zarr store. None if the caller has no parameter ``overwrite`` that a
-        message could name.
+        or a Zarr store. None means False for a caller that has no parameter
+        ``overwrite``, which messages then do not mention.
 
     Attributes
     ----------
     target : Path
         Absolute path of the destination.
     path : Path
-        The file or folder to write, on the same disk.
+        The file or folder to write, on the same disk as the target.
     name : str
         Path of the target in messages.
 
     Raises
     ------
     InputError
-        If the target exists, its folder does not exist, another process is writing it,
-        or, at the end of the ``with`` block, the output could not be written.
+        If the target exists, its folder does not exist, another process is writing the
+        target, or, at the end of the ``with`` block, the output could not be written.
     """
 
     def __init__(self, target: PathLike, overwrite: bool | None = None) -> None:
@@ -129,8 +129,8 @@ class AtomicOutput:
         self.name = name_of(self.target)
         self._check()
         self._lock = FileLock(folder / LOCK, timeout=10, thread_local=False)
-        # Removes what was written so far, or the replaced output, when the block ends
-        # or, at the latest, when the process ends.
+        # This finalizer removes what was written so far, or the replaced output, when
+        # the block ends or, at the latest, when the process ends.
         process = os.getpid()
         self._discard = weakref.finalize(self, _remove, process, folder, self._lock)
 
@@ -183,7 +183,7 @@ class AtomicOutput:
     def __exit__(
         self, kind: object, error: BaseException | None, trace: object
     ) -> None:
-        """Complete and commit, or discard after an error."""
+        """Complete and commit the output, or discard it after an error."""
         with writing(self.name), ExitStack() as stack:
             stack.callback(self._discard)
             self._close()
@@ -193,7 +193,7 @@ class AtomicOutput:
             commit([self])
 
     def _close(self) -> None:
-        """Close open files, also after an error; the base class has none."""
+        """Close open files, also after an error; the base class has no open files."""
 
     def finish(self) -> None:
         """Complete the output before it is moved; the base class does nothing."""
@@ -212,7 +212,7 @@ class AtomicOutput:
         with writing(self.name):
             try:
                 self._move(self.path, self.target, is_exchange)
-            except FileExistsError:  # it appeared after the check
+            except FileExistsError:  # the target appeared after the check
                 raise self._exists() from None
 
     def _move(self, source: Path, target: Path, is_exchange: bool) -> None:
@@ -241,7 +241,7 @@ def together(outputs: Sequence[AtomicOutput]) -> Iterator[None]:
     Raises
     ------
     InputError
-        If one of them cannot be written.
+        If an output cannot be written.
     """
     with ExitStack() as stack:
         # All processes lock in the same order, so they cannot deadlock.
@@ -262,7 +262,7 @@ def commit(outputs: Sequence[AtomicOutput]) -> None:
     Raises
     ------
     InputError
-        If a target has appeared meanwhile, or cannot be written.
+        If a target has appeared in the meantime, or cannot be written.
     """
     written = [output.path.lstat() for output in outputs]
     try:
@@ -285,7 +285,7 @@ def scratch_folder(parent: PathLike, name: str) -> Iterator[Path]:
     Parameters
     ----------
     parent : path
-        Folder in which it is created.
+        Folder in which to create the folder.
     name : str
         Purpose of the folder, which is part of its name.
 
@@ -309,7 +309,7 @@ def scratch_folder(parent: PathLike, name: str) -> Iterator[Path]:
 
 
 def name_of(target: PathLike) -> str:
-    """Return the path of an output for messages, also if it is inside another one."""
+    """Return the path of an output for messages, without the hidden folder."""
     path = Path(target).absolute()
     return str(path).replace(f"{PART}{path.name}{os.sep}{NEW}{os.sep}", "")
 
@@ -320,7 +320,7 @@ def writing(name: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        # The timeout of filelock has no errno; that of a network disk has one.
+        # A timeout of filelock has no errno; a timeout of a network disk has one.
         if isinstance(error, TimeoutError) and error.errno is None:
             raise InputError(
                 f"{name} is being written by another process: "
@@ -337,9 +337,9 @@ def writing(name: str) -> Iterator[None]:
 
 
 def _renamed(source: Path, target: Path, is_exchange: bool) -> bool:
-    """Rename without replacing, or exchange two paths, atomically, if possible.
+    """Try to rename without replacing, or to exchange two paths, in one step.
 
-    Return whether it was done. Only Linux can do it, and not on all file systems.
+    Return whether this succeeded. Only Linux supports it, and not on all file systems.
     """
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
@@ -368,7 +368,7 @@ def _remove(process: int, folder: Path, lock: BaseFileLock) -> None:
     try:
         with ExitStack() as stack:
             stack.callback(unlock, folder, lock)
-            stack.callback(clear, folder)  # again, in case the first was interrupted
+            stack.callback(clear, folder)  # again, if the first call is interrupted
             clear(folder)
     # This error must not hide the error of the block, so it is only a warning.
     except OSError as error:

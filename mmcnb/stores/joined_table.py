@@ -57,7 +57,7 @@ def table_kind(path: PathLike) -> str:
 
 
 def free_names(names: Sequence[str], taken: Sequence[str]) -> list[str]:
-    """Return names for new columns; names that the table has already get a number.
+    """Return names for new columns; a name that the table already has gets a number.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class NewColumns:
     types : mapping of str to pyarrow.DataType
         Type of each column.
     groups : iterator of dict
-        Arrays by column, for the next rows in each iteration.
+        Arrays by column; each dict covers the rows that follow the preceding dict.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class NewColumns:
         Raises
         ------
         InputError
-            If there are fewer rows.
+            If fewer rows were labelled.
         """
         while self._n_ready < n_rows:
             group = next(self._groups, None)
@@ -159,7 +159,7 @@ class RowsThatTookPart:
         file : int
             Number of the file that has the next rows.
         first, n_rows : int
-            Number of the first of these rows in the file, and the number of rows.
+            Number of the first of the next rows in the file, and how many they are.
         """
         start = self._n_found
         stop = min(start + n_rows, int(self._stops[file]))
@@ -172,8 +172,8 @@ class RowsThatTookPart:
         """Raise InputError unless all labelled rows were found in the table."""
         if self._n_found != self._index.n_samples:
             raise InputError(
-                f"{name} has other rows than when it was opened; run this again once "
-                "nothing writes there."
+                f"{name} has changed since it was opened; run this again when no "
+                "program writes to it."
             )
 
 
@@ -257,14 +257,14 @@ class ParquetFile(TableFile):
         self.waiting_bytes = 0
 
     def write(self, rows: "pa.RecordBatch") -> None:
-        """Buffer some rows, and write a row group when enough are waiting."""
+        """Buffer some rows, and write a row group when `GROUP_BYTES` are buffered."""
         self._waiting.append(rows)
         self.waiting_bytes += rows.nbytes
         if self.waiting_bytes >= GROUP_BYTES:
             self.flush()
 
     def flush(self) -> None:
-        """Write the waiting rows as a row group."""
+        """Write the buffered rows as a row group."""
         import pyarrow as pa
 
         if self._waiting:
@@ -274,7 +274,7 @@ class ParquetFile(TableFile):
         self.waiting_bytes = 0
 
     def close(self) -> None:
-        """Write the waiting rows, and close the file."""
+        """Write the buffered rows, and close the file."""
         self.flush()
         self._writer.close()
 
@@ -283,7 +283,7 @@ class ParquetFolder(TableFile):
     """A folder with a Parquet file for each cluster, such as cluster=0/part-0.parquet.
 
     Rows without a cluster are left out, because not all libraries read the folder that
-    Hive partitioning has for missing values.
+    Hive partitioning uses for missing values.
 
     Parameters
     ----------
@@ -335,7 +335,7 @@ class ParquetFolder(TableFile):
 def _metadata_of_texts(
     metadata: Mapping[bytes, bytes] | None,
 ) -> Mapping[bytes, bytes] | None:
-    """Return the pandas metadata of a table, changed to column names that are strings.
+    """Return the metadata of a table in which pandas' column names are strings.
 
     If the column names of the table were numbers, pandas would try to convert the names
     of the new columns to numbers.
@@ -352,7 +352,7 @@ def _metadata_of_texts(
 
 
 class JoinedTableWriter(AtomicOutput):
-    """Write a table with new columns; it appears when the ``with`` block ends.
+    """Writer of a table with new columns, which appears when the ``with`` block ends.
 
     Parameters
     ----------
@@ -385,7 +385,7 @@ class JoinedTableWriter(AtomicOutput):
         index: RowIndex,
         new: NewColumns,
     ) -> None:
-        """Write all rows of a table."""
+        """Write all rows of a table, with the new columns."""
         import pyarrow as pa
 
         self.names = free_names([*new.types], schema.names)

@@ -52,7 +52,7 @@ def ending_of(path: PathLike) -> str:
 
 
 class TableWriter(AtomicOutput):
-    """Write a table of rows, block by block, as CSV or Parquet.
+    """Writer of a table of rows, block by block, as CSV or Parquet.
 
     The file appears when the ``with`` block ends. After an error, nothing is left.
 
@@ -61,10 +61,10 @@ class TableWriter(AtomicOutput):
     path : str or path-like
         Path of the table, which ends with ``.csv`` or ``.parquet``.
     index : RowIndex
-        Names or numbers of the rows that will be written. They are the first columns:
-        "file" if the rows are from a folder, and then the names, or the numbers in
-        "row". The column of names is called "index" if the names have no name, or if
-        their name is also the name of another column.
+        Names or numbers of the rows that will be written, which become the first
+        columns: "file" if the rows are from a folder, followed by the names, or by the
+        numbers in "row". The column of names is called "index" if it has no name, or if
+        another column has the same name.
 
     Raises
     ------
@@ -91,7 +91,7 @@ class TableWriter(AtomicOutput):
         super().__init__(path)
         self._index = index
         self._written = 0
-        # The file is opened by the first `append`, because its columns are needed.
+        # The first `append` opens the file, because its columns must be known then.
         self._file: CSVWriter | ParquetWriter | None = None
 
     def append(self, columns: Mapping[str, np.ndarray]) -> None:
@@ -151,17 +151,18 @@ def as_arrow(values: Any) -> "pa.Array":
 
 
 class LabelTable:
-    """A CSV or Parquet table of labels or classes, of which columns are read.
+    """A CSV or Parquet table of labels or classes.
 
-    A CSV file as `predict` writes it is read by pyarrow alone. Another CSV file, with
-    semicolons, titles above the header or another encoding, is read as a fit reads it.
+    A CSV file in the form that `predict` writes is read by pyarrow alone. Other CSV
+    files, with semicolons, titles above the header or another encoding, are read by the
+    table reader of fits.
 
     Parameters
     ----------
     path : path
         The table.
     column : str or None, default=None
-        The column of values, if it is known.
+        Name of the column with the values, if it is known.
 
     Attributes
     ----------
@@ -208,8 +209,8 @@ class LabelTable:
     def value_column(self, column: str | None, others: Sequence[str] = ()) -> str:
         """Return the name of the column of values.
 
-        It is ``column`` if given. Otherwise it is "cluster" or "class", or the only
-        column that is neither among ``others`` nor identifies the rows.
+        The result is ``column`` if given. Otherwise it is "cluster" or "class", or the
+        only column that is neither among ``others`` nor identifies the rows.
         """
         if column is None:
             named = [name for name in VALUE_COLUMNS if name in self.columns]
@@ -228,7 +229,7 @@ class LabelTable:
     def read(
         self, columns: list[str], types: "Mapping[str, pa.DataType] | None" = None
     ) -> "pa.Table":
-        """Read some columns; ``types`` has the types of columns of CSV text."""
+        """Read some columns; ``types`` maps columns of CSV text to their types."""
         import pyarrow as pa
         from pyarrow import csv, parquet
 
@@ -270,7 +271,7 @@ class LabelTable:
 def _names_of_plain_csv(path: PathLike) -> list[str] | None:
     """Return the columns of a CSV file with commas, in UTF-8, whose header is first.
 
-    None stands for a file that does not look so.
+    The result is None for other files.
     """
     import pyarrow as pa
     from pyarrow import csv
@@ -288,7 +289,7 @@ def _names_of_plain_csv(path: PathLike) -> list[str] | None:
 
 
 def _read_as_fits_do(path: Path, columns: list[str]) -> "pa.Table":
-    """Read columns of a CSV file by the table reader: integers, or text."""
+    """Read columns of a CSV file as integers or text, by the table reader of fits."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -302,7 +303,7 @@ def _read_as_fits_do(path: Path, columns: list[str]) -> "pa.Table":
     wanted = {table.keys[position]: TEXT for position in positions}
     try:
         parts = [part.columns for part in table.parts(wanted)]
-    except TypeChangedError:  # a later line was not UTF-8; the table knows that now
+    except TypeChangedError:  # a later line was not UTF-8; the table has recorded this
         parts = [part.columns for part in table.parts(wanted)]
     read = {}
     for name, key in zip(columns, wanted, strict=True):
@@ -321,8 +322,8 @@ def read_values(path: PathLike, column: str | None = None) -> np.ndarray:
     path : path
         The table or array.
     column : str or None, default=None
-        Name of the column. None is "cluster" or "class", or the only column apart from
-        row numbers and row names.
+        Name of the column. None means "cluster" or "class", or the only column apart
+        from row numbers and row names.
 
     Returns
     -------

@@ -67,7 +67,8 @@ class LabelsSink:
         start : int
             First row of the chunk, a multiple of ``LabelsWriter.chunk_rows``.
         labels : array of int of shape (n_rows,)
-            The labels of a chunk: ``LabelsWriter.chunk_rows``, fewer for the last one.
+            The labels of a chunk. All chunks have ``LabelsWriter.chunk_rows`` labels,
+            except the last chunk, which may have fewer.
 
         Returns
         -------
@@ -108,12 +109,12 @@ class LabelsSink:
 
 @lru_cache(maxsize=4)
 def _array_to_write(path: str) -> zarr.Array:
-    """Open an array to write; it is cached, as opening takes as long as a chunk."""
+    """Open an array to write; cache it, because opening takes as long as writing."""
     return zarr.open_array(path, mode="r+")
 
 
 class LabelsWriter(AtomicOutput):
-    """Write cluster labels to a Zarr array of int32 with checksums.
+    """Writer of cluster labels to a Zarr array of int32 with checksums.
 
     Chunks of labels are written with `sink`, in any order and from any process, and
     then recorded by `finish_chunks`. The array appears at its path when the ``with``
@@ -126,8 +127,8 @@ class LabelsWriter(AtomicOutput):
     n_samples : int
         Number of labels.
     overwrite : bool or None, default=False
-        Whether to replace an existing store. None if the caller has no parameter
-        ``overwrite`` that a message could name.
+        Whether to replace an existing store. None means False for a caller that has no
+        parameter ``overwrite``, which messages then do not mention.
 
     Attributes
     ----------
@@ -251,7 +252,7 @@ def open_class_labels(source: Source) -> np.ndarray | None:
 
 
 def stored_classes(source: Source) -> np.ndarray | None:
-    """Read the classes of the rows of a store: names if it has them, or numbers."""
+    """Read the classes of a store's rows: names if it has names, otherwise numbers."""
     labels = open_class_labels(source)
     array = array_beside(source, "y")
     if array is None:
@@ -265,7 +266,7 @@ def stored_classes(source: Source) -> np.ndarray | None:
 def class_names(
     array: zarr.Array, labels: np.ndarray | None = None
 ) -> list[str] | None:
-    """Return the names of the classes of an array of labels; None without names.
+    """Return the class names of an array of labels, or None if it has no names.
 
     Raises
     ------
@@ -348,7 +349,7 @@ def open_index(source: Source) -> np.ndarray | None:
 
 
 def array_beside(source: Source, name: str) -> zarr.Array | None:
-    """Open a 1-D array in the group that contains the rows; None if there is none."""
+    """Open a 1-D array in the group that contains the rows; None if it is missing."""
     place: object = source
     if isinstance(source, Samples):
         place = source.root.path if is_zarr(source.root) else None

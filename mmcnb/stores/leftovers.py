@@ -35,14 +35,14 @@ def leftovers(folder: PathLike, clean: bool = False) -> list[dict[str, Any]]:
         The folder; its subfolders are not searched.
     clean : bool, default=False
         Whether to remove the outputs of processes that are gone. A replaced output is
-        moved back if its place is empty.
+        moved back if nothing has taken its place.
 
     Returns
     -------
     list of dict
         For each unfinished output: ``path``; ``of``, the name of the output; ``owner``,
-        whether its process works, is gone or is unknown; and ``done``, what was done
-        with it, or None.
+        the state of its process ("works", "is gone" or "is unknown"); and ``done``,
+        what was done with the output, or None.
     """
     entries = []
     for path in sorted(Path(folder).iterdir()):
@@ -55,7 +55,7 @@ def leftovers(folder: PathLike, clean: bool = False) -> list[dict[str, Any]]:
 
 
 def inspect(path: Path, clean: bool = True) -> dict[str, Any] | None:
-    """Describe one unfinished output, like `leftovers`; None if it has disappeared."""
+    """Describe one unfinished output, like `leftovers`; return None if it is gone."""
     lock = FileLock(path / LOCK)
     owner = UNKNOWN
     done = None
@@ -90,7 +90,8 @@ def inspect(path: Path, clean: bool = True) -> dict[str, Any] | None:
 def clear(folder: Path) -> bool:
     """Remove the contents of a locked folder, except its lock.
 
-    A replaced output is moved back if its place is empty. Return whether it was.
+    Return whether a replaced output was moved back. It is moved back if nothing has
+    taken its place.
     """
     old = folder / OLD
     target = folder.with_name(folder.name.removeprefix(PART))

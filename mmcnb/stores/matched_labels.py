@@ -80,10 +80,10 @@ def _values_at(
 def _keys_of(columns: list[str], index: RowIndex) -> list[str]:
     """Return the columns of a table that identify its rows; [] if it has none."""
     keys = index.keys
-    # The numbers of a table of several files begin anew in each file.
+    # In a table of several files, row numbers start again in each file.
     if index.is_plain and FILE in columns:
         return []
-    # If names were called like another column, that column of names is "index".
+    # A column of row names is called "index" if another column has the same name.
     is_named = not {"cluster", "margin"} & set(keys)
     if is_named and all(key in columns for key in keys):
         return keys
@@ -111,7 +111,7 @@ def _in_order(table: LabelTable, column: str | None, index: RowIndex) -> np.ndar
 def _matched(
     path: str, table: "pa.Table", wanted: "dict[str, pa.Array]", rows_name: str
 ) -> np.ndarray:
-    """Return the row number in a table of each wanted row.
+    """Return, for each wanted row, its row number in the table.
 
     Raises
     ------

@@ -20,7 +20,7 @@ from mmcnb.samples.stored import StoredArray
 from mmcnb.stores.labels import array_beside, class_names
 
 LABELS = ""  # path of an array of labels, which is the root of its store
-# The part of the digest to which each array of rows or labels contributes, by path.
+# Number of the digest's part to which each array of rows or labels contributes.
 DIGEST_PARTS = {LABELS: 0, "X": 0, "X/data": 0, "X/indices": 1, "X/indptr": 2}
 ARRAYS_OF_ROWS = (LABELS, "X", "X/indptr")  # these have one entry per row
 MOST_CLASSES = 1000  # class counts are not reported for more distinct values of y
@@ -150,7 +150,7 @@ def _add_chunk(
 
 
 def unchecked(samples: Samples) -> str:
-    """Say what is wrong with a store without checksums, and what to do."""
+    """Return what is wrong with a store without checksums, and what to do."""
     return (
         "the store has no checksums, so damage can read as wrong numbers: "
         f"write a checked copy with `{copy_command(samples)}`"
@@ -255,7 +255,7 @@ def _density(samples: Any) -> float | None:
 
 
 def _class_counts(samples: Samples) -> dict[object, int] | None:
-    """Count the rows of each class; None without labels, or for too many classes."""
+    """Count the rows of each class; return None for no labels or too many classes."""
     array = array_beside(samples, "y")
     if array is None:
         return None

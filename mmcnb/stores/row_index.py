@@ -33,8 +33,8 @@ def row_index_of(X: object, samples: Samples) -> RowIndex:
     -------
     RowIndex
         The index of a pandas frame, ``obs_names`` of AnnData, the row names or numbers
-        of a table, or the names or numbers in a store. Other rows have only their
-        number.
+        of a table, or the names or numbers in a store. Other rows are identified only
+        by their position.
     """
     rows = samples.root
     names: Any = getattr(X, "obs_names", None)

@@ -399,8 +399,8 @@ class TableReader:
         assert self.table.lengths is not None
         if n_rows != self.table.lengths[number]:
             raise InputError(
-                f"{self.table.name} has other rows than when it was opened; run this "
-                "again once nothing writes there."
+                f"{self.table.name} has changed since it was opened; run this "
+                "again when no program writes to it."
             )
         narrow = blocks[0] if len(blocks) == 1 else stack(blocks)
         return widen(narrow, self.n_categories, self.keeps_gaps)

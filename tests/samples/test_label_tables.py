@@ -453,6 +453,6 @@ def test_a_file_that_has_changed_is_refused(tmp_path):
     rows = mmcnb.read_table(tmp_path / "d.csv", drop="code")
     model = fitted(rows)
     days(100).to_csv(tmp_path / "d.csv", index=False)
-    with pytest.raises(InputError, match="has other rows than when it was opened"):
+    with pytest.raises(InputError, match="has changed since it was opened"):
         model.label_table(rows, tmp_path / "o.csv")
     assert names_in(tmp_path) == ["d.csv"]
