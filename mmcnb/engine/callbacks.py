@@ -38,8 +38,8 @@ def callback_record(estimator: BaseEstimator, samples: Samples) -> Iterator[Reco
     Yields
     ------
     callable
-        Call it with each row of the history. The callbacks receive a task of the fit,
-        named after the stage, with the row as its metadata.
+        Function to call with each row of the history. The callbacks receive a task of
+        the fit, named after the stage, with the row as its metadata.
     """
     context = {"estimator": estimator, "X": samples}
     fit = estimator._init_callback_context(max_subtasks=None)

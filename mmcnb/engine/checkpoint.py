@@ -1,8 +1,9 @@
 """Checkpoints: the recorded totals of the passes of a fit.
 
 A fit depends on the rows only through the totals of its passes, and is deterministic
-otherwise. To resume, it runs again from the start and takes the recorded totals in
-place of passes. It ends with the same bits, and does not read rows for recorded passes.
+otherwise. A resumed fit runs again from the start, but uses recorded totals instead of
+running their passes. Its result has the same bits, and it reads no rows for recorded
+passes.
 """
 
 import json
@@ -47,8 +48,8 @@ class Checkpoint:
     folder : path
         The folder. It is created if it does not exist; its parent must exist.
     identity : mapping of str to str, float, int, bool, None or dict
-        Everything the result depends on, by the names used in messages. Messages do not
-        show values of the form ``{"digest": ...}``; they only say that these differ.
+        Everything the result depends on, by the names used in messages. For values of
+        the form ``{"digest": ...}``, a message states only that they differ.
 
     Attributes
     ----------
@@ -96,11 +97,11 @@ class Checkpoint:
 
     @property
     def mark(self) -> str:
-        """Text that identifies the fit, because passes of other fits may be equal."""
+        """Text that distinguishes the fit from other fits that have equal passes."""
         return json.dumps([self.identity, self.seed], sort_keys=True)
 
     def recall(self, number: int, mark: str) -> tuple[Any] | None:
-        """Return the recorded total of a pass in a tuple of one.
+        """Return the recorded total of a pass in a tuple of length one.
 
         The result is None if the entry is missing or damaged.
 
@@ -190,7 +191,7 @@ class Checkpoint:
 
 
 class CheckpointEngine(Engine):
-    """An engine that takes recorded totals from a checkpoint, and records new ones.
+    """An engine that uses the recorded totals of a checkpoint, and records new totals.
 
     Parameters
     ----------
@@ -200,8 +201,8 @@ class CheckpointEngine(Engine):
         The checkpoint, inside its ``with`` block.
     least_bytes : int, default=32 MiB
         Passes over rows in memory are recorded only if the rows have at least this many
-        bytes, because a pass over fewer is run again in less time. The threshold
-        determines the numbers of passes, so it must not depend on anything but the fit.
+        bytes, because it takes less time to repeat a pass over fewer bytes. The
+        threshold determines how passes are numbered, so it may depend only on the fit.
     """
 
     def __init__(
@@ -216,7 +217,7 @@ class CheckpointEngine(Engine):
         self._unordered = False
 
     def groups(self, pass_: Pass[Total], samples: Samples) -> Iterator[Total]:
-        """Yield the totals of all groups of rows, from the engine."""
+        """Yield the totals of all groups of rows, computed by the engine."""
         return self.engine.groups(pass_, samples)
 
     def cache(
@@ -228,9 +229,9 @@ class CheckpointEngine(Engine):
     def each(
         self, function: Callable[[Item], Result], items: Sequence[Item]
     ) -> list[Result]:
-        """Return the results for all items, whose passes are not recorded.
+        """Return the results for all items, without recording the passes of items.
 
-        They may run in any order, so they have no number.
+        Items may run in any order, so their passes cannot be numbered.
         """
         was_unordered = self._unordered
         self._unordered = True
@@ -277,7 +278,7 @@ def _described(value: Any) -> Any:
 
 
 def _bytes_in_memory(samples: Samples) -> float:
-    """Return the bytes of rows in memory."""
+    """Return how many bytes of memory rows occupy."""
     if samples.is_sparse:
         return samples.n_samples * samples.row_bytes
     # ``row_bytes`` of derived rows describes the rows from which they are computed.
@@ -338,7 +339,8 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
     Raises
     ------
     InputError
-        If it is a file, contains other files, or its parent does not exist.
+        If the path is a file, if the folder contains a link or other files, or if its
+        parent does not exist.
     """
     path = output_path(folder)
     if not path.parent.is_dir():
@@ -395,7 +397,7 @@ def is_finished(folder: str | os.PathLike[str]) -> bool:
 
 
 def _read_run(folder: Path) -> dict[str, Any] | None:
-    """Return the record of the fit in a folder; None if there is none."""
+    """Return the record of the fit in a folder, or None if the folder has no record."""
     path = folder / RUN
     if not path.exists():
         return None

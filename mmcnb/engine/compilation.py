@@ -11,7 +11,7 @@ COMPILED_BYTES_A_SECOND = 1.5 * 2**20
 
 
 def compile_seconds(routines: Mapping[str, float]) -> float:
-    """Return the seconds it takes to compile the routines that are not compiled yet.
+    """Return how many seconds it takes to compile the routines not yet compiled.
 
     A routine is compiled if its machine code is in this process or in the cache.
 
@@ -40,7 +40,7 @@ def compile_seconds(routines: Mapping[str, float]) -> float:
 
 
 def can_compile_apart(routines: Mapping[str, float]) -> bool:
-    """Return whether another process can compile routines for this one.
+    """Return whether another process can compile routines for this process.
 
     Examples
     --------
@@ -52,5 +52,5 @@ def can_compile_apart(routines: Mapping[str, float]) -> bool:
 
 
 def compiler_bytes(seconds: float) -> int:
-    """Return the bytes of memory that compiling for some seconds takes and keeps."""
+    """Return how many bytes a process takes, and keeps, to compile for some seconds."""
     return int(COMPILER_BYTES + seconds * COMPILED_BYTES_A_SECOND) if seconds else 0

@@ -1,12 +1,13 @@
-"""Compile routines in processes of their own, whose memory ends with them.
+"""Compile routines in separate processes, which release their memory when they end.
 
-Numba needs more than 100 MiB to compile, and a process never gives them back. A fit
-whose memory limit has no room for them compiles here first, in one process after the
-other, and then reads the machine code from the cache.
+Numba needs more than 100 MiB to compile, and a process never returns this memory. If
+the memory limit of a fit has no room for it, the routines are compiled here first, in
+one process after another, and the fit reads the machine code from the cache.
 
-``python -m mmcnb.engine.compile_apart START SPARSE NAME...`` compiles what a fit needs
-whose plan counts the named routines, from a place on, until its memory has grown. It
-prints the place at which the next process goes on.
+``python -m mmcnb.engine.compile_apart START SPARSE NAME...`` compiles the routines that
+a fit needs, from position START on, until the memory of the process exceeds
+`GROWN_BYTES`. SPARSE is 1 if the rows are in CSR form, and the names are the routines
+that the plan of the fit counts. The command prints the position for the next process.
 """
 
 import csv
@@ -26,12 +27,13 @@ from mmcnb._machine import peak_memory
 logger = logging.getLogger("mmcnb")
 
 SIGNATURES = Path(kernels.__file__).with_name("signatures.csv")
-# A process ends after the routine with which it has reached so many bytes.
+# A process ends after the routine with which its peak memory exceeds this many bytes.
 GROWN_BYTES = 170 * 2**20
-# The process that waits, before a fit has read a row, and the largest one that compiles
-# beside it: 270 and 237 MiB, measured.
+# Memory of the waiting process, before the fit has read any rows, and of the largest
+# process that compiles at the same time: 270 and 237 MiB by measurement.
 APART_BYTES = (272 + 238) * 2**20
-# Modules that only some methods call, with a routine that the plans of these count.
+# Modules that only some methods call, and a routine that the plans of these methods
+# count.
 GRAPH = "nearest_nodes_into"
 EVOLUTION = "evolve_labels"
 OF_SOME_METHODS = {
@@ -44,14 +46,14 @@ OF_SOME_METHODS = {
 
 
 class ListedRoutine(NamedTuple):
-    """A routine, and types that fits call it with.
+    """A routine, and the argument types with which fits call it.
 
     Attributes
     ----------
     module, name : str
-        Where it is.
+        Module and name of the routine.
     types : str
-        Expressions of Numba's types, separated by semicolons.
+        Numba's argument types as expressions, separated by semicolons.
     """
 
     module: str
@@ -60,12 +62,12 @@ class ListedRoutine(NamedTuple):
 
     @property
     def takes_csr(self) -> bool:
-        """Whether it takes rows in CSR form."""
+        """Whether the routine takes rows in CSR form."""
         return "_csr" in self.name
 
 
 def listed_routines() -> list[ListedRoutine]:
-    """Return the routines that are listed, once for each list of types.
+    """Return the routines in `SIGNATURES`, with one entry for each list of types.
 
     Examples
     --------
@@ -78,7 +80,7 @@ def listed_routines() -> list[ListedRoutine]:
 
 
 def compile_module(module: str) -> None:
-    """Compile the listed routines of a module in this process, or load them."""
+    """Compile the listed routines of a module, or load them from the cache."""
     names = vars(import_module(module))
     for routine in listed_routines():
         if routine.module == module:
@@ -91,9 +93,9 @@ def needed_routines(routines: Collection[str], is_sparse: bool) -> list[ListedRo
     Parameters
     ----------
     routines : collection of str
-        The routines that its plan counts.
+        The routines that the plan of the fit counts.
     is_sparse : bool
-        Whether its rows are in CSR form.
+        Whether the rows are in CSR form.
     """
     needed = []
     for routine in listed_routines():
@@ -110,14 +112,14 @@ def compile_from(start: int, needed: Sequence[ListedRoutine]) -> int:
     Parameters
     ----------
     start : int
-        Place of the first of them.
+        Position of the first routine to compile.
     needed : sequence of ListedRoutine
-        The routines.
+        All routines.
 
     Returns
     -------
     int
-        Place of the next routine; their number at the end.
+        Position of the next routine; the number of routines if none is left.
     """
     for place, routine in enumerate(needed[start:], start):
         names = vars(import_module(routine.module))
@@ -128,7 +130,7 @@ def compile_from(start: int, needed: Sequence[ListedRoutine]) -> int:
 
 
 def compile_apart(routines: Collection[str], is_sparse: bool) -> None:
-    """Compile routines into the cache, in one process after the other.
+    """Compile routines into the cache, in one process after another.
 
     Parameters
     ----------
@@ -161,8 +163,8 @@ def compile_apart(routines: Collection[str], is_sparse: bool) -> None:
 def graph_compiled_apart() -> Iterator[None]:
     """Compile the routines of the graph in another process during the ``with`` block.
 
-    The block ends when both are done. If the process fails, later fits compile what is
-    missing.
+    The ``with`` statement also waits for the process. If the process fails, later fits
+    compile the missing routines.
     """
     modules = [name for name, marker in OF_SOME_METHODS.items() if marker == GRAPH]
     code = f"from {__name__} import compile_module as of\n" + "\n".join(
@@ -191,7 +193,7 @@ def _environment() -> dict[str, str]:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Compile from a place on, and print the place of the next process."""
+    """Compile routines from a position on, and print that of the next process."""
     start, is_sparse, *routines = arguments
     needed = needed_routines(routines, is_sparse == "1")
     print(compile_from(int(start), needed))

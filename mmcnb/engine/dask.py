@@ -1,9 +1,10 @@
 """Passes on a Dask cluster, where a task computes one or a few adjacent groups of rows.
 
 Rows are not sent: workers open the samples themselves. A task gets the samples, the
-pass and its range of rows. What tasks share is sent once and stays on the workers: the
-samples during a fit, and the pass during a sweep. If a worker is lost, Dask computes it
-again. Blocks and groups are the same as with threads, and so are the results.
+pass and its range of rows. Data that tasks share is sent once and stays on the workers:
+the samples during a fit, and the pass during a sweep. If the data is lost with a
+worker, Dask computes it again. Results are the same as with threads, because blocks and
+groups are the same.
 """
 
 import asyncio
@@ -43,21 +44,21 @@ from mmcnb.samples.derived import CachedSamples
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-# Groups that are sent together, per thread of the cluster. The next ones are sent
-# before these are finished.
+# Number of groups that are sent together, per thread of the cluster. The next groups
+# are sent before these are finished.
 GROUPS_AHEAD = 8
 # A scheduler needs about a millisecond for a task, and the pass over a group may take
-# some tens of milliseconds, so more threads than this would wait for one-group tasks.
-# They get larger ones.
+# some tens of milliseconds. More threads than this would wait for tasks of one group,
+# so a task then has several groups.
 THREADS_SERVED = 64
-# Least number of tasks per thread in a pass, so that all threads end at about the same
-# time.
+# Minimum number of tasks per thread in a pass, so that all threads end at about the
+# same time.
 LEAST_TASKS = 4
 # Dask keeps the arguments of tasks at the scheduler, so larger arguments are scattered.
 GRAPH_BYTES = 4 * 2**20
-TRIES = 5  # how often the same groups are sent if workers are lost
+TRIES = 5  # number of attempts to send the same groups if workers are lost
 POLL_SECONDS = 1.0
-PATIENCE_SECONDS = 60.0  # how long to wait for workers if there are none
+PATIENCE_SECONDS = 60.0  # how long to wait if the cluster has no workers
 CONNECT_SECONDS = 5.0  # timeout for connecting to a scheduler
 
 
@@ -97,7 +98,7 @@ class DaskEngine(Engine):
         super().__init__(show_progress)
         self.engine = engine
         self._threads = ThreadEngine(n_jobs)
-        self.assigned: dict[int, str] = {}  # the worker of each task, by its first row
+        self.assigned: dict[int, str] = {}  # workers by the first row of their task
         # Objects and their futures, by kind, id, and worker or rows. The object is
         # kept, because its id is unique only while it is alive.
         self._sent: dict[tuple[str, int, Place], tuple[object, Future]] = {}
@@ -116,7 +117,7 @@ class DaskEngine(Engine):
     def map(
         self, function: Callable[[Item], Result], items: Sequence[Item]
     ) -> Iterator[Result]:
-        """Yield the results for all items, from threads of this process."""
+        """Yield the results for all items, computed in threads of this process."""
         return self._threads.map(function, items)
 
     def cache(
@@ -144,7 +145,8 @@ class DaskEngine(Engine):
     def send(self, data: bytes, name: str) -> "Future":
         """Send bytes to the cluster.
 
-        Short ones are the argument of a task, which Dask can run again if it is lost.
+        Up to `GRAPH_BYTES` bytes are sent as the argument of a task, which Dask can run
+        again if the data is lost.
         """
         if len(data) > GRAPH_BYTES:
             return self._scatter(data)
@@ -153,7 +155,7 @@ class DaskEngine(Engine):
         )
 
     def samples_data(self, samples: Samples) -> "Future":
-        """Return the pickled samples on the cluster."""
+        """Return a future of the pickled samples on the cluster."""
 
         def send() -> "Future":
             return self.send(pickle_samples(samples), "samples")
@@ -161,7 +163,7 @@ class DaskEngine(Engine):
         return self._once("samples", samples, None, send)
 
     def samples_opened(self, samples: Samples, worker: str) -> "Future":
-        """Return the samples that one worker has opened."""
+        """Return a future of the samples that one worker has opened."""
         name = self.samples_data(samples).key
 
         def send() -> "Future":
@@ -171,14 +173,14 @@ class DaskEngine(Engine):
         return self._once("opened", samples, worker, send)
 
     def values(self, values: np.ndarray, rows: range, worker: str) -> "Future":
-        """Return the part of an array with a value per row that a task needs."""
+        """Return a future of the values, one per row, that a task needs."""
         part = values[rows.start : rows.stop]
         return self._once("values", values, rows, lambda: self._scatter(part, [worker]))
 
     def _scatter(
         self, data: bytes | np.ndarray, workers: list[str] | None = None
     ) -> "Future":
-        """Send data to one worker; raise `LostError` if the worker leaves meanwhile.
+        """Send data to one worker or any worker; raise `LostError` if it leaves.
 
         A broadcast to all workers might never return if one of them leaves. Instead,
         the other workers fetch the data when their tasks need it.
@@ -202,7 +204,7 @@ class DaskEngine(Engine):
         return self._sent[key][1]
 
     def _forget(self) -> None:
-        """Release all futures now, because tracebacks of errors may hold them."""
+        """Release all futures now, because tracebacks may keep them alive."""
         for _, future in self._sent.values():
             future.release()
         self._sent.clear()
@@ -224,11 +226,11 @@ class DaskEngine(Engine):
         return "an unknown address" if scheduler is None else str(scheduler.address)
 
     def assign(self, starts: range) -> None:
-        """Assign tasks to workers in turn, so that all threads get equally many."""
+        """Assign tasks to workers in turn, so that all threads have equal work."""
         self.assigned = dict(zip(starts, cycle(self.threads()), strict=False))
 
     def threads(self) -> list[str]:
-        """Return the worker of each thread of the cluster; wait if there is none."""
+        """Return the worker of each thread of the cluster; wait for a worker."""
         waited = 0.0
         workers = self._workers()
         while not workers:
@@ -327,7 +329,7 @@ class _Sweep:
     def totals(self) -> Iterator[tuple[Any, bool]]:
         """Yield the total of each group, and whether its rows are cached.
 
-        The next groups are sent before the results of the current ones are there.
+        The next groups are sent before the results of the current groups arrive.
         """
         self.engine.assign(self.starts)
         size = max(1, GROUPS_AHEAD // self.groups) * self.n_threads
@@ -347,7 +349,7 @@ class _Sweep:
             self.pass_.release()
 
     def _submit(self, starts: Sequence[int]) -> Tasks:
-        """Send some tasks, and retry if a worker leaves meanwhile."""
+        """Send some tasks, and retry if a worker leaves."""
         for attempt in range(TRIES):
             with suppress(LostError):
                 if attempt or self.pass_ is None:
@@ -408,7 +410,7 @@ class _Sweep:
 def groups_of_task(n_groups: int, n_threads: int) -> int:
     """Return the number of groups in a task.
 
-    Each group has a total of its own, so the bits of the result do not depend on it.
+    Each group has its own total, so the bits of a result do not depend on this number.
 
     Examples
     --------
@@ -422,7 +424,7 @@ def groups_of_task(n_groups: int, n_threads: int) -> int:
 
 
 def on_worker(worker: str, key: str) -> dict[str, Any]:
-    """Return options of tasks for one worker; other workers run them if it is gone."""
+    """Return options of tasks for one worker; if it is gone, other workers run them."""
     return {"key": key, "workers": [worker], "allow_other_workers": True, "pure": False}
 
 
@@ -444,7 +446,7 @@ def connection(engine: "str | Client") -> "Iterator[Client]":
     """Yield the client ``engine``, or a client that is connected to this address.
 
     Nested and parallel ``with`` blocks with the same address share a client. The last
-    block to end closes it, and also the cluster if it was started here.
+    block to end closes the client, and also the cluster if this process started it.
     """
     check_engine(engine)
     if not isinstance(engine, str):
@@ -473,8 +475,8 @@ def connection(engine: "str | Client") -> "Iterator[Client]":
 def _connect(address: str) -> "Client":
     """Connect to an address.
 
-    The attribute ``cluster`` of the client is the cluster that was started here, or
-    None.
+    The attribute ``cluster`` of the client is the cluster that this process has
+    started, or None.
     """
     try:
         from distributed import Client, LocalCluster
@@ -507,9 +509,9 @@ def _connect(address: str) -> "Client":
 
 
 class _PassPickler(pickle.Pickler):
-    """A pickler that leaves out arrays with a value per row: weights and labels.
+    """A pickler that leaves out arrays with one value per row: weights and labels.
 
-    A task needs only a part of them.
+    A task needs only a part of these arrays.
     """
 
     def __init__(self, file: io.BytesIO, n_samples: int) -> None:
@@ -518,7 +520,7 @@ class _PassPickler(pickle.Pickler):
         self.values: dict[int, np.ndarray] = {}  # by id
 
     def persistent_id(self, obj: Any) -> int | None:
-        """Return the number of an array that is left out."""
+        """Return the number of an array that is left out, or None for other objects."""
         # An array of row numbers (int64) is not an array of values per row, even if it
         # has the same length. Values are float64 ("d") or int8 ("b").
         if (
@@ -556,7 +558,7 @@ class TaskValues:
 
 
 def pickle_pass(pass_: Pass, n_samples: int) -> tuple[bytes, list[np.ndarray]]:
-    """Return a pickled pass, and separately its arrays with a value per row."""
+    """Return a pickled pass, and separately its arrays with one value per row."""
     file = io.BytesIO()
     pickler = _PassPickler(file, n_samples if n_samples > GROUP_ROWS else -1)
     pickler.dump(pass_)
@@ -594,8 +596,8 @@ def _unpickle_samples(data: bytes) -> Samples:
             for opened in Opened._all.values()
             if isinstance(opened, CachedSamples)
         )
-        # Dask pauses workers that use 0.8 of their memory limit, so the cache takes at
-        # most half of that.
+        # Dask pauses workers that use 80 % of their memory limit, so all caches of a
+        # worker together take at most half of that.
         samples.capacity = min(samples.capacity, 0.4 * limit - cached)
     return samples
 

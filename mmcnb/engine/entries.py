@@ -1,7 +1,7 @@
 """Entries of a checkpoint: files with the total and the fingerprint of a pass.
 
-An entry is an archive of the arrays in a total. Its header has the fingerprint of the
-pass and the structure of the total.
+An entry is an archive of the arrays in a total. Its header contains the fingerprint of
+the pass and the structure of the total.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ PART = ".part"
 
 
 def fingerprint(*values: Any) -> str:
-    """Return the BLAKE2b of values, such as passes and their parameters.
+    """Return a BLAKE2b hash of values, such as passes and their parameters.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def _by_names(value: Any) -> Any:
         return type(value).__qualname__, named
     if isinstance(value, list):
         return list(map(_by_names, value))
-    if isinstance(value, tuple):  # a named tuple is treated as a plain one
+    if isinstance(value, tuple):  # a named tuple is treated as a plain tuple
         return tuple(map(_by_names, value))
     return value
 
@@ -144,7 +144,7 @@ def _encode(value: Any, arrays: list[np.ndarray]) -> Any:
         parts = _encode([value.data, value.indices, value.indptr], arrays)
         return {"csr": parts, "shape": value.shape}
     raise TypeError(
-        f"a value of type {type(value).__qualname__} cannot be kept in a checkpoint"
+        f"a value of type {type(value).__qualname__} cannot be stored in a checkpoint"
     )
 
 

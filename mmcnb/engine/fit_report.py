@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-MOST_ENTRIES = 40  # lines that are shown
-MOST_CHARACTERS = 240  # characters of an entry that are shown
-MOST_ITEMS = 8  # items of a list that are shown
+MOST_ENTRIES = 40  # maximum number of lines
+MOST_CHARACTERS = 240  # maximum number of characters of an entry
+MOST_ITEMS = 8  # maximum number of items of a list
 DIGITS = 4  # significant digits of a number
-# How a row of a list is shown: its name and one figure.
+# How an item of a list is printed: its name and one number.
 ITEMS = {
     "candidates": "{candidate} (J {J:.2f})",
     "layers": "{n_clusters} clusters (J {J:.2f})",
@@ -64,7 +64,7 @@ class Report(dict[str, Any]):
 
 
 def verdict(report: Mapping[str, Any]) -> dict[str, str]:
-    """Return the verdict on the clusters: sentences by title, which may be empty.
+    """Return the verdict on the clusters: a text, which may be empty, for each title.
 
     Examples
     --------

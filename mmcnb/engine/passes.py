@@ -1,4 +1,4 @@
-"""Passes over the rows: gather rows, compute column moments, combine passes."""
+"""Passes over the rows that gather rows, compute moments, or combine other passes."""
 
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -61,12 +61,12 @@ class CollectingPass:
 
 @dataclass(frozen=True)
 class GatherPass(CollectingPass):
-    """Gather at least one row, by strictly increasing numbers."""
+    """A pass that gathers one or more rows by strictly increasing numbers."""
 
     rows: np.ndarray
 
     def block(self, rows: Block, start: int, stop: int) -> list[Matrix]:
-        """Return the requested rows of one block in a list; [] if there are none."""
+        """Return a list with the requested rows of one block; [] if it has none."""
         first, last = np.searchsorted(self.rows, (start, stop))
         # Ten billion rows have millions of blocks, more than a sample has rows. Empty
         # arrays for most of them would take memory, and time to join them.
@@ -165,8 +165,8 @@ def scaling_of(moments: Sums) -> Scaling:
 def first_rows(labels: np.ndarray, n_clusters: int, start: int = 0) -> np.ndarray:
     """Return the first row of each cluster among the rows from ``start`` on.
 
-    It is the largest int64 for an empty cluster. Rows with label -1 belong to no
-    cluster.
+    For an empty cluster, the result is the largest int64. Rows with label -1 do not
+    belong to a cluster.
     """
     # The label -1 indexes the additional last entry, which is dropped.
     first = np.full(n_clusters + 1, np.iinfo(np.int64).max)

@@ -1,4 +1,4 @@
-"""The plan of a fit: its bytes, reads and seconds, estimated before any work."""
+"""The plan of a fit: its memory, reads of the rows and time, estimated in advance."""
 
 import math
 import shutil
@@ -22,11 +22,11 @@ from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, Samples
 
 # Kernel columns up to this size are cached, and swept as often as the fit needs.
 CACHED_BYTES = 2**30
-# Each further thread has a heap of its own, which keeps this much between blocks: 2 to
-# 14 MiB, measured with 2 to 8 threads.
+# Each thread after the first has its own heap, which keeps up to this many bytes
+# between blocks: 2 to 14 MiB by measurement, with 2 to 8 threads.
 HEAP_BYTES = 14 * 2**20
-# Rough rates of one core, in bytes a second, which only rank plans. `python -m
-# benchmarks engine` measures reads (435 MB a second of Zstandard chunks).
+# Rough rates of one core, in bytes per second, by which plans are ranked. `python -m
+# benchmarks engine` measures reads (435 MB per second of Zstandard chunks).
 READ_RATE = 400e6
 SWEEP_RATE = 8e9
 SCRATCH_RATE = 0.9e9
@@ -34,22 +34,22 @@ SCRATCH_RATE = 0.9e9
 
 @dataclass(frozen=True)
 class RowShape:
-    """The shape of the rows that a plan is made for, even if they do not exist yet.
+    """The shape of the rows of a planned fit, which need not exist yet.
 
     Parameters
     ----------
     n_samples, n_features : int
-        Rows and columns.
+        Number of rows and of columns.
     dtype : str, default="float32"
         Type of the numbers in a block.
     row_bytes : float, default=0.0
         Decoded bytes of a row; 0 means dense rows of ``dtype``.
     is_reopenable, is_sparse : bool
-        Whether rows come from storage (rows in the caller's memory are not counted),
-        and are in CSR form.
+        Whether rows are read from storage (the plan does not count arrays of the
+        caller), and whether they are in CSR form.
     chunk_bytes, edge_bytes : float, default=0.0
-        Decoded bytes of one storage chunk, and of chunks that stay in memory as a task
-        needs parts of them.
+        Decoded bytes of one storage chunk, and of the chunks that are cached because a
+        task needs only parts of them.
     held_bytes : float, default=0.0
         Bytes of rows that have been read from a table and stay in memory.
     """
@@ -77,9 +77,9 @@ class RowShape:
 
     @classmethod
     def of(cls, samples: Samples, n_jobs: int | None = None) -> Self:
-        """Return the shape of samples as the threads of ``n_jobs`` read them."""
+        """Return the shape of samples that ``n_jobs`` threads will read."""
         rows = task_rows(samples, n_threads(n_jobs))
-        # Chunks stay in memory if a task ends within one.
+        # A chunk stays in memory if a task ends within the chunk.
         cuts_chunks = samples.is_sparse or (
             rows < samples.n_samples and rows % samples.chunk_rows
         )
@@ -98,48 +98,47 @@ class RowShape:
 
 @dataclass(frozen=True)
 class FitNeeds:
-    """Bytes and work of a fit, as its method states them.
+    """Memory and work that a fit needs, as estimated by its method.
 
     Parameters
     ----------
     n_landmarks : int, default=0
-        Columns of the features of a row; 0 for a linear kernel, which sweeps the rows
-        themselves.
+        Number of kernel columns, the features of a row; 0 for a linear kernel, which
+        sweeps the rows themselves.
     sample_size : int, default=2000
-        Rows that the first pass draws.
+        Number of rows that the first pass draws.
     sample_bytes : float, default=0.0
-        Bytes of the sample and of what is computed from it, which stay until the end of
-        the fit.
+        Bytes of the sample and of the arrays computed from the sample that stay in
+        memory until the end of the fit.
     work_bytes : float, default=0.0
-        Further bytes that the search on the sample takes and gives back before any
+        Additional bytes that the search on the sample needs, and frees before the first
         sweep over all rows.
     search_thread_bytes : float, default=0.0
-        Bytes that the search takes for each thread after the first.
+        Additional bytes that the search needs for each thread after the first.
     larger_bytes : float, default=0.0
-        Bytes of a second, larger sample during these sweeps; 0 for a fit that draws
-        none.
+        Bytes of a second, larger sample during the sweeps over all rows; 0 if the fit
+        does not draw a second sample.
     larger_rows : int, default=65536
-        Rows of that sample, at most.
+        Maximum number of rows of the second sample.
     block_bytes : float, default=0.0
-        Bytes of the total of a block of rows, as far as they count while it waits to be
-        added.
+        Bytes that the total of a block of rows occupies while it waits to be added.
     thread_bytes : float, default=0.0
-        Further bytes of each thread in the sweeps.
+        Additional bytes of each thread during the sweeps.
     sweeps, likely_sweeps : int, default=1
-        Sweeps over the features after the first: at most, and those by which the stores
-        are compared.
+        Maximum number of sweeps over the features after the first sweep, and the number
+        that is assumed to compare the stores.
     reads : int, default=2
-        Reads of all rows beside those of sweeps: of the sample, of the features, and
-        perhaps more.
+        Number of reads of all rows in addition to sweeps: to draw the sample, to
+        compute the features, and for other passes.
     row_seconds : float, default=0.0
-        Seconds of one core for the features of a row.
+        Seconds that one core needs to compute the features of a row.
     search_seconds : float, default=0.0
-        Seconds of one core for all work on the sample.
+        Seconds that one core needs for all work on the sample.
     routines : dict of str to float, default={}
-        Compiled routines that the fit calls, by their names in `mmcnb.kernels`, with
-        the seconds of CPU to compile each and those that are used with it.
+        Compiled routines that the fit calls, by their names in `mmcnb.kernels`. The
+        values are CPU seconds to compile a routine and the routines used with it.
     remedy : str, default=""
-        What needs less memory, for the message that refuses a limit.
+        How to reduce the memory, for the message about a limit that is too small.
     """
 
     n_landmarks: int = 0
@@ -171,19 +170,18 @@ class FitPlan:
     needs : FitNeeds
         Bytes and work of the method.
     memory_limit : int
-        Resident bytes allowed.
+        Limit on the resident memory, in bytes.
     compile_seconds : float, default=0.0
-        Seconds to compile those routines that are not compiled yet.
+        Seconds to compile the routines that are not compiled yet.
     threads : int, default=1
-        Threads used.
+        Number of threads.
     store : {"memory", "scratch", "recompute"}, default="recompute"
         Where kernel columns are cached.
     costs : dict of str to float, default={}
-        Estimated seconds of all passes for each store that is possible within the
-        limit.
+        Estimated seconds of all passes, for each store that fits within the limit.
     compiles_apart : bool, default=False
         Whether other processes compile the routines before the fit begins, because
-        the limit has no room for compilation beside the fit.
+        the limit does not allow compilation in the process of the fit.
     """
 
     rows: RowShape
@@ -211,7 +209,7 @@ class FitPlan:
             "sample": int(needs.sample_bytes),
             "work": int(work),
             "larger": int(needs.larger_bytes),
-            # labels on their way to a file
+            # labels that are being written to a file
             "row_state": 2**20 if self.rows.is_reopenable else 0,
             "cache": columns if self.store == "memory" else 0,
             "scratch": columns if self.store == "scratch" else 0,
@@ -221,7 +219,8 @@ class FitPlan:
     def peak(self) -> int:
         """Expected peak of resident memory, in bytes.
 
-        It is reached in the search on the sample, or in the sweeps over all rows.
+        The peak occurs during the search on the sample, during the sweeps over all
+        rows, or while other processes compile.
         """
         sizes = self.sizes
         sweeps = (
@@ -235,7 +234,7 @@ class FitPlan:
 
     @property
     def capacity(self) -> int:
-        """Bytes that the limit leaves to a process that only sweeps."""
+        """Bytes that the limit leaves for cached features in a sweeping process."""
         sizes = self.sizes
         always = sizes["libraries"] + sizes["rows"]
         return self.memory_limit - always - sizes["in_flight"]
@@ -247,7 +246,7 @@ class FitPlan:
 
     @property
     def _in_flight(self) -> float:
-        """Bytes of the tasks of threads, of waiting totals, and of shared chunks."""
+        """Bytes of tasks, waiting totals, shared chunks, and heaps of threads."""
         rows = self.rows
         needs = self.needs
         tasks = self.threads + READ_AHEAD
@@ -256,7 +255,7 @@ class FitPlan:
             BLOCK_ROWS * rows.row_bytes,
             rows.chunk_bytes,
         )
-        # A thread has decoded rows, a second copy inside the decoder, and the features
+        # A task needs decoded rows, a second copy inside the decoder, and the features
         # of one block.
         decoded = 2 * read if rows.is_reopenable else 0
         features = 4 * min(BLOCK_ROWS, rows.n_samples) * needs.n_landmarks
@@ -270,7 +269,7 @@ class FitPlan:
 
     @property
     def reads(self) -> int:
-        """Most reads of the rows; sweeps that recompute the features read them too."""
+        """Maximum number of reads of the rows, with sweeps that recompute features."""
         if self.store == "recompute":
             return self.needs.reads + self.needs.sweeps
         return self.needs.reads
@@ -282,17 +281,17 @@ class FitPlan:
 
     @property
     def seconds(self) -> float:
-        """Estimated seconds of the whole fit, with compilation."""
+        """Estimated seconds of the whole fit, including compilation."""
         return self.compile_seconds + self.needs.search_seconds + self.pass_seconds
 
     @property
     def pass_seconds(self) -> float:
-        """Estimated seconds of all reads and sweeps, with the read of the sample."""
+        """Estimated seconds of all reads and sweeps, including the first read."""
         n = self.rows.n_samples
         sweeps = self.needs.likely_sweeps
         read = n * self.rows.row_bytes / READ_RATE
         if not self.rows.is_reopenable:
-            read *= 0.1  # rows in memory are read ten times as fast
+            read *= 0.1  # assume that rows in memory are read ten times as fast
         reads = self.needs.reads * read
         features = n * self.needs.row_seconds
         size = max(self._feature_bytes, n * 8.0)
@@ -306,7 +305,7 @@ class FitPlan:
         return seconds
 
     def compile_ahead(self) -> None:
-        """Let other processes compile the routines, if the plan says so."""
+        """Let other processes compile the routines if the plan requires it."""
         if self.compiles_apart:
             compile_apart(self.needs.routines, self.rows.is_sparse)
 
@@ -333,7 +332,7 @@ class FitPlan:
         }
 
     def _places(self) -> str:
-        """Say where kernel columns are cached, and what each place costs."""
+        """Describe where kernel columns are cached, and the seconds of each store."""
         size = format_bytes(self._feature_bytes)
         places = {
             "memory": f"in memory ({size})",
@@ -347,7 +346,7 @@ class FitPlan:
         return "; ".join(costs)
 
     def lines(self) -> list[str]:
-        """Return the plan for people, one fact a line."""
+        """Return the plan as lines of text, with one fact per line."""
         rows = self.rows
         needs = self.needs
         purposes = {
@@ -394,8 +393,9 @@ def plan_fit(
     """Plan a fit before any work.
 
     Kernel columns of up to 1 GiB are cached, in memory or in a scratch file, and swept
-    until the fit converges. Larger ones go where a few sweeps cost least: into memory
-    if they fit, into a scratch file, or nowhere, so that each sweep computes them anew.
+    until the fit converges. Larger kernel columns are stored where ``likely_sweeps``
+    sweeps take the least time: in memory if they fit, in a scratch file, or nowhere, so
+    that each sweep computes them again.
 
     Parameters
     ----------
@@ -404,10 +404,11 @@ def plan_fit(
     needs : FitNeeds
         Bytes and work of the method.
     memory_limit : str, int or None, default=None
-        Resident memory allowed; None is the setting of `mmcnb.config`, or else half of
-        the free memory.
+        Limit on the resident memory. None means the setting of `mmcnb.config` or, if it
+        is not set, half of the free memory.
     n_jobs : int or None, default=None
-        Threads; None is the setting of `mmcnb.config`, or else all cores.
+        Maximum number of threads. None means the setting of `mmcnb.config` or, if it is
+        not set, all cores.
 
     Returns
     -------
@@ -417,7 +418,7 @@ def plan_fit(
     Raises
     ------
     MemoryLimitError
-        If the limit is too small; the message names the least that works.
+        If the limit is too small; the message names the smallest limit that works.
 
     Examples
     --------
@@ -454,18 +455,18 @@ def plan_passes(
     Parameters
     ----------
     rows, needs, memory_limit, n_jobs
-        As of `plan_fit`.
+        See `plan_fit`.
 
     Returns
     -------
     FitPlan
-        With as many threads as fit the memory limit.
+        The plan with the largest number of threads that the memory limit allows.
 
     Raises
     ------
     MemoryLimitError
-        If the limit is too small for one thread; the message names the least that
-        works.
+        If the limit is too small for one thread; the message names the smallest limit
+        that works.
 
     Examples
     --------
@@ -499,7 +500,7 @@ def _least_plan(rows: RowShape, needs: FitNeeds, memory_limit: int) -> FitPlan:
     )
     if seconds and not least.compiles_apart:
         size = format_bytes(compiler_bytes(seconds))
-        message += f", {size} of them for compilation, which mmcnb.warmup() does ahead"
+        message += f" and {size} for compilation, which mmcnb.warmup() does in advance"
     message += f"; the least that works is {format_bytes(least.peak, up=True)}"
     if needs.remedy:
         message += f"; {needs.remedy}"
@@ -507,7 +508,7 @@ def _least_plan(rows: RowShape, needs: FitNeeds, memory_limit: int) -> FitPlan:
 
 
 def _stores(plan: FitPlan) -> list[str]:
-    """Return the possible stores of the features, whatever memory they take."""
+    """Return the possible stores of the features, regardless of the memory limit."""
     is_linear = plan.needs.n_landmarks == 0
     if is_linear and not plan.rows.is_reopenable:
         return ["recompute"]  # the rows are their own features, and in memory

@@ -45,9 +45,9 @@ class Pass(Protocol[Total]):
     """A pass over the rows: a total for each block, and how totals are combined."""
 
     def block(self, rows: np.ndarray | CSRBlock, start: int, stop: int) -> Total:
-        """Return the total of one block; it may be called from any thread or process.
+        """Return the total of one block, which has the rows ``start <= row < stop``.
 
-        It must be a pure function. The block has the rows ``start <= row < stop``.
+        The method must be a pure function, because any thread or process may call it.
         """
 
     def combine(self, total: Total, other: Total) -> Total:
@@ -57,7 +57,7 @@ class Pass(Protocol[Total]):
 def total_of_blocks(pass_: Pass[Total], blocks: Iterable[Total], start: int) -> Total:
     """Return the total of the blocks of the group that begins with row ``start``.
 
-    If the pass has a method ``group(total, start)``, it completes the total.
+    If the pass has a method ``group(total, start)``, this method completes the total.
     """
     total = reduce(pass_.combine, blocks)
     finish: Callable[[Total, int], Total] | None = getattr(pass_, "group", None)
@@ -66,16 +66,16 @@ def total_of_blocks(pass_: Pass[Total], blocks: Iterable[Total], start: int) -> 
 
 @dataclass
 class Traffic:
-    """Counts of the reads of watched rows.
+    """Counts of the passes over the watched rows.
 
     Parameters
     ----------
     watched : Samples or None, default=None
         The rows of the fit. Passes over other rows are not counted.
     reads : int, default=0
-        Passes that read the rows from storage.
+        Number of passes that read the rows from storage.
     sweeps : int, default=0
-        Passes served from cached kernel columns.
+        Number of passes over cached kernel columns.
     bytes : int, default=0
         Decoded bytes of the rows read.
     resumed : bool, default=False
@@ -107,7 +107,7 @@ class Traffic:
         if self._file_state() != self._state:
             raise InputError(
                 f"{samples.name} was changed by another program while it was read: "
-                "run this again once nothing writes there."
+                "run this again when no program writes to it."
             )
 
     def watches(self, samples: Samples) -> bool:
@@ -148,7 +148,7 @@ class Traffic:
 
 
 class Engine(ABC):
-    """Base of the engines, which run passes in threads or on a cluster.
+    """Base class of the engines, which run passes in threads or on a cluster.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ class Engine(ABC):
     def each(
         self, function: Callable[[Item], Result], items: Sequence[Item]
     ) -> list[Result]:
-        """Return the results of a function for all items, and refresh the progress."""
+        """Return the results of a function for all items; refresh the progress bar."""
         results = []
         for result in self.map(function, items):
             results.append(result)
@@ -239,7 +239,7 @@ class Engine(ABC):
     def _progress_of_pass(
         self, samples: Samples, description: str
     ) -> AbstractContextManager[Progress | None]:
-        """Return the bar that the pass advances: the fit's, or one of its own."""
+        """Return the bar that the pass advances: the bar of the fit, or a new bar."""
         fit = self.fit_progress
         is_counted = self.traffic.watches(samples)
         if fit is not None:
@@ -254,7 +254,8 @@ class Engine(ABC):
 def task_rows(samples: Samples, threads: int) -> int:
     """Return the number of rows in the task of a thread.
 
-    It is a multiple of BLOCK_ROWS and, if storage chunks are small, of their rows.
+    The result is a multiple of BLOCK_ROWS and, if storage chunks are small, of the
+    number of rows of a chunk.
     """
     blocks = max(1, int(TASK_BYTES / max(samples.row_bytes, 1.0) / BLOCK_ROWS))
     share = math.ceil(samples.n_samples / BLOCK_ROWS / (4 * threads))
@@ -289,8 +290,8 @@ def total_of_group(pass_: Pass[Total], samples: Samples, start: int) -> Total:
 def single_threaded(user_api: str | None = None) -> Any:
     """Limit BLAS and OpenMP, or one of them, to one thread in a ``with`` block.
 
-    Finding their thread pools takes milliseconds. It is repeated only if modules have
-    been imported since the last time.
+    Finding the thread pools of these libraries takes milliseconds. This search is
+    repeated only if modules have been imported since the last search.
     """
     return _pools(len(sys.modules)).limit(limits=1, user_api=user_api)
 
@@ -303,7 +304,7 @@ def _pools(n_modules: int) -> Any:
 
 
 class SingleThreadedBLAS:
-    """A limit of BLAS to one thread while an engine of this process runs.
+    """A context manager that limits BLAS to one thread while engines run.
 
     Results of BLAS depend on its number of threads, so blocks run in parallel instead.
     The limit is global to the process. Engines that run at the same time share it, and
@@ -346,12 +347,13 @@ if hasattr(os, "register_at_fork"):
 
 
 class ThreadEngine(Engine):
-    """Runs passes in threads of this process.
+    """An engine that runs passes in threads of this process.
 
     Parameters
     ----------
     n_jobs : int or None, default=None
-        Number of threads. None is the setting of `mmcnb.config`, and -1 is all cores.
+        Number of threads. None means the setting of `mmcnb.config`, and -1 means all
+        cores.
     show_progress : bool or None, default=False
         Whether to show a progress bar. None shows it if standard error is a terminal.
 
@@ -396,7 +398,7 @@ class ThreadEngine(Engine):
 
     @property
     def _is_serial(self) -> bool:
-        """Whether work stays in this thread, because the pool would wait for itself."""
+        """Whether work stays in this thread: the only one, or a thread of the pool."""
         return self.threads == 1 or getattr(self._of_thread, "is_ours", False)
 
     def groups(self, pass_: Pass[Total], samples: Samples) -> Iterator[Total]:

@@ -1,4 +1,4 @@
-"""Sample weights: read, checked and rescaled, because only their proportions matter."""
+"""Read, check and rescale sample weights, of which only the proportions matter."""
 
 import math
 import os
@@ -35,8 +35,9 @@ def read_weights(sample_weight: Any, n_samples: int) -> tuple[np.ndarray | None,
     Raises
     ------
     InputError
-        If there is not one weight per row, a weight is negative or not finite, fewer
-        than two are positive, or their sum exceeds the range of floats.
+        If the number of weights differs from the number of rows, a weight is negative
+        or not finite, fewer than two weights are positive, or the sum of the weights
+        exceeds the range of floats.
     """
     if is_number(sample_weight):
         sample_weight = np.full(n_samples, float(sample_weight))
@@ -75,17 +76,17 @@ def _check_weights(weights: np.ndarray, n_samples: int) -> None:
     if np.count_nonzero(weights) < 2:
         raise InputError(
             "fewer than two rows have a sample_weight above zero; "
-            "give weight to at least two."
+            "give at least two rows a positive weight."
         )
 
 
 def scaled_weights(weights: np.ndarray) -> tuple[np.ndarray | None, float]:
     """Rescale weights so that w and c w, with c > 0, give the same result.
 
-    If all weights are integer multiples of the smallest positive one, up to rounding,
-    they become these integers, with the same bits for any c > 0. Otherwise they are
-    divided by a power of two, which is exact. Equal weights become None. The second
-    result is the unit: the given weight that corresponds to 1.
+    If all weights are integer multiples of the smallest positive weight, up to
+    rounding, they become these integers, with the same bits for any c > 0. Otherwise
+    they are divided by a power of two, which is exact. Equal weights become None. The
+    second result is the unit: the original weight that corresponds to 1.
 
     Examples
     --------
@@ -104,7 +105,8 @@ def scaled_weights(weights: np.ndarray) -> tuple[np.ndarray | None, float]:
         multiples = _whole_multiples(weights, least)
         if multiples is not None:
             return multiples, least
-    # Divided by 2**highest, no weight exceeds 1, so that their sum cannot overflow.
+    # Divided by 2**highest, no weight exceeds 1, so the sum of the weights cannot
+    # overflow.
     highest = _exponent(largest)
     scaled = np.ldexp(weights, -highest)
     # Multiplied by 2**lift, the least weight is in [1, 2), unless the sum would exceed
@@ -120,7 +122,7 @@ def _exponent(value: float) -> int:
 
 
 def _whole_multiples(weights: np.ndarray, least: float) -> np.ndarray | None:
-    """Return weights as integer multiples of the least, or None if they are not."""
+    """Return weights as multiples of the least; None if these are not integers."""
     multiples = np.empty_like(weights)
     rounding = 4 * np.finfo(np.float64).eps
     for start in range(0, weights.shape[0], SCALED_ROWS):

@@ -51,8 +51,8 @@ def open_engine(
     engine : None, str or dask.distributed.Client, default=None
         A client or the address of its scheduler selects a Dask cluster. ``"local:4"``
         starts a cluster of four worker processes on this computer, which ends with the
-        block. None is the setting of `mmcnb.config` or, without one, threads of this
-        process.
+        block. None means the setting of `mmcnb.config` or, if it is not set, threads of
+        this process.
     n_jobs : int or None, default=None
         Number of threads of this process.
     show_progress : bool or None, default=False
@@ -120,14 +120,14 @@ def show_progress(engine: Engine, plan: FitPlan) -> Iterator[Callable[[str], Non
 
 
 def picklable(engine: Any) -> Any:
-    """Return the address of the scheduler for a client; other engines unchanged."""
+    """Return the scheduler's address for a client, and other engines unchanged."""
     if is_client(engine) and engine.scheduler is not None:
         return engine.scheduler.address
     return engine
 
 
 class History:
-    """The history of a fit: a row for each sweep, with reads and seconds so far.
+    """The history of a fit: one row per sweep, with the reads and seconds so far.
 
     ``seconds`` excludes compilation; ``compile_seconds`` is the time that this process
     has spent compiling.
@@ -152,7 +152,7 @@ class History:
         self._started = times()
 
     def record(self, row: Row) -> None:
-        """Add a row; ``clock`` has the times of a row that was recorded in a thread."""
+        """Add a row; its entry ``clock``, if any, replaces the present time."""
         seconds, compile_seconds = row.pop("clock", None) or times()
         completed = rescaled(row, self.weight_unit) | self.engine.traffic.to_dict()
         completed["seconds"] = seconds - self._started[0]
@@ -179,7 +179,7 @@ class FitSession:
     weights : ndarray of shape (n,) or None
         Sample weights; None weights all rows equally.
     plan : FitPlan
-        Plan that says where features are cached and how many sweeps are allowed.
+        Plan that determines where features are cached and how many sweeps are allowed.
     record : callable
         Function that is called with a dict per sweep, for ``history_``.
     random_state : RandomState
@@ -230,7 +230,7 @@ class FitSession:
         return bool(self.sample.shape[0] < self.samples.n_samples)
 
     def cached(self, features: Samples) -> Samples:
-        """Cache features of all rows where the plan says."""
+        """Cache features of all rows in the store that the plan has chosen."""
         return self.engine.cache(features, self.plan.store, self.plan.capacity)
 
     def seed(self) -> int:
@@ -240,7 +240,7 @@ class FitSession:
     def of_rows(self, rows: np.ndarray) -> "FitSession":
         """Return a session whose sample has only these rows, in increasing order.
 
-        It has no known labels.
+        The new session has no known labels.
         """
         if rows.size == self.sample.shape[0]:
             return replace(self, known=None)
@@ -259,7 +259,7 @@ class FitSession:
 
 @dataclass(frozen=True)
 class FitResult:
-    """The result of a fit; the base class numbers the clusters and sets the attributes.
+    """The result of a fit, before clusters are numbered and attributes are set.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ class FitResult:
         entries of ``report_``.
     first_rows : ndarray of shape (k,) or None, default=None
         First row of each cluster. Clusters are numbered in the order of their first
-        rows; None if the rule has this order already.
+        rows. None means that the rule already has this order.
     warnings : sequence of str, default=()
         Warnings of one sentence each, for ``report_["warnings"]``.
     quiet : sequence of str, default=()
@@ -297,7 +297,7 @@ class FitResult:
 
 
 def whole_numbers(sizes: Sequence[float]) -> list[float]:
-    """Return sizes with integral values as int, below 2**53, where floats are exact."""
+    """Return sizes, with integral values below 2**53 (exact as floats) as int."""
     return [
         int(size) if float(size).is_integer() and size < 2**53 else float(size)
         for size in sizes
