@@ -28,7 +28,7 @@ class CompileClock:
         self._total = 0.0
 
     def start(self) -> None:
-        """Record that a thread starts to compile a routine and those that it calls."""
+        """Record that a thread starts compiling a routine and the routines it calls."""
         with self._lock:
             if self.running == 0:
                 self._since = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Settings of the process, used where the parameter of an estimator is None."""
+"""Settings of the process, which apply if a parameter of an estimator is None."""
 
 import math
 import operator
@@ -19,11 +19,11 @@ MOST_THREADS = 2**16
 
 
 class config:
-    """Settings of the process, for estimators that do not set them themselves.
+    """Settings of the process, which estimators use by default.
 
-    Only the settings that are passed change. They apply to all threads from the call
-    on; at the end of a ``with`` block the earlier settings are restored. A parameter of
-    an estimator takes precedence over the setting.
+    Only the settings that are passed are changed. The change applies immediately to all
+    threads; at the end of a ``with`` block, the earlier settings are restored. A
+    parameter of an estimator takes precedence over the setting.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class config:
         this machine (``"local:4"`` for four processes).
     memory_limit : str, int or None, optional
         Limit on the resident memory of the process: text with a unit such as
-        ``"512MiB"``, or a number of bytes. None is half of the free memory.
+        ``"512MiB"``, or a number of bytes. None means half of the free memory.
     n_jobs : int or None, optional
         Number of threads of this process. None and -1 use all cores, and -2 all but
         one.
@@ -41,7 +41,7 @@ class config:
     Raises
     ------
     InputError
-        If one of the settings is invalid; none of them changes then.
+        If a setting is invalid. In this case, no setting is changed.
 
     Examples
     --------
@@ -91,13 +91,13 @@ def configured(name: str, value: Any) -> Any:
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Return the number of threads that ``n_jobs`` asks for.
+    """Return the number of threads that ``n_jobs`` requests.
 
     Parameters
     ----------
     n_jobs : int or None
-        Number of threads; -1 is all cores, and -2 all but one. None is the setting of
-        `mmcnb.config` or, without one, all cores.
+        Number of threads; -1 means all cores, and -2 all cores but one. None means the
+        setting of `mmcnb.config` or, if it is not set, all cores.
 
     Returns
     -------
@@ -163,7 +163,7 @@ def check_verbose(verbose: Any) -> None:
 
 
 def resolve_memory_limit(memory_limit: str | int | None) -> int:
-    """Return the limit in bytes: the parameter, the setting, or half of free memory."""
+    """Return the limit in bytes; None means the setting or half of the free memory."""
     memory_limit = configured("memory_limit", memory_limit)
     if memory_limit is None:
         return max(_machine.available_memory() // 2, LIBRARIES * 2)
@@ -215,7 +215,7 @@ def parse_bytes(text: str | int | float) -> int:
 
 
 def format_bytes(size: float, up: bool = False) -> str:
-    """Format a number of bytes for people, such that `parse_bytes` can read it.
+    """Format a number of bytes for display, in a form that `parse_bytes` can read.
 
     Parameters
     ----------

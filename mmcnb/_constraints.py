@@ -9,8 +9,8 @@ import numpy as np
 
 from mmcnb.errors import InputError, shown
 
-# The largest magnitude of a parameter, whose inverse is the smallest one other than 0.
-# The squares of both are still in the range of float64.
+# The largest magnitude of a parameter. Its inverse is the smallest magnitude other than
+# 0. The squares of both are still in the range of float64.
 LARGEST_NUMBER = 1e100
 
 
@@ -33,7 +33,7 @@ class Interval:
         Upper end of the range. If it is infinite, integers are limited to 2**31 - 1,
         and other numbers to 1e100.
     open_low, open_high : bool, default=False
-        Whether to exclude that end of the range.
+        Whether to exclude the lower or the upper end of the range.
     integer : bool, default=False
         Whether the value must be an integer.
     optional : bool, default=False
@@ -91,7 +91,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of a few values, which need not be strings."""
+    """One of several values, which need not be strings."""
 
     choices: tuple[Any, ...]
 
@@ -107,7 +107,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class IntervalOr:
-    """A number in a range, or one of a few names."""
+    """A number in a range, or one of several names."""
 
     number: Interval
     names: tuple[str, ...]
@@ -130,7 +130,7 @@ class IntervalOr:
 
 @dataclass(frozen=True)
 class Parsed:
-    """A value that a function accepts; the function raises InputError for others."""
+    """A value that a function accepts; for other values, it raises InputError."""
 
     parse: Callable[[Any], Any]
     optional: bool = True

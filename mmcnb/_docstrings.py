@@ -21,7 +21,7 @@ SHARED = {
 def fill_docstrings(thing: Documented) -> Documented:
     """Replace the placeholders of `SHARED` in the docstrings of a function or a class.
 
-    This is a decorator. For a class, the docstrings of its methods are filled too.
+    This is a decorator. For a class, it also fills in the docstrings of the methods.
 
     Parameters
     ----------

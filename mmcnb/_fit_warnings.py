@@ -1,7 +1,7 @@
 """Collect the warnings of a fit, and issue them at its end, most important first.
 
-Every part of the library warns by `warn`. Inside `collected_warnings` a warning waits
-until the end; elsewhere it is issued at once.
+Every part of the library calls `warn`. Inside `collected_warnings`, a warning is issued
+at the end of the block; elsewhere, it is issued immediately.
 """
 
 import sys
@@ -15,17 +15,17 @@ from typing import NamedTuple
 
 from mmcnb.errors import ClusterWarning
 
-MOST_ISSUED = 5  # further warnings are only counted, in the last one
+MOST_ISSUED = 5  # if there are more warnings, the last issued warning counts the rest
 PACKAGE = str(Path(__file__).parent)
 IN_REPORT = "are in report_['warnings']"
 
 
 class Importance(IntEnum):
-    """Importance of a warning by what it is about, the most important kind first."""
+    """Importance of a warning by its subject; the most important subject is first."""
 
     DATA = 0  # rows, columns or cells are not used, or may have been misread
     CLUSTERS = 1  # the clusters may be wrong
-    PARAMETER = 2  # a parameter has no effect, or only a part of it has
+    PARAMETER = 2  # a parameter has no effect, or only a part of its effect
     ADVICE = 3  # how cells were read, and what would be faster or safer
 
 
@@ -42,14 +42,14 @@ class Note(str):
     importance: Importance
 
     def __new__(cls, sentence: str, importance: Importance = Importance.DATA) -> "Note":
-        """Create a note; without an importance, data are not used or misread."""
+        """Create a note; its default importance is `Importance.DATA`."""
         note = super().__new__(cls, sentence)
         note.importance = importance
         return note
 
 
 class _Warning(NamedTuple):
-    """A warning that waits; quiet ones are listed in the report and not issued."""
+    """A collected warning; a quiet warning is only listed in the report."""
 
     sentence: str
     importance: Importance
@@ -64,12 +64,12 @@ class CollectedWarnings:
         self._by_sentence: dict[str, _Warning] = {}
 
     def add(self, warning: _Warning) -> None:
-        """Add a warning unless it is already there."""
+        """Add a warning unless a warning with the same sentence has been added."""
         self._by_sentence.setdefault(warning.sentence, warning)
 
     @property
     def _ordered(self) -> list[_Warning]:
-        """The warnings, most important first; in one kind, the earliest first."""
+        """The warnings by importance; equally important warnings in order of time."""
         return sorted(self._by_sentence.values(), key=lambda one: one.importance)
 
     @property
@@ -78,17 +78,18 @@ class CollectedWarnings:
         return [warning.sentence for warning in self._ordered]
 
     def hand_to(self, outer: "CollectedWarnings") -> None:
-        """Add all warnings to those of an enclosing block."""
+        """Add all warnings to the warnings of an enclosing block."""
         for warning in self._by_sentence.values():
             outer.add(warning)
 
     def issue(self, elsewhere: str) -> None:
-        """Issue the warnings: all, or at most five, which end with where others are.
+        """Issue at most five warnings, of which the last refers to further warnings.
 
         Parameters
         ----------
         elsewhere : str
-            Ends the sentence about further warnings; if it is empty, all are issued.
+            End of the sentence about further warnings, which names their place. If it
+            is empty, all warnings are issued.
         """
         loud = [warning for warning in self._ordered if not warning.is_quiet]
         issued = loud
@@ -113,15 +114,18 @@ def warn(
     *,
     is_quiet: bool = False,
 ) -> None:
-    """Warn at the end of the fit that is under way or, without a fit, at once.
+    """Issue a warning at the end of the current fit or, without a fit, immediately.
 
     Parameters
     ----------
     sentence : str
+        Text of the warning.
     importance : Importance
+        Importance of the warning, which determines its order among the warnings.
     category : type, default=ClusterWarning
+        Class of the warning.
     is_quiet : bool, default=False
-        Whether only the report lists it.
+        Whether the warning is only listed in the report.
     """
     collected = _collected.get()
     if collected is not None:
@@ -131,7 +135,7 @@ def warn(
 
 
 def warn_of_notes(notes: Iterable[str]) -> None:
-    """Warn of each note about how rows were read."""
+    """Issue a warning for each note about how rows were read."""
     for note in notes:
         warn(note, getattr(note, "importance", Importance.DATA))
 
@@ -140,13 +144,14 @@ def warn_of_notes(notes: Iterable[str]) -> None:
 def collected_warnings(elsewhere: str = IN_REPORT) -> Iterator[CollectedWarnings]:
     """Collect the warnings of a block, and issue them at its end.
 
-    If the block is part of another one, which issues its own at its end, they are added
-    to these. If an error ends the block, all are issued, because no report has them.
+    In a nested block, the warnings are added to the warnings of the enclosing block,
+    which are issued at the end of that block. If an error ends the outer block, all
+    warnings are issued, because no report lists them.
 
     Parameters
     ----------
     elsewhere : str, default="are in report_['warnings']"
-        Where a user finds those beyond the first few.
+        Where a user finds the warnings that are not issued.
 
     Yields
     ------
@@ -184,7 +189,7 @@ def collected_warnings(elsewhere: str = IN_REPORT) -> Iterator[CollectedWarnings
 
 @contextmanager
 def ignored_warnings() -> Iterator[None]:
-    """Ignore the warnings of a block, such as a fit that is a step of another one."""
+    """Ignore the warnings of a block, such as a fit that is a step of another fit."""
     token = _collected.set(CollectedWarnings())
     try:
         yield
@@ -193,7 +198,7 @@ def ignored_warnings() -> Iterator[None]:
 
 
 def _issue(sentence: str, category: type[Warning]) -> None:
-    """Issue a warning at the line that called the library."""
+    """Issue a warning that points to the line that called the library."""
     level = 1
     frame = sys._getframe()
     while frame.f_back is not None and _is_inside(frame.f_code.co_filename):
@@ -203,5 +208,5 @@ def _issue(sentence: str, category: type[Warning]) -> None:
 
 
 def _is_inside(file: str) -> bool:
-    """Return whether a file is part of this package, or of the blocks above."""
+    """Return whether a file is part of this package, or is ``contextlib.py``."""
     return file.startswith(PACKAGE) or file.endswith("contextlib.py")

@@ -30,7 +30,7 @@ def cores() -> int:
 
 
 def processor() -> str:
-    """Return the name of the processor, or "" if the system does not tell."""
+    """Return the name of the processor, or "" if the system does not report it."""
     names = _lines(PROC / "cpuinfo", "model name")
     return names[0] if names else platform.processor()
 
@@ -38,8 +38,8 @@ def processor() -> str:
 def available_memory() -> int:
     """Return the bytes of memory that are free for this process.
 
-    This is the free memory of the machine, or what is left in the control group if that
-    is less. It is 0 if the system reports neither.
+    The result is the free memory of the machine or, if it is less, the free memory of
+    the control group. It is 0 if the system reports neither.
     """
     import psutil
 
@@ -73,8 +73,8 @@ def peak_memory() -> int:
     >>> peak_memory() > 2**20
     True
     """
-    # On Linux, ru_maxrss of getrusage would include the memory of the parent process at
-    # the time when it started this one.
+    # On Linux, ru_maxrss of getrusage would include the memory that the parent process
+    # had when it started this process.
     marks = _lines(PROC / "self" / "status", "VmHWM")
     if marks:
         return int(marks[0].split()[0]) * 1024
@@ -93,7 +93,7 @@ def peak_memory() -> int:
 def _c_library(name: str, *arguments: int) -> Callable[[], Any]:
     """Return a callable that calls a function of glibc with these arguments.
 
-    It does nothing where the C library does not have the function.
+    The callable does nothing if the C library does not have the function.
     """
     try:
         return partial(getattr(ctypes.CDLL(None), name), *arguments)

@@ -23,7 +23,7 @@ logger = logging.getLogger("mmcnb")
 
 
 class _WindClock(event.Listener):
-    """Run `CLOCK` while numba compiles."""
+    """A listener that runs `CLOCK` while numba compiles."""
 
     def on_start(self, event: event.Event) -> None:
         CLOCK.start()
@@ -42,9 +42,9 @@ VECTORISED = {"reassoc", "contract", "nsz", "arcp"}
 def njit(**options: Any) -> Callable[[Callable], Callable]:
     """Compile a kernel that releases the GIL, and cache it on disk if possible.
 
-    A function whose name begins with an underscore is called only by other kernels.
-    Their compiled code contains it, so it is not cached and cannot be called from
-    Python, which saves compile time.
+    A function whose name begins with an underscore is called only by other kernels. The
+    compiled code of these kernels contains the function, so it is not cached and cannot
+    be called from Python, which saves compile time.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def njit(**options: Any) -> Callable[[Callable], Callable]:
 
 
 def jitable(function: Callable) -> Callable:
-    """Let compiled code call a function that stays a Python function otherwise.
+    """Let compiled code call a function that otherwise remains a Python function.
 
     Such functions give names to the parts of a compiled result. A compiled routine that
     Python calls must not return a named tuple itself: to create one, numba runs Python
@@ -124,7 +124,7 @@ def _taking_turns(dispatcher: Any) -> Any:
                 save(key, data)
         # The disk is full, or the folder is not writable.
         except (OSError, NotImplementedError) as error:
-            logger.debug("not kept in %s: %s", file._cache_path, error)
+            logger.debug("not cached in %s: %s", file._cache_path, error)
             _warn_cache_is_not_writable()
 
     file.save = save_alone
@@ -180,8 +180,8 @@ def compile_for(routine: Any, spelled_types: str, names: dict[str, Any]) -> None
     routine.compile(signature)
 
 
-# float32 numbers in a register of AVX-512. On processors with narrower registers, LLVM
-# splits the vectors.
+# Number of float32 values in a register of AVX-512. On processors with narrower
+# registers, LLVM splits the vectors.
 SIMD_LANES = 16
 REGISTERS = 4
 SIMD_WIDTH = REGISTERS * SIMD_LANES

@@ -50,7 +50,7 @@ class Lines:
 
 
 class Progress:
-    """The progress of some work; errors of the display never fail the work.
+    """The progress of some work; errors of the display do not interrupt the work.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Progress:
 
 @contextmanager
 def lines_elsewhere() -> Iterator[None]:
-    """Print lines in this ``with`` block where no bar can be shown."""
+    """Print lines in this ``with`` block if no bar can be shown."""
     before = Lines.elsewhere
     Lines.elsewhere = True
     try:
@@ -130,7 +130,7 @@ def progress(
     Yields
     ------
     Progress
-        Object to call when units are finished.
+        Object with a method ``update`` to call when units are finished.
     """
     if not (shows_bars() if enabled is None else enabled):
         prints_lines = enabled is None and (lines or Lines.elsewhere)

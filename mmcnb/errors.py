@@ -42,7 +42,7 @@ class GapsError(NotFiniteError):
 
 
 class ColumnError(InputError):
-    """Rows that cannot be used, mostly because of one column.
+    """Rows that cannot be used, usually because of one column.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def numbered_columns(order: Any) -> Iterator[None]:
     Parameters
     ----------
     order : array-like of int, or None
-        The user's number of each column of the rows; None if they are the same.
+        The user's number of each column of the rows; None if the numbers are the same.
 
     Examples
     --------
@@ -116,7 +116,7 @@ class OptionError(InputError):
 
 
 class DamagedStoreError(InputError):
-    """A store whose bytes differ from those that were written."""
+    """A store that differs from what was written."""
 
 
 class AbsentError(InputError, AttributeError):
@@ -128,7 +128,7 @@ class AbsentError(InputError, AttributeError):
 
 
 class MemoryLimitError(InputError):
-    """A memory limit too small for the work; the message has the least that works."""
+    """A memory limit that is too small; the message names the smallest that works."""
 
 
 def one_line(error: BaseException) -> str:
@@ -152,7 +152,7 @@ def worded(
     *causes: type[Exception],
     kind: type[InputError] = InputError,
 ) -> Iterator[None]:
-    """Raise InputError, with a sentence, in place of an error of another library.
+    """Raise InputError with a full sentence in place of an error of another library.
 
     InputError is re-raised unchanged, and so is MemoryError unless it is among the
     causes.
@@ -208,7 +208,7 @@ def damaged_chunks(
 
 
 def shown(value: object) -> str:
-    """Return a value as a message shows it: on one line, and shortened if it is long.
+    """Return a value as text for a message: on one line, and shortened if it is long.
 
     Examples
     --------
@@ -244,7 +244,7 @@ def is_interrupt(error: BaseException | None) -> bool:
     """Return whether an error was caused by Ctrl-C.
 
     If Ctrl-C interrupts a compiled kernel, Python raises a SystemError. Its chain of
-    causes has more SystemErrors and ends with the KeyboardInterrupt.
+    causes may contain further SystemErrors, and ends with the KeyboardInterrupt.
 
     Examples
     --------

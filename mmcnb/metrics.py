@@ -30,7 +30,7 @@ def balanced_clustering_error(y_true: ArrayLike, labels: ArrayLike) -> float:
     y_true : array-like of shape (n_samples,)
         Known classes: integers or strings.
     labels : array-like of shape (n_samples,)
-        Cluster of each row; the numbers themselves mean nothing.
+        Cluster of each row. The cluster numbers are arbitrary.
 
     Returns
     -------
@@ -62,14 +62,14 @@ def balanced_clustering_error(y_true: ArrayLike, labels: ArrayLike) -> float:
 
 
 def clustering_accuracy(y_true: ArrayLike, labels: ArrayLike) -> float:
-    """Compute the share of rows in the cluster of their class, for the best matching.
+    """Compute the share of rows whose class and cluster match, for the best matching.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
         Known classes: integers or strings.
     labels : array-like of shape (n_samples,)
-        Cluster of each row; the numbers themselves mean nothing.
+        Cluster of each row. The cluster numbers are arbitrary.
 
     Returns
     -------
@@ -96,16 +96,16 @@ def clustering_accuracy(y_true: ArrayLike, labels: ArrayLike) -> float:
 def adjusted_rand_index(y_true: ArrayLike, labels: ArrayLike) -> float:
     """Compute the agreement of all pairs of rows, adjusted for chance.
 
-    The value equals that of `sklearn.metrics.adjusted_rand_score`, for any number of
-    rows. In addition to the labels, it needs memory for a block of rows and the
-    contingency table; scikit-learn's function needs about 200 bytes per row.
+    The value equals the result of `sklearn.metrics.adjusted_rand_score`, for any number
+    of rows. In addition to the labels, this function needs memory for a block of rows
+    and the contingency table; scikit-learn's function needs about 200 bytes per row.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
         Known classes: integers or strings.
     labels : array-like of shape (n_samples,)
-        Cluster of each row; the numbers themselves mean nothing.
+        Cluster of each row. The cluster numbers are arbitrary.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def matched_confusion(y_true: ArrayLike, labels: ArrayLike) -> "pd.DataFrame":
     y_true : array-like of shape (n_samples,)
         Known classes: integers or strings.
     labels : array-like of shape (n_samples,)
-        Cluster of each row; the numbers themselves mean nothing.
+        Cluster of each row. The cluster numbers are arbitrary.
 
     Returns
     -------

@@ -1,6 +1,6 @@
-"""The data sets of a checkout, where they stand in the folder ``data_loaders``.
+"""The data sets of a checkout, which are in the folder ``data_loaders``.
 
-A wheel holds that folder as ``mmcnb/datasets``, without this file.
+A wheel contains that folder as ``mmcnb/datasets``, in place of this file.
 """
 
 import sys
