@@ -72,7 +72,7 @@ def check_base_kernels(kernels: object, columns: object) -> None:
 
 
 def _named(kernel: Any, place: str) -> tuple[str, dict[str, Any]]:
-    """Return the name and parameters of a kernel given by name, after checking them."""
+    """Check a kernel given by name, and return its name and parameters."""
     if isinstance(kernel, str):
         kernel = (kernel, {})
     is_pair = isinstance(kernel, list | tuple) and len(kernel) == 2
@@ -106,7 +106,7 @@ def base_kernels(
     sample: Matrix,
     weights: Weights = None,
 ) -> MultipleKernels:
-    """Return the requested kernels; a gamma given by name is computed from a sample.
+    """Return the requested kernels, with named gammas computed from a sample.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def base_kernels(
 
 
 def _auto_kernels(distance: float) -> MultipleKernels:
-    """Return the kernels of "auto" for a mean squared distance between two rows."""
+    """Return the kernels of "auto", given the mean squared distance of two rows."""
     kernels = [Kernel("linear"), Kernel("poly", 1 / distance, 2, 1.0)]
     for bandwidth in BANDWIDTHS:
         kernels.append(Kernel("rbf", 1 / (2 * bandwidth**2 * distance)))
@@ -170,7 +170,7 @@ def _column_numbers(part: Any, n_features: int, place: str) -> np.ndarray | None
     try:
         index = part if isinstance(part, slice) else list(part)
         numbers = np.arange(n_features)[index]
-    # Raised for a column number that is too large or a slice with floats, for example.
+    # NumPy raises them for a column number that is too large or a slice with floats.
     except (IndexError, TypeError, ValueError) as error:
         raise InputError(
             f"{place} is not a list of columns ({one_line(error)}); give whole numbers "
@@ -247,9 +247,9 @@ def check_kernels(
     Raises
     ------
     InputError
-        If a kernel matrix is not symmetric, has a negative eigenvalue, or is constant,
-        each time up to rounding, or if two kernels are equal up to scaling and
-        centring.
+        If, beyond rounding errors, a kernel matrix is not symmetric or has a negative
+        eigenvalue. If a kernel has the same value for all rows, or if two kernels are
+        equal up to scaling and centring.
     """
     # A list of pairs and not a dict, because two functions may have the same name.
     earlier = list[tuple[str, np.ndarray]]()

@@ -39,7 +39,7 @@ LIKELY_STEPS = 11  # typical number of steps, for the plan
 ROUTINES = {"rbf_kernel_block_into": 3.5}
 MOST_STARTS = 4  # maximum number of starts; the denominator of (47) may vanish
 AVERAGED_ROWS = 5  # the first start is the mean of this many rows
-VANISHED = 1e-12  # a denominator below this value per row counts as 0
+VANISHED = 1e-12  # a denominator below this value per row is treated as 0
 
 
 class BasisEstimate(NamedTuple):
@@ -54,7 +54,8 @@ class BasisEstimate(NamedTuple):
     mse : float or None
         The error |Ψ - Σ β_j φ(b_j)|², eq. (43); None if ``tol`` was None.
     n_iter : int
-        Total number of steps of all fixed points. Each step reads the rows once.
+        Total number of steps of all fixed-point iterations. Each step reads the rows
+        once.
     """
 
     basis: np.ndarray
@@ -70,7 +71,7 @@ class RowCoefficients:
     Parameters
     ----------
     factors : tuple of ndarray of shape (n,)
-        z is the product of these arrays. The first one can have any numeric dtype.
+        z is the product of these arrays. The first array can have any numeric dtype.
     """
 
     factors: tuple[np.ndarray, ...]

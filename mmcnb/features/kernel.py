@@ -119,7 +119,7 @@ class Kernel(OnBasis):
 
     @classmethod
     def restore(cls, values: dict[str, Any]) -> "Kernel":
-        """Return the kernel that `to_dict` described.
+        """Return the kernel from the result of `to_dict`.
 
         Raises
         ------
@@ -323,7 +323,7 @@ class CallableKernel(OnBasis):
         matrix of shape (n_rows, p). `rows` is an ndarray of shape (n_rows, d) or, for
         sparse rows, a ``scipy.sparse.csr_array``, with 32-bit indices if they suffice.
         `basis` is an ndarray of shape (p, d). Several threads call the function at the
-        same time. To run in other processes, it must be possible to pickle it.
+        same time. To run in other processes, the function must be picklable.
     name : str
         Name of the kernel in messages.
 
@@ -362,8 +362,8 @@ class CallableKernel(OnBasis):
         if values.shape != expected:
             raise InputError(
                 f"kernel {self.name} returned values of shape {values.shape}, but "
-                f"{expected} was expected; give a function of rows and basis with one "
-                "value for each pair of them."
+                f"{expected} was expected; give a function that returns one value for "
+                "each pair of a row and a basis vector."
             )
         with np.errstate(over="ignore"):  # reported below
             values = np.ascontiguousarray(values, dtype)
@@ -465,7 +465,7 @@ class MultipleKernels(OnBasis):
 
     @classmethod
     def restore(cls, values: dict[str, Any]) -> "MultipleKernels":
-        """Return the kernels that `to_dict` described."""
+        """Return the kernels from the result of `to_dict`."""
         columns: list[np.ndarray | None] = []
         for part in values["columns"]:
             columns.append(None if part is None else np.array(part, np.int64))

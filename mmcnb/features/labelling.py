@@ -13,7 +13,7 @@ from mmcnb.samples import BLOCK_ROWS, Samples
 from mmcnb.samples.matrix import Block
 from mmcnb.stores.labels import LabelsSink
 
-# Names of the columns that are added to a table.
+# Names of the columns that passes add to a table.
 CLUSTER = "cluster"
 CLASS = "class"
 PROBABILITY = "probability"
@@ -81,7 +81,7 @@ class ClusterColumnsPass(CollectingPass):
 
 @dataclass(frozen=True)
 class OutlierColumnPass(CollectingPass):
-    """Pass that returns outlier scores, if clusters are labelled by other features."""
+    """Pass that returns outlier scores; used if labels need other features."""
 
     scores: Decides
 
@@ -235,7 +235,7 @@ def likely_order(rule: Rule, rows: Samples, *others: Block) -> np.ndarray:
 def labels_in_order(
     engine: Engine, labels: list[Any], order: np.ndarray
 ) -> list[Any] | None:
-    """Return the labels of a pass, or None if their numbering is not the final one."""
+    """Return the labels of a pass, or None if the cluster numbers are not final."""
     # After a resumed pass, an earlier process may have stored the labels.
     if not labels or engine.traffic.resumed or (np.diff(order) < 0).any():
         return None

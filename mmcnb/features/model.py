@@ -93,7 +93,7 @@ class Model:
     kernel : Kernel, MultipleKernels or None, default=None
         The kernel or kernels; None for a linear model on the columns.
     basis : ndarray or csr_array of shape (p, d), or None, default=None
-        Basis vectors; they are sparse if there are very many columns.
+        Basis vectors. They may be sparse if there are more than `WIDE_COLUMNS` columns.
     scaling : Scaling or None, default=None
         Scaling of the columns, applied after encoding and imputation.
     feature_dtype : str, default="float32"
@@ -156,7 +156,7 @@ class Model:
     def labelling(
         self, samples: Samples, of_nodes: bool = False, **layer: Any
     ) -> tuple[Samples, Hyperplane | Scores | NodeRule]:
-        """Return the rows mapped to features, and the rule that labels these features.
+        """Return the rows mapped to features, and the rule that labels the rows.
 
         The rule is `self.rule`, or a `NodeRule` if the nodes are needed to mark noise,
         to label rows by a layer, or to compute outlier scores (if ``of_nodes`` is

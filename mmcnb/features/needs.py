@@ -13,7 +13,7 @@ PRODUCT_RATE = 40e9
 EXP_SECONDS = 0.8e-9  # time to compute one exponential
 LIKELY_PROBES = 16  # cells of the inverted-file index that a query scans
 # Cost of comparing a row with a node and inserting it into the list of candidates, in
-# units of a product.
+# units of one product.
 COMPARISON_FLOPS = 1.5
 # Maximum size of copies of CSR rows in bytes, measured on 2,000 rows of 1,000 to
 # 300,000 columns.

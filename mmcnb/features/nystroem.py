@@ -25,7 +25,7 @@ from mmcnb.samples.matrix import (
 )
 
 PROJECTED_COLUMNS = 64  # k-means++ runs on a random projection to this many columns
-SMALLEST_VARIANCE = 1e-12  # axes with a smaller share of the largest variance are noise
+SMALLEST_VARIANCE = 1e-12  # axes below this fraction of the largest variance are noise
 MANY_COLUMNS = 1000  # with more columns, an iterative solver finds the components
 
 
@@ -34,13 +34,13 @@ def normalization_of(
 ) -> np.ndarray:
     """Return M such that M M' is the pseudo-inverse of a kernel matrix.
 
-    Eigenvalues below ``tolerance``, relative to the largest, are dropped.
+    Eigenvalues below ``tolerance``, relative to the largest eigenvalue, are dropped.
 
     Raises
     ------
     InputError
-        If the values overflow or underflow in ``dtype``, the type of the kernel values
-        of the rows.
+        If kernel values overflow or underflow in ``dtype``, the dtype of the kernel
+        values of the rows.
     """
     precision = np.finfo(dtype)
     largest = np.abs(gram).max()
@@ -112,7 +112,7 @@ def landmark_values(
     """Return kernel values of rows against landmarks, and the normalization matrix."""
     values = kernel(sample, basis, FEATURE_DTYPE).astype(np.float64)
     basis = basis.astype(np.float64)
-    # Eigenvalues below 1e-7, relative to the largest, are float32 rounding errors.
+    # Eigenvalues below 1e-7, relative to the largest one, are float32 rounding errors.
     return values, normalization_of(kernel(basis, basis), 1e-7, FEATURE_DTYPE)
 
 
@@ -204,7 +204,7 @@ def check_landmarks(landmarks: object) -> np.ndarray:
 def scaled_landmarks(
     landmarks: object, sample: Matrix, scaling: Scaling | None
 ) -> np.ndarray:
-    """Scale a user's landmarks like the sample, and remove repeated ones.
+    """Scale a user's landmarks like the sample, and remove duplicates.
 
     Raises
     ------
@@ -256,7 +256,7 @@ class PrincipalFeatures:
     def scales(self, alpha: float) -> np.ndarray:
         """Return the squared factors 1/(n (e_j + alpha)) from z to ridge features.
 
-        Here e_j are the variances. The factors are 1 for alpha = ∞.
+        The e_j are the variances. All factors are 1 for alpha = ∞.
         """
         if np.isinf(alpha):
             return np.ones_like(self.variances)

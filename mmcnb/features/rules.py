@@ -1,4 +1,4 @@
-"""Decision rules on features, and the labels that follow from them."""
+"""Decision rules on features, and the labels that the rules determine."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class Rule(ABC):
 class Hyperplane(Rule):
     """Decision function f(x) = F(x)·coef + offset for the features F(x) of a row.
 
-    Rows with f(x) >= 0 are in cluster 1, and all others in cluster 0.
+    Rows with f(x) >= 0 are in cluster 1, and all other rows are in cluster 0.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Hyperplane(Rule):
         return Hyperplane(self.coef, self.offset - q)
 
     def ordered(self, clusters: Sequence[int] | np.ndarray) -> "Hyperplane":
-        """Return the hyperplane with reordered clusters: [1, 0] swaps its sides."""
+        """Return the hyperplane with reordered clusters; [1, 0] swaps its sides."""
         if clusters[0] == 0:
             return self
         return Hyperplane(-self.coef, -self.offset)
@@ -95,7 +95,7 @@ class Scores(Rule):
         return kernels.cluster_scores(rows, coef, self.offset)
 
     def shifted(self, b: np.ndarray) -> "Scores":
-        """Return the scores minus b."""
+        """Return a rule with b subtracted from the scores."""
         return Scores(self.coef, self.offset + b)
 
     def ordered(self, clusters: Sequence[int] | np.ndarray) -> "Scores":

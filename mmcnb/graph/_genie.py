@@ -1,8 +1,8 @@
 """Genie linkage: merge along a spanning tree, small clusters first if sizes are uneven.
 
 The distinct sizes are stored in ascending order with their counts, so that the Gini
-index of all sizes needs one pass over a few numbers. It is computed anew at each merge,
-so rounding errors do not accumulate, and integer weights are added exactly.
+index of all sizes needs one pass over few numbers. The index is computed anew at each
+merge, so rounding errors do not accumulate, and integer weights are added exactly.
 
 A merged cluster is always larger than the smallest cluster. As long as the smallest
 size does not change, an edge that touches no cluster of this size never will. The

@@ -1,10 +1,10 @@
 """Louvain communities of a weighted graph, and moves of single nodes.
 
-The volume of a node is the sum of its edges and its loop. The gain of a node in a
-community is ``w - r v V / T``, where w is the weight of the edges between the node and
-the community, r the resolution, v the volume of the node, V the volume of the other
-nodes in the community, and T the volume of all nodes. Terms are added in a fixed order,
-so a graph gives the same labels on every machine.
+The volume of a node is the sum of the weights of its edges and its loop. The gain of a
+node in a community is ``w - r v V / T``, where w is the weight of the edges between the
+node and the community, r the resolution, v the volume of the node, V the volume of the
+other nodes in the community, and T the volume of all nodes. Terms are added in a fixed
+order, so a graph gives the same labels on every machine.
 """
 
 import numpy as np
@@ -252,7 +252,7 @@ def louvain(graph, resolution, order):
         for i in range(labels.shape[0]):
             labels[i] = level[labels[i]]
         # If any node has moved, a community is empty, because no move fills an empty
-        # one.
+        # community.
         if count == p:
             return labels
         graph = aggregate(graph, level, count)

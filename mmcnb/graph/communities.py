@@ -60,7 +60,8 @@ def communities_at(
     Parameters
     ----------
     graph : csr_array of shape (p, p)
-        Symmetric weights above 0, without a diagonal. It may have several components.
+        Symmetric weights above 0, without a diagonal. The graph may have several
+        components.
     loops : ndarray of shape (p,)
         The diagonal: weight of each node with itself, at least 0.
     n_clusters : int
@@ -168,7 +169,10 @@ def merge_tree(
 def _pieces(
     graph: Graph, wanted: int, order: np.ndarray, start: float = 1.0
 ) -> tuple[np.ndarray, float]:
-    """Double a resolution until Louvain finds enough pieces; return both."""
+    """Double a resolution until Louvain finds enough pieces.
+
+    Return the piece of each node, and the resolution.
+    """
     from mmcnb.graph import _louvain as kernels
 
     resolution = start

@@ -9,7 +9,7 @@ GRAIN = 2.0**-20
 
 
 def spanning_tree(graph: csr_array) -> np.ndarray:
-    """Return the edges of the minimum spanning tree, sorted by length, then by ends.
+    """Return the edges of the minimum spanning tree, sorted by length and by nodes.
 
     SciPy receives ranks instead of lengths, so that the tree is unique even if lengths
     are equal, and an edge of length 0 remains an edge.
@@ -55,7 +55,7 @@ def genie_at(
     Parameters
     ----------
     tree : ndarray of shape (n_edges, 2), int64
-        The edges of a spanning tree, shortest first.
+        The edges of a spanning tree, shortest edge first.
     sizes : ndarray of shape (p,), above 0
         Weights of the nodes, in any unit.
     n_clusters : int

@@ -51,7 +51,7 @@ class MergeTree:
         return self.without(np.arange(self.links.size) >= self.n_pieces - n_clusters)
 
     def without(self, is_undone: np.ndarray) -> np.ndarray:
-        """Return the cluster of each node without some merges and all merges above."""
+        """Return the cluster of each node after undoing merges and all above them."""
         c = self.n_pieces
         # Use lists, because reading single elements of an array is slow.
         merges = self.merges.tolist()
@@ -115,7 +115,7 @@ class MergeTree:
         joins_components = self.links < LEAST_LINK
         heights = 1 / np.maximum(self.links, LEAST_LINK)
         heights[joins_components] = 2 * heights[~joins_components].max(initial=0.5)
-        # Each node counts as its share of a piece, so the sum is the number of pieces.
+        # Each node is weighted by its share of a piece, so sums are numbers of pieces.
         shares = 1 / np.bincount(self.piece_of_node)[self.piece_of_node]
         n_leaves = np.rint(self.sums(shares)[self.n_pieces :])
         parts = np.sort(self.merges, axis=1)
@@ -168,9 +168,9 @@ def merged(piece_of_node: np.ndarray, weights: np.ndarray) -> MergeTree:
     c = weights.shape[0]
     volumes = np.maximum(weights.sum(axis=1), NO_WEIGHT)
     total = volumes.sum()
-    # Each row of the weights is a cluster. Its number is its number in
-    # `MergeTree.merges`, or -1 if it was merged into another row. A weight of -1 marks
-    # rows that are not neighbours.
+    # Each row of the weights is a cluster. ``number`` is its number in
+    # `MergeTree.merges`, or -1 if the cluster was merged into another row. A weight of
+    # -1 marks rows that are not neighbours.
     number = np.arange(c)
     np.fill_diagonal(weights, -1.0)
     link_of = np.full(2 * c, np.inf)  # indexed by the numbers of clusters

@@ -23,10 +23,11 @@ from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples.matrix import CSRBlock, equal_rows_error, range_error
 
 N_NEIGHBORS = 10  # neighbours per node, for scores of partitions and for votes
-N_LISTED = 25  # nearest nodes that are stored for each node, and used for the gap
+N_LISTED = 25  # nearest nodes that are listed for each node, and used for the gap
 N_NODES = 20_000  # default size of the sample
 BRIDGE_WEIGHT = 0.5  # largest weight of an edge that joins two components
-# The distance to this neighbour is the length scale of a node in weights of bridges.
+# The distance to this neighbour is the length scale of a node in the weights of
+# bridges.
 SCALE_NEIGHBOUR = 7
 LEAST_DISTANCE = 1e-12
 # With more components than this, a search in all other components would take most of
@@ -176,7 +177,7 @@ class NodeGraph:
         return lengths
 
     def of_nodes(self, labels: np.ndarray) -> np.ndarray:
-        """Return values of nodes from values of the rows of the sample.
+        """Return the values of the nodes, given the values of the rows of the sample.
 
         Each node has the value of its first row.
         """
@@ -421,10 +422,10 @@ def _join_components(
     nearest: tuple[np.ndarray, np.ndarray],
     bridges: Bridges,
 ) -> csr_array:
-    """Join each component except the largest to the nearest node outside it.
+    """Join each component, except the largest, to the nearest node outside it.
 
-    This is repeated until there is one component. The weights of these bridges depend
-    on their lengths and on the scales of their two ends.
+    This is repeated until there is one component. The weight of a bridge depends on its
+    length and on the length scales of its two ends.
     """
     count, component = connected_components(graph, directed=False)
     are_many = (
@@ -449,7 +450,7 @@ def _join_components(
 def _bridge_weights(
     lengths: np.ndarray, scales_a: np.ndarray, scales_b: np.ndarray
 ) -> np.ndarray:
-    """Return w = 1/2 / (1 + d² / (s_a s_b)), at least eps, so that edges remain."""
+    """Return w = 1/2 / (1 + d² / (s_a s_b)), but at least eps, so that edges remain."""
     limits = np.finfo(float)
     with np.errstate(over="ignore"):
         scales = np.maximum(scales_a * scales_b, limits.tiny)

@@ -63,7 +63,7 @@ def distinct_rows(sample: Matrix, each: Each = map) -> tuple[Matrix, np.ndarray]
     rows : ndarray or csr_array of shape (p, d)
         The distinct rows, in the order in which they first occur.
     number : ndarray of shape (m,), int64
-        For each row of the sample, the index of its equal in ``rows``.
+        For each row of the sample, the index of the equal row in ``rows``.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def distinct_rows(sample: Matrix, each: Each = map) -> tuple[Matrix, np.ndarray]
 
 
 def _digests(rows: Matrix) -> np.ndarray:
-    """Return a digest of each row; equal rows have equal digests."""
+    """Return a digest of each row; equal rows have the same digest."""
     parts: Iterable[bytes]
     if hasattr(rows, "indptr"):
         stored: csr_array = rows.copy()

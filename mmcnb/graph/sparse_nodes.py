@@ -88,8 +88,8 @@ class SparseSearch:
 
         Ties are broken by the numbers of the nodes.
         """
-        # The products are nearly dense and are copied several times, hence the factor
-        # 8.
+        # The factor 8 accounts for products that are nearly dense and copied several
+        # times.
         step = max(1, WORK_NUMBERS // 8 // self.nodes.shape[0])
         numbers = []
         distances = []

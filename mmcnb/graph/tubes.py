@@ -47,9 +47,9 @@ def tube_between(group: int, points: np.ndarray, target: np.ndarray) -> Tube | N
 
     The radius is the 0.9 quantile of the distances of the points from the axis. Because
     the axis starts at the mean of these n points, the distances are too small by a
-    factor of sqrt((n - 1) / (n + 1)). The radius is corrected by this factor. Without
-    the correction, a tube computed from few points in many columns would miss other
-    points along the axis.
+    factor of sqrt((n - 1) / (n + 1)). The radius is divided by this factor. Without the
+    correction, a tube computed from few points in many columns would miss other points
+    along the axis.
 
     Parameters
     ----------

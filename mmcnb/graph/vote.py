@@ -48,7 +48,7 @@ class Vote:
     tree : MergeTree
         Nested clusters of the nodes.
     offsets : ndarray of shape (p,)
-        Offset of log d₁₀ that outlier scores subtract, for rows nearest to each node.
+        Offset that outlier scores subtract from log d₁₀, for rows nearest to each node.
     thresholds : ndarray of shape (p,), or None, default=None
         Outlier score above which rows nearest to each node are noise. If None, no rows
         are noise.
@@ -132,7 +132,7 @@ class Vote:
 
     @cached_property
     def _cluster_of_cell(self) -> np.ndarray:
-        """Cluster of each cell whose nodes are all deep in one cluster; else -1."""
+        """Cluster of each cell whose nodes are all deep in it, otherwise -1."""
         index = self.search
         assert isinstance(index, InvertedFileIndex)
         sizes = np.diff(index.starts)

@@ -57,7 +57,7 @@ class CCCPLimits:
     settles: bool = True
 
     def loosened(self, C: float, total_weight: float) -> "CCCPLimits":
-        """Return looser limits for a C that is not the last one.
+        """Return looser limits for a C before the last C.
 
         The remaining duality gap is C eta rho, and rho exceeds |w|². With a constant
         eta, labels would change at a large C without improving the result.
@@ -147,14 +147,14 @@ def continuation(
     record: Record,
     budget: SweepBudget | None = None,
 ) -> CCCPResult | None:
-    """Run rounds at increasing C, each starting from the labels and planes of the last.
+    """Run rounds at increasing C, passing labels and planes from one C to the next.
 
     Parameters
     ----------
     working_set : WorkingSet
         The working set.
     labels : Labels
-        Labels to start from.
+        Initial labels.
     objective : Objective
         Form of the problem.
     path : sequence of float
@@ -206,7 +206,7 @@ def _rounds(
     record: Record,
     budget: SweepBudget,
 ) -> CCCPResult | None:
-    """Run rounds at one C; return None if the first one degenerates."""
+    """Run rounds at one C; return None if the first round degenerates."""
     state: CCCPResult | None = None
     quantile_steps = 0
     for number in range(limits.max_rounds):

@@ -39,7 +39,7 @@ from mmcnb.samples.derived import cache_features
 from mmcnb.samples.matrix import Matrix, Weights
 
 MOST_LANDMARKS = 200  # default maximum, chosen by `python -m benchmarks basis`
-N_INIT = 8  # starts of least squares for more than two clusters
+N_INIT = 8  # number of starts of least squares for more than two clusters
 
 
 def basis_size(n_landmarks: int | None, rows: int) -> int:
@@ -121,7 +121,7 @@ def drawn_candidates(
     n_landmarks: int | None,
     random_state: np.random.RandomState,
 ) -> list[Callable[[], KernelFeatures]]:
-    """Choose landmarks from a sample, and return its `landmark_candidates`."""
+    """Choose landmarks from a sample, and return the `landmark_candidates`."""
     size = basis_size(n_landmarks, rows.shape[0])
     basis = choose_landmarks(rows, size, random_state, weights, may_be_sparse=True)
     is_whole = size == rows.shape[0]
@@ -165,9 +165,8 @@ def margin_on_sample(
 ) -> Model:
     """Find the clusters with the widest margin for rows in memory, in one thread.
 
-    The search for two clusters is the one of `SparseKernelMMC`, but with every second
-    bandwidth. The search for more clusters is the one of `CrammerSingerMMC` with
-    default parameters.
+    Two clusters are found as in `SparseKernelMMC`, but with only every second
+    bandwidth. More clusters are found as in `CrammerSingerMMC` with default parameters.
 
     Parameters
     ----------

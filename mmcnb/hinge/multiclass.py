@@ -99,8 +99,8 @@ class RunnerUpPass(SumPass):
     labels : Labels
         Cluster of each row.
     generators : sequence of (Scores, float)
-        Scores and their rho. If rho is infinite, all rows are active, and all other
-        clusters are runners-up with equal weight.
+        Scores, and the rho of these scores. If rho is infinite, all rows are active,
+        and all other clusters are runners-up with equal weight.
     """
 
     labels: rules.Labels
@@ -167,7 +167,7 @@ class MulticlassTrainingSet(TrainingSet):
         return np.ones(self.n_samples) if self.weights is None else self.weights
 
     def all_rows(self) -> Generator:
-        """Return the generator of the plane of all rows, with infinite rho."""
+        """Return the generator of the plane of all rows, which has an infinite rho."""
         k = self.n_clusters
         p = self.mean.shape[0]
         return Generator(rules.Scores(np.zeros((p, k)), np.zeros(k)), np.inf)
@@ -526,8 +526,8 @@ def multiclass_result(
     Returns
     -------
     FitResult
-        The result. The result has a warning if clusters are empty, or if the margin is
-        not wider than the margin for random labels.
+        The result, with a warning if clusters are empty or if the margin is not wider
+        than the margin for random labels.
     """
     sweep = MarginPass(session.weights, model.rule, solution.quadratic.rho)
     hinge, sizes, first, _ = session.engine.run(sweep, features, "margins")

@@ -89,7 +89,7 @@ class OwnBasisWorkingSet(WorkingSet):
         return estimate
 
     def _restart(self) -> None:
-        """Drop all planes, and all basis vectors except the ones of the mean."""
+        """Drop all planes and their basis vectors."""
         self.generators = []
         self.s = np.empty(0)
         self.t = np.empty(0)
@@ -190,7 +190,7 @@ def fit_on_own_basis(
     Returns
     -------
     FitResult
-        The result, where rows with f below 0 are in cluster 0.
+        The result. Rows with f < 0 are in cluster 0.
     """
     bare_model = Model(Hyperplane(np.empty(0), 0.0), scaling=session.scaling)
     samples = bare_model.scaled(session.samples)

@@ -1,10 +1,10 @@
 """The search for a start and a bandwidth, on a sample that fits in memory.
 
 Starts use only the sample in memory. At each bandwidth, the start with the best score
-is selected. Then a bandwidth is selected. Among the partitions with a leave-one-out
-score of at most `CLEAN_SCORE`, the selected partition has the largest |w|² relative to
-the total variance. If all scores are larger, the partition with the lowest
-leave-one-out score is selected.
+is selected. Then, among the bandwidths with a leave-one-out score of at most
+`CLEAN_SCORE`, the bandwidth with the largest |w|² relative to the total variance is
+selected. If all scores are larger, the bandwidth with the lowest leave-one-out score is
+selected.
 """
 
 from collections.abc import Callable, Sequence
@@ -319,7 +319,7 @@ class RestartResult:
 
     @property
     def score(self) -> float:
-        """The criterion by which starts are compared: the geometric mean of the scores.
+        """Geometric mean of the scores, by which starts are compared.
 
         At a large C, a wide margin may separate two arbitrary halves that a few
         outliers determine. At a small C, more rows are inside the margin, and such a
@@ -351,7 +351,7 @@ class RestartResult:
         return self.scores[-1] > other.scores[-1] * (1 + LATE_LEAD)
 
     def is_rival_of(self, best: "RestartResult") -> bool:
-        """Return whether the last score is near the best score, with other labels.
+        """Return whether the labels differ from the best labels at a similar score.
 
         A start that ended at a lower C is not a rival.
         """

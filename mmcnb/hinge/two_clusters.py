@@ -28,8 +28,8 @@ from mmcnb.samples.matrix import Weights, stack
 # The report has a warning if the smaller cluster contains less than this share of the
 # rows.
 SMALL_SHARE = 0.3
-# There is a warning if two criteria select bandwidths for which less than this share of
-# the labels agree.
+# There is a warning if a criterion prefers another bandwidth and less than this share
+# of its labels agree with the selected labels.
 AGREEMENT = 0.9
 
 
@@ -142,7 +142,7 @@ def fit_two_clusters(
     Returns
     -------
     FitResult
-        The result, where rows with f below 0 are in cluster 0.
+        The result. Rows with f < 0 are in cluster 0.
     """
     restarts = search_sample(session.engine, candidates, config, session.record)
     restart = restarts[0]

@@ -152,7 +152,7 @@ class LabelledRows:
     means, sizes : ndarray of shape (k, r) and (k,)
         Mean z and weight of each cluster.
     multipliers : ndarray of shape (k,)
-        Multipliers of the size constraints. The rule includes them.
+        Multipliers of the size constraints, which the rule includes.
     settled : bool, default=False
         Whether at most 1 % of the labels changed in the last step.
     kept : list or None, default=None

@@ -43,7 +43,7 @@ class Evolved:
 def balanced_labels(
     n_samples: int, limit: int, random_state: np.random.RandomState
 ) -> np.ndarray:
-    """Draw random labels, and flip random labels until abs(sum) <= limit.
+    """Draw random labels, then flip labels of random rows until abs(sum) <= limit.
 
     Examples
     --------

@@ -98,8 +98,8 @@ class PartitionConfig:
         """Return the ridge per row in the search on the sample.
 
         With two clusters, a large sample needs a smaller ridge than the model. With the
-        ridge of the model, irrelevant partitions, such as images of digits by the
-        position of the digit, fit as well as the classes.
+        ridge of the model, irrelevant partitions fit as well as the classes, for
+        example a partition of digit images by the position of the digit.
         """
         if self.n_clusters > 2 or not self.is_mixed:
             return self.alpha

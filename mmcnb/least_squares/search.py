@@ -108,7 +108,7 @@ class SearchSettings:
 def search_needs(
     rows: RowShape, settings: SearchSettings, max_passes: int = 3
 ) -> FitNeeds:
-    """Return the memory and work of a fit with no more sample rows than the search."""
+    """Return the memory and work of a fit that draws only the rows of the search."""
     landmarks = settings.landmarks
     searched = settings.searched_rows(rows.n_samples)
     n_landmarks = min(searched, settings.n_landmarks)

@@ -61,7 +61,7 @@ class PseudoCentrePass(WeightedPass):
         return [best, row]
 
     def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
-        """Return the row with the larger value in each cluster, or the first row."""
+        """Return the row with the larger value in each cluster; ties keep the first."""
         best, row = total
         other_best, other_row = other
         is_larger = other_best > best
