@@ -133,7 +133,9 @@ def test_a_fit_without_a_seed_is_fitted_again(folder, model):
     model.fit(X)
     model.save("kept.model")
     mmcnb.load("kept.model").write_report(X, "page.html")
-    assert "the number here was drawn for it" in Path("page.html").read_text("utf-8")
+    assert "the seed shown here was drawn at random" in Path("page.html").read_text(
+        "utf-8"
+    )
     assert labels_in_python("page.html", X=X) == model.labels_.tolist()
 
 
@@ -148,7 +150,9 @@ def test_what_cannot_be_repeated_is_said(folder):
     model = mmcnb.UnsupervisedRLS(2)
     model.fit("rows.npy", sample_weight=weights).write_report("rows.npy", "page.html")
     text = Path("page.html").read_text(encoding="utf-8")
-    assert "The fit had no random_state; the number here was drawn for it." in text
+    assert (
+        "The fit had no random_state; the seed shown here was drawn at random." in text
+    )
     assert "The command line has no option for sample_weight." in text
     assert block_of("page.html", "shell") is None
     assert "fit(&#x27;rows.npy&#x27;, sample_weight=sample_weight)" in text

@@ -223,7 +223,7 @@ def with_broken(graph: NodeGraph, known: KnownRows, candidate: Candidate) -> Can
 def with_known(
     graph: NodeGraph, known: KnownRows, n_clusters: int, candidates: list[Candidate]
 ) -> list[Candidate]:
-    """Return the candidates with their shares of broken labels, and one from labels.
+    """Fill in the broken shares of candidates, and add a candidate from known labels.
 
     If each cluster has known labels, these are spread over the graph, which gives one
     more candidate. Its share of broken labels is estimated by twofold cross-validation:

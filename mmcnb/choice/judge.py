@@ -30,9 +30,9 @@ class Score(NamedTuple):
         MI / log(k), where MI is the mutual information of the labels at the two ends of
         an edge; at most 1.
     gap : float
-        Logarithm of the ratio of two distances: the 5 % quantile of the distances
-        between neighbours in different clusters, and the 75 % quantile of the distances
-        between neighbours in the same cluster.
+        Logarithm of the ratio of a short to a long distance: the 5 % quantile of the
+        distances between neighbours in different clusters, divided by the 75 % quantile
+        of the distances between neighbours in the same cluster.
     """
 
     J: float

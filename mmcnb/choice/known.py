@@ -17,7 +17,7 @@ class KnownRows:
     Parameters
     ----------
     rows : ndarray of shape (r,), int64
-        Row numbers in ascending order, in the data or in a sample of it.
+        Row numbers in the data or in a sample, in ascending order.
     labels : ndarray of shape (r,), int64
         Class of each of these rows, from 0.
 
@@ -57,7 +57,7 @@ class KnownRows:
 
     @property
     def tolerance(self) -> float:
-        """Difference of two broken shares that may be chance: one label plus 0.05."""
+        """Difference of broken shares that chance may cause: one label plus 0.05."""
         return 1 / self.rows.size + CHANCE
 
     @property

@@ -8,7 +8,7 @@ from scipy.optimize import linear_sum_assignment
 
 
 def matched(table: np.ndarray) -> np.ndarray:
-    """Return the numbers of new clusters, reusing those of matched earlier clusters.
+    """Return numbers for new clusters; matched clusters keep their earlier numbers.
 
     The one-to-one matching maximises the weight that matched clusters have in common.
     Two clusters match only if their common weight is at least half of the weight of the

@@ -258,7 +258,7 @@ def _denser_part(logs: np.ndarray, counts: np.ndarray) -> _Part:
 
 
 def _cut_of_share(values: np.ndarray, counts: np.ndarray, share: float) -> float:
-    """Return the cut that at most this share of the rows, and nearly as many, exceed.
+    """Return a cut that the most extreme rows exceed, up to a given share of the rows.
 
     The cut is between two values, so that rounding errors move no row across it.
     """

@@ -2,8 +2,8 @@
 
 An elongated cloud has a lower dimension at large scale than between neighbours.
 Therefore, its partitions have a smaller loss than the formula for data without
-structure predicts. Partitions of a surrogate also have this smaller loss, and
-partitions of rows with clusters have a still smaller one.
+structure predicts. The loss of partitions of a surrogate is reduced in the same way,
+and the loss of partitions of rows with clusters is even smaller.
 """
 
 from collections.abc import Callable

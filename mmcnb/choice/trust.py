@@ -18,7 +18,7 @@ HIGH_AGREEMENT = 0.8
 LIKELY_NUMBER = 0.9
 LOW_SUM = 3.5  # trust is low if J + 1.5 agreement is below this
 AGREEMENT_WEIGHT = 1.5
-LINE_DIMENSION = 1.1  # gaps between rows along a line look like clusters
+LINE_DIMENSION = 1.1  # along a line, gaps between rows resemble gaps between clusters
 # A partition with fewer clusters than requested is clearer if both its score and its J
 # are larger by more than this. Groups of clear clusters have a larger J when merged,
 # but not a larger score.

@@ -69,12 +69,12 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     """Clustering that selects the partition with the widest gap among candidates.
 
     A random sample of the rows, or all rows of a small data set, becomes the nodes of a
-    nearest-neighbour graph. Three kinds of methods each propose partitions of the
-    nodes: communities of the graph, a linkage along its shortest edges, and the widest
-    margin of a support vector machine. The partition with the largest score J is
-    selected. J is large if neighbouring nodes share a label and a gap separates the
-    clusters. One pass over the data then labels every row by the vote of its nearest
-    nodes, or by the support vector machine if its partition was selected.
+    nearest-neighbour graph. Three kinds of methods propose partitions of the nodes:
+    communities of the graph, a linkage along its shortest edges, and the widest margin
+    of a support vector machine. The partition with the largest score J is selected. J
+    is large if neighbouring nodes share a label and a gap separates the clusters. One
+    pass over the data then labels every row by the vote of its nearest nodes, or by the
+    support vector machine if its partition was selected.
 
     Parameters
     ----------
@@ -88,32 +88,33 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         linear kernel. "auto" compares all candidates, and tries the support vector
         machine only for two clusters.
     metric : {"euclidean", "cosine", "precomputed"}, default="euclidean"
-        How rows are compared. "cosine" divides each row by its length. It compares rows
-        that already have length 1 on all columns, and other rows on their 50 leading
-        principal axes. With "precomputed", X is a sparse matrix with the distances from
-        each row to its nearest rows of the fit. The fit then has at most 10^6 rows, and
-        every row is a node.
+        How rows are compared. "cosine" divides each row by its length. Rows that
+        already have length 1 are compared in all columns, and other rows along their 50
+        leading principal axes. With "precomputed", X is a sparse matrix with the
+        distances from each row to its nearest rows of the fit. In this case, the fit
+        has at most 10^6 rows, and every row is a node.
     min_cluster_size : None, int or float, default=None
         Smallest size of a cluster, as a number of rows or, below 1, as a share of the
-        rows. A smaller cluster is merged into the cluster that it is linked to most.
-        Applies only if the number of clusters is chosen from the data.
+        rows. A smaller cluster is merged into the cluster to which it is linked most.
+        The limit applies only if the number of clusters is chosen from the data.
     noise : None, "auto" or float, default=None
-        Which rows get the label -1 (noise). None keeps every row in a cluster. "auto"
-        marks rows whose outlier score is more than 3 robust deviations above the median
-        of their own cluster, so that a wide cluster keeps its rows. A float between 0
-        and 1 marks about that share of the rows. A cluster that is no denser than the
-        space around it is dropped as a whole, unless labels are known or it has more
-        rows than the requested share.
+        Which rows get the label -1 (noise). With None, every row is in a cluster.
+        "auto" marks rows with an outlier score more than 3 robust deviations above the
+        median of their own cluster, so that a wide cluster keeps its rows. A float
+        between 0 and 1 marks about that share of the rows. A cluster that is no denser
+        than the space around it is dropped as a whole, unless labels are known or the
+        cluster has more rows than the requested share.
     n_nodes : int, default=20000
-        Maximum number of nodes of the graph. If there are more rows, this many are
-        drawn at random.
+        Maximum number of nodes of the graph. If there are more rows, the nodes are a
+        random sample of this size.
     scale : {"auto", "standard", None} or dict, default="auto"
         Scaling of the columns. "auto" makes columns comparable if their kinds or units
         differ, None uses them as they are, and "standard" divides each column by its
         standard deviation. A dict maps some columns, by name or number, to "log",
         "standard", None or a step; "auto" decides about the other columns. A step is a
-        positive number: the standard deviation of the scaled column, or the distance
-        between two categories or between the only two values.
+        positive number. It is the distance between two categories of a text, or between
+        the values of a column with only two values, and otherwise the standard
+        deviation of the scaled column.
     {runtime}
 
     Attributes
@@ -125,9 +126,9 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         Index of the rows of ``labels_``: the index of a data frame, or the names or
         numbers of the rows in their file.
     n_clusters_ : int
-        Number of clusters, as given or as chosen from the data; 1 if no structure was
-        found. Clusters that ``noise`` drops do not count. After ``fit(X, like=model)``
-        or `update`, cluster numbers without rows do not count either.
+        Number of clusters, as requested or as chosen from the data; 1 if no structure
+        was found. Clusters that ``noise`` drops are not counted. After ``fit(X,
+        like=model)`` or `update`, cluster numbers without rows are not counted either.
     layers_ : DataFrame
         Partitions at different resolutions, at most five. The first row is the selected
         partition ("taken" is True), which need not be a cut of the merge tree. The
@@ -146,8 +147,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     candidate_ : str
         Name of the selected candidate.
     kernel_ : {"graph", "rbf", "linear"}
-        What labels the rows: "graph" is the vote of the nodes, and the others are a
-        support vector machine with this kernel.
+        Method that labels the rows: "graph" is the vote of the nodes, and "rbf" and
+        "linear" are a support vector machine with this kernel.
     objective_ : float
         J of the selected partition of the nodes, 4 MI / log k + gap.
     history_ : DataFrame
@@ -159,19 +160,19 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         each cluster that was dropped, its approximate "share" of the rows and the
         "reason". "candidates" lists the candidates from the largest J to the smallest:
         name, J and its two parts, the shares of the clusters, the share of the known
-        labels that the candidate breaks, and seconds. "left_out" says why a candidate
-        is missing. "number" says why this number of clusters was chosen and which is
-        the next best. "layers" has the rows of ``layers_``. "trust" is a dict with the
-        "level" ("low", "medium" or "high"), the "reason", the "agreement", and the
-        "columns" that determine the clusters on their own. If there are such columns,
-        "without" has the "n_clusters" and the "agreement" of a search without them.
-        "gaps" has an entry for each column with missing values, estimated from at most
-        1,000 rows: the "column", the "share" of missing values, and this share in each
-        of the "clusters". "scaling" says why columns were scaled, and "columns" says
-        how. After a fit with ``like`` or an `update`, "changes" has an entry for each
-        cluster number with rows: the "number", the "change" ("kept", "split", "merged",
-        "new" or "gone"), and the number of rows "before" (in the earlier model) and
-        "after".
+        labels that the candidate breaks, and seconds. "left_out" has the reason for
+        each missing candidate. "number" has the reason for the number of clusters, and
+        the next best number. "layers" has the rows of ``layers_``. "trust" is a dict
+        with the "level" ("low", "medium" or "high"), the "reason", the "agreement", and
+        the "columns" that determine the clusters on their own. If there are such
+        columns, "without" has the "n_clusters" and the "agreement" of a search without
+        them. "gaps" has an entry for each column with missing values, estimated from at
+        most 1,000 rows: the "column", the "share" of missing values, and this share in
+        each of the "clusters". "scaling" states why columns were scaled or not, and
+        "columns" states how. After a fit with ``like`` or an `update`, "changes" has an
+        entry for each cluster number with rows: the "number", the "change" ("kept",
+        "split", "merged", "new" or "gone"), and the number of rows "before" (in the
+        earlier model) and "after".
     cluster_sizes_ : ndarray of shape (k,)
         The "sizes" of ``report_``.
     n_features_in_, feature_names_in_ : int, ndarray of object
@@ -234,9 +235,9 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     ) -> Self:
         """Find the clusters.
 
-        If some labels are known, the candidates that violate the fewest of them are
-        preferred, and among these the largest J. If labels of all clusters are known,
-        they also start an additional candidate.
+        If some labels are known, the candidates that break the fewest known labels are
+        preferred, and of these, the candidate with the largest J. If labels of all
+        clusters are known, they also give an additional candidate.
 
         Parameters
         ----------
@@ -246,26 +247,26 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
             Ignored, even if it contains labels; exists for compatibility with
             scikit-learn.
         sample_weight : {weights}
-            Weight of each row: a row of weight 2 counts like two equal rows. Only the
-            proportions matter.
+            Weight of each row: a row of weight 2 counts as two equal rows. Only the
+            proportions of the weights matter.
         partial_labels : array-like of shape (n_samples,), dict or None, default=None
             Known labels: integers from 0, with -1 for all other rows, or a dict that
             maps row numbers to labels. Row numbers are positions in X, even if rows
-            with missing values are left out. Labels only say which rows belong
+            with missing values are left out. Labels only determine which rows belong
             together; the clusters are still numbered in the order of their first rows.
         {element}
         columns : {None, "auto", "all"}, list of str or int, or plan, default=None
             Columns of a data frame or a table to use, by name or number. None and
             "auto" leave out text columns with many different values, dates, row
-            numbers, identifiers and empty columns; "all" uses these too. A plan of
-            `mmcnb.table_plan` sets all table options.
+            numbers, identifiers and empty columns. "all" also uses these columns. A
+            plan of `mmcnb.table_plan` sets all table options.
         keep : list of str or int, default=None
             Columns of a data frame or a table to use even though "auto" would leave
             them out.
         like : estimator or None, default=None
             A fitted clusterer of rows with the same columns. Clusters that match a
-            cluster of this model get its number, and the others get new numbers.
-            ``report_["changes"]`` lists both.
+            cluster of this model get the number of that cluster, and other clusters get
+            new numbers. ``report_["changes"]`` lists all clusters.
 
         Returns
         -------
@@ -309,7 +310,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
             known = read_known_rows(
                 partial_labels, samples.n_samples, most_clusters, index
             )
-        self.__dict__.pop("outlier_score_", None)  # of an earlier fit
+        self.__dict__.pop("outlier_score_", None)  # scores of an earlier fit
         with connected(self.engine):  # one Dask cluster for the fit and its labels
             samples = self._fit_samples(
                 samples, sample_weight, label_rows, KeptLabels(), known
@@ -338,8 +339,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
 
         Clusters keep their numbers. If the new rows are distributed among the nodes as
         the earlier rows were, they are labelled and the model does not change.
-        Otherwise some of the new rows are added to the nodes, on the same axes, and the
-        nodes are clustered again. Groups of new rows that no earlier cluster explains
+        Otherwise, some of the new rows become nodes, on the same axes, and the nodes
+        are clustered again. Groups of new rows that no earlier cluster explains
         become new clusters. If the range of ``n_clusters`` does not allow more
         clusters, the model does not change, and a warning gives the number of these
         rows. The earlier clusters are kept unless a partition with at least as many
@@ -347,7 +348,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         labels the rows, even if a support vector machine did so before.
 
         If ``checkpoint`` is set to a folder that no other fit uses, an interrupted
-        update resumes from there.
+        update resumes from its checkpoint.
 
         Parameters
         ----------
@@ -374,11 +375,12 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         Raises
         ------
         InputError
-            If the rows have other columns than the rows of the fit. Also if the new
-            rows are distributed differently and a support vector machine labels rows:
-            one that ``kernel`` requests cannot take in new rows, and one that was
-            selected can be replaced by the vote only if some new row is near the nodes.
-            The model is then left unchanged.
+            If the rows do not have the columns of the fit. An error is also raised if
+            the new rows are distributed differently and a support vector machine labels
+            the rows. A machine that ``kernel`` requests cannot be updated. A machine
+            that was selected from the candidates is replaced by the vote, which is
+            possible only if some new row is near the nodes. After an error, the model
+            is unchanged.
 
         Examples
         --------
@@ -418,10 +420,10 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         `predict` returns the cluster with the largest probability.
 
         If the nodes vote, the probability of a cluster is its share of the votes of the
-        nearest nodes. If a support vector machine labels the rows, it is the softmax of
-        the scores, in units of the margin. With more than 4,096 nodes, a row whose
-        nearest node lies deep inside a cluster gets probability 1 without a vote, which
-        is much faster.
+        nearest nodes. If a support vector machine labels the rows, the probabilities
+        are the softmax of the scores, in units of the margin. With more than 4,096
+        nodes, rows with their nearest node deep inside a cluster get probability 1 for
+        this cluster without a vote, which is much faster.
 
         Parameters
         ----------
@@ -431,9 +433,9 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
             Path of a new store, to which the probabilities are written block by block;
             `open_samples` opens it.
         exact : bool, default=False
-            Whether to count votes also for rows deep inside a cluster. If clusters
-            overlap, a few rows in a thousand then have their largest probability in
-            another cluster than the one that `predict` returns.
+            Whether to count votes for rows deep inside a cluster too. In this case, if
+            clusters overlap, the most probable cluster differs from the result of
+            `predict` for a few rows in a thousand.
         {element}
 
         Returns
@@ -488,7 +490,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         Returns
         -------
         ndarray of shape (n_samples, n_clusters), float64
-            Probabilities; a data frame if `set_output` was called to request one.
+            Probabilities; a data frame if `set_output` has requested data frames.
 
         Examples
         --------
@@ -515,11 +517,12 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         """Return the outlier score of each row, from its distance to the nodes.
 
         The score is the logarithm of the distance to the tenth nearest node, minus an
-        offset. The offset is a weighted mean of the medians of this logarithm over all
-        nodes and over the cluster of the nearest node. The cluster's median has weight
-        one half if the cluster has a tenth of the nodes, and more in larger clusters.
-        In clusters of less than 1 % of the nodes the score is larger by 2. Small
-        clusters for which the fit searched explicitly use their own median.
+        offset. The offset is a weighted mean of two medians of this logarithm: over all
+        nodes, and over the cluster of the nearest node. The median over the cluster has
+        weight one half if the cluster has a tenth of the nodes, and a larger weight in
+        larger clusters. In clusters of less than 1 % of the nodes, the score is larger
+        by 2. For small clusters for which the fit searched explicitly, the offset is
+        the median over the cluster.
 
         Parameters
         ----------
@@ -533,7 +536,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         Returns
         -------
         ndarray of shape (n_samples,), float32, or None
-            Scores; larger values are farther out. None if they were written to ``out``.
+            Scores, which are larger for rows farther out; None if they were written to
+            ``out``.
 
         Examples
         --------
@@ -568,11 +572,11 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         out : path or None, default=None
             Path of a new file, which is written block by block. If the path ends with
             ``.csv`` or ``.parquet``, the file is a table with the columns of `to_frame`
-            and the number or name of each row. Otherwise it is a Zarr array.
+            and the number or name of each row. Otherwise, it is a Zarr array.
         layer : int, "all" or None, default=None
-            Number of a row of ``layers_``, whose clusters are numbered from the largest
-            to the smallest. None is the selected partition. "all" adds a column for
-            each layer, and needs a table as ``out``.
+            Number of a row of ``layers_``. The clusters of a layer are numbered from
+            the largest to the smallest. None uses the selected partition. "all" adds a
+            column for each layer, and needs a table as ``out``.
         {element}
 
         Returns
@@ -607,7 +611,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
             return [(sweep, features)], [CLUSTER, PROBABILITY]
         names = [CLUSTER, PROBABILITY, OUTLIER_SCORE]
         scores = OutlierScores()
-        if isinstance(rule, NodeRule):  # its features have the scores
+        if isinstance(rule, NodeRule):  # the features of this rule include the scores
             sweep = ClusterColumnsPass(rule, probabilities, scores)
             return [(sweep, features)], names
         of_nodes, _ = self.model_.labelling(samples, of_nodes=True)
@@ -618,10 +622,10 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     def labels_at(
         self, X: object, n_clusters: int, *, element: str | None = None
     ) -> np.ndarray:
-        """Label rows by the cut of the merge tree with a given number of clusters.
+        """Return the cluster of each row in the tree cut with a number of clusters.
 
-        The cuts are nested. No new fit is needed, because the model stores the tree;
-        only X is read. The cut with ``n_clusters_`` clusters may differ from
+        The cuts are nested. No new fit is needed, because the model stores the merge
+        tree; only X is read. The cut with ``n_clusters_`` clusters may differ from
         ``labels_``, which come from the best of several candidates.
 
         Parameters
@@ -643,7 +647,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
 
     @property
     def _tree(self) -> MergeTree:
-        """The merge tree of the nodes of the fit."""
+        """Merge tree of the nodes of the fit."""
         check_is_fitted(self, "model_")
         nodes = self.model_.graph
         if nodes is None:
@@ -655,7 +659,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
 
     @property
     def linkage_(self) -> np.ndarray:
-        """The merge tree in the format of SciPy's linkage matrix."""
+        """Merge tree in the format of SciPy's linkage matrix."""
         return self._tree.linkage()
 
     @property
@@ -741,7 +745,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
 
     @property
     def _request(self) -> Request:
-        """What the parameters ask of the clusters."""
+        """Request for clusters that the parameters express."""
         return Request.of(
             self.n_clusters, self.min_cluster_size, self.kernel, self.metric
         )

@@ -1,4 +1,4 @@
-"""The methods and their parameters by the names of the command line."""
+"""Names of the methods and of their parameters on the command line."""
 
 import ast
 import re
@@ -18,7 +18,7 @@ CLASSES = (
 )
 METHODS = {re.sub("(?<=[a-z])(?=[A-Z])", "-", name).lower(): name for name in CLASSES}
 DEFAULT = "maximum-margin-clustering"
-# Parameters with an option of their own; `--set` takes the others.
+# Parameters with an option of their own; `--set` sets all other parameters.
 OPTIONS = (
     "n_clusters",
     "kernel",
@@ -50,7 +50,7 @@ def value_of(text: str) -> Any:
 
 
 def text_of(value: Any) -> str | None:
-    """Return a text that `value_of` parses to a value, or None if there is none.
+    """Return a text that `value_of` parses to a value, or None if no text does.
 
     Examples
     --------

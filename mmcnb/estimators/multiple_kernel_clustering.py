@@ -1,4 +1,4 @@
-"""Multiple kernel clustering: labels, margin and kernel weights are found together."""
+"""Multiple kernel clustering: find labels, margin and kernel weights together."""
 
 from collections.abc import Iterator
 from dataclasses import field, replace
@@ -30,11 +30,11 @@ from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import Weights, check_clusters, check_places
 
-COORDINATES = 4  # copies of the sample's coordinates in all kernels held at a time
+COORDINATES = 4  # copies of the coordinates in all kernels that are in memory at a time
 FEWER_LANDMARKS = 100  # landmarks per kernel if the memory limit does not allow 200
 COMPARED_ROWS = 50  # minimum number of rows on which kernels are compared
-# Local searches per start. About half of them find rings or moons among columns of
-# noise: `python -m benchmarks mkc --part starts`.
+# Local searches per start. About half of the searches find rings or moons among columns
+# of noise (`python -m benchmarks mkc --part starts`).
 SEARCHES = 3
 
 
@@ -90,9 +90,9 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
     init : {"mixed", "random", "k-means"}, default="mixed"
         How the starts for two clusters are chosen, as in `SparseKernelMMC`. With
         several kernels, "mixed" also computes 3 n_init partitions by least squares. The
-        two best of these are tried at the final C, and one is selected if its score
-        there is twice the best other score. More than two clusters always start from
-        partitions by least squares.
+        two best of these partitions are tried at the final C. One of them is selected
+        if its score at this C is twice the best score of the other starts. More than
+        two clusters always start from partitions by least squares.
     n_init : int, default=4
         Number of starts. The fit warns if some starts end with different labels but
         nearly the same objective.
@@ -112,7 +112,7 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         more than xi + eta rho.
     max_rounds : int, default=30
         Maximum number of rounds at one C; each round updates the labels once. With more
-        than two clusters the maximum is 5.
+        than two clusters, the maximum is 5.
     tol : float, default=5e-4
         The rounds over all rows end when at most this share of the labels changes, if
         there are more rows than in the sample; see `SparseKernelMMC`.
@@ -124,8 +124,8 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         Weights beta of the kernels: non-negative, with Euclidean norm 1.
     kernel_names_ : list of str
         Names of the kernels, with gamma as a number. "auto" leaves out kernels that are
-        equivalent to another one on the data. For example, with only two distinct rows
-        all kernels are equivalent to the linear one.
+        equivalent to another kernel on the data. For example, with only two distinct
+        rows, all kernels are equivalent to the linear kernel.
     labels_ : ndarray of shape (n_samples,), int32
         Cluster of each row, equal to ``predict(X)``. Clusters are numbered from 0 in
         the order of their first rows.
@@ -133,15 +133,15 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         Index of the rows of ``labels_``: the index of a data frame, or the names or
         numbers of the rows in their file.
     objective_ : float
-        1/2 Σ_k |v_k|²/beta_k - rho + C mean(max(0, rho - |f|)). With a fixed threshold
-        rho is 1 and not subtracted. With more than two clusters, |f| is replaced by the
-        margin: the largest column of `decision_function` minus the second largest.
+        1/2 Σ_k |v_k|²/beta_k - rho + C mean(max(0, rho - |f|)). With a fixed threshold,
+        rho is 1 and is not subtracted. With more than two clusters, |f| is replaced by
+        the margin: the largest column of `decision_function` minus the second largest.
     rho_ : float
         Threshold of the margin.
     converged_ : bool
         Whether the last round over all rows changed at most a share ``tol`` of the
-        labels, or none if all rows are in the sample, and its cutting-plane loop
-        reached eta.
+        labels (none, if all rows are in the sample), and its cutting-plane loop reached
+        the tolerance eta.
     n_changed_ : int, float or None
         Number of labels that the last round over all rows changed, as in
         `SparseKernelMMC`.
@@ -156,7 +156,7 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
 
     See Also
     --------
-    SparseKernelMMC : One kernel, whose bandwidth is selected among several.
+    SparseKernelMMC : One kernel, with a bandwidth that is selected among several.
 
     Notes
     -----
@@ -304,7 +304,7 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         basis = choose_landmarks(rows, size, session.random_state, weights)
         exact = size == rows.shape[0]
         compared = basis
-        if basis.shape[0] < COMPARED_ROWS:  # with few rows, all kernels look equivalent
+        if basis.shape[0] < COMPARED_ROWS:  # with few rows, all kernels seem equivalent
             compared = choose_landmarks(
                 rows, COMPARED_ROWS, np.random.RandomState(0), weights
             )

@@ -73,25 +73,25 @@ class RowTransformerMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 def rows_output(
     out: str | os.PathLike[str] | None, X: object, rows: Samples
 ) -> Iterator[tuple[KeptLabels | None, Callable[..., None]]]:
-    """Open an output for labels; the ending of ``out`` selects the format.
+    """Open an output for labels; the extension of ``out`` selects the format.
 
-    A path that ends with ``.csv`` or ``.parquet`` becomes a table with clusters and
-    margins, and any other path a Zarr array of labels.
+    The output is a table with clusters and margins if the path ends with ``.csv`` or
+    ``.parquet``, and otherwise a Zarr array of labels.
 
     Parameters
     ----------
     out : path or None
-        Path of the output, which must not exist. None writes nothing.
+        Path of the output, which must not exist. With None, nothing is written.
     X : array, frame, path or other rows
-        The rows as the user passed them; a table has their names or numbers.
+        The rows as the user passed them. A table has the names or numbers of the rows.
     rows : Samples
         The same rows, opened.
 
     Yields
     ------
     kept : KeptLabels or None
-        Where a fit can write labels that it finds before ``write`` is called; None if
-        the format does not allow this.
+        Receives labels that a fit computes before ``write`` is called; None if the
+        format does not allow this.
     write : callable
         Writes the clusters. Its arguments are a fitted estimator, an engine, the rows
         mapped to the features of a rule, the rule, and the digests of labels that the
@@ -151,7 +151,7 @@ def decide_rows(
     n_columns : int
         Number of values per row.
     name : str
-        What the values are, for messages and the progress bar.
+        Name of the values in messages and in the progress bar.
     dtype : str
         Data type of the store.
 
@@ -203,7 +203,7 @@ def layer_options(
 
 
 def in_report(write: Callable[..., None]) -> Callable[..., None]:
-    """Wrap a function that writes labels: its seconds go into the report of the fit."""
+    """Wrap a function that writes labels, to report the time that it takes."""
 
     def write_and_note(estimator: "Estimator", *arguments: object) -> None:
         started = times()[0]

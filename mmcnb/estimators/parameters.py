@@ -150,17 +150,17 @@ SEARCH = tuple(CuttingPlanes.__dataclass_fields__)
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(field,))
 def estimator(cls: type[Class]) -> type[Class]:
-    """Turn a class into an estimator whose fields are its parameters.
+    """Decorate a class to make it an estimator with its fields as parameters.
 
-    A class decorator. The shared parameters of the base classes are added after the
-    parameters of the class. All parameters are keyword-only except ``n_clusters``. The
-    signature has the order of the docstring, in which ``{runtime}`` is replaced by the
+    The shared parameters of the base classes are added after the parameters of the
+    class. All parameters are keyword-only except ``n_clusters``. The parameters in the
+    signature have the order of the docstring, in which ``{runtime}`` is replaced by the
     documentation of the shared parameters.
     """
     made: Any = dataclass(cls, kw_only=True, eq=False, repr=False)
     docstring = cleandoc(made.__doc__).replace("{runtime}", _shared_parameters(cls))
     made.__doc__ = docstring
-    # An entry may document several parameters, as "C, eta : float".
+    # An entry may document several parameters, such as "C, eta : float".
     entries = re.findall(r"(?m)^(\w[\w, ]*) : ", docstring)
     order = ", ".join(entries).split(", ")
     call = signature(made.__init__)
@@ -203,7 +203,7 @@ def check_parameters(estimator: "Estimator") -> None:
     C = parameters["C"]
     balance = parameters["balance"]
     greatest = greatest_balance(C)
-    if balance > greatest:  # for some labels the program would have no solution
+    if balance > greatest:  # the optimisation would be infeasible for some labels
         raise InputError(
             f"balance={balance:g} is infeasible with C={C:g}; "
             f"give a balance of at most {max(0.0, greatest):.4g}, or raise C."
@@ -242,7 +242,7 @@ def open_checkpoint(
     ----------
     estimator : StreamedClusterer
         The estimator. Its parameters are part of the identity of the fit, so that a
-        checkpoint of a different fit is refused.
+        checkpoint of a different fit is rejected.
     samples : Samples
         The rows.
     weights : ndarray of shape (n_samples,) or None
@@ -270,7 +270,7 @@ def open_checkpoint(
         identity.pop(name, None)
     identity["random_state"] = _seed(estimator.random_state)
     identity["the rows"] = {"digest": samples.digest}
-    # A fit of rows in memory makes other passes than a fit of a store.
+    # A fit of rows in memory makes different passes than a fit of a store.
     identity["the place of the rows"] = "a store" if samples.is_reopenable else "memory"
     digest = fingerprint(weights) if unit == 1 else fingerprint(weights, unit)
     identity["the sample weights"] = {"digest": digest}

@@ -35,8 +35,9 @@ class PartitionScore(NamedTuple):
         Mutual information of the labels at the two ends of an edge of the neighbour
         graph, divided by log k for k clusters.
     gap : float
-        Logarithm of the ratio of a short distance between clusters (a low quantile) to
-        a long distance within clusters (a high quantile).
+        Logarithm of the ratio of a short to a long distance: the 5 % quantile of the
+        distances between neighbours in different clusters, divided by the 75 % quantile
+        of the distances between neighbours in the same cluster.
     left_out : float
         Share of the rows with the label -1, which the score ignores.
     """
@@ -61,8 +62,8 @@ def partition_score(  # noqa: PLR0913
 ) -> PartitionScore:
     """Score a partition as `MaximumMarginClustering` scores its candidates.
 
-    Scores are comparable between partitions of the same rows that have the same number
-    of clusters.
+    Scores can be compared between partitions of the same rows into the same number of
+    clusters.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ def partition_score(  # noqa: PLR0913
     labels : array-like of shape (n_samples,)
         Cluster of each row, as numbers or text; -1 marks rows that are in no cluster.
     sample_weight : {weights}
-        Weight of each row. A row of weight 2 counts like two equal rows.
+        Weight of each row. A row of weight 2 counts as two equal rows.
     metric : {"euclidean", "cosine"}, default="euclidean"
         How rows are compared. "cosine" divides each row by its length.
     scale : {"auto", "standard", None} or dict, default="auto"
@@ -86,7 +87,7 @@ def partition_score(  # noqa: PLR0913
     Returns
     -------
     PartitionScore
-        J, its two parts, and the share of rows without a label.
+        J, its two parts, and the share of rows with the label -1.
 
     Raises
     ------
@@ -156,7 +157,7 @@ def partition_score(  # noqa: PLR0913
 
 
 def _row_weights(sample_weight: object, n_samples: int) -> np.ndarray:
-    """Read sample weights; all are 1 if none were passed or they are equal."""
+    """Return the sample weights; all are 1 if none, or equal weights, were passed."""
     if sample_weight is not None:
         weights, _ = read_weights(sample_weight, n_samples)
         if weights is not None:

@@ -73,7 +73,7 @@ KINDS: dict[str, Any] = {
 
 
 def save_estimator(estimator: "Estimator", path: ModelPath) -> None:
-    """Write a fitted estimator to one file atomically."""
+    """Write a fitted estimator to one file, atomically."""
     from mmcnb import __version__
 
     parameters = estimator.get_params(deep=False)
@@ -167,8 +167,8 @@ def load(path: ModelPath) -> Any:
         parameters = header["parameters"]
         for name, pairs in header.get("keyed", {}).items():
             parameters[name] = dict(pairs)
-        # Files of version 0.2: alpha="auto" chose among a few values, and k-means had a
-        # parameter for two algorithms.
+        # In files of version 0.2, alpha="auto" chose one of a few values, and k-means
+        # had a parameter to choose between two algorithms.
         if parameters.get("alpha") == "auto":
             parameters["alpha"] = header["alpha"]
         if parameters.get("algorithm") == "full":
@@ -185,7 +185,7 @@ def load(path: ModelPath) -> Any:
 
 
 def _estimator(path: ModelPath, name: str, parameters: dict[str, Any]) -> "Estimator":
-    """Construct an estimator of a known class; raise InputError if it is invalid."""
+    """Return an estimator of a known class; raise InputError for invalid parameters."""
     import mmcnb
 
     cls: Any = getattr(mmcnb, name) if name in mmcnb.__all__ else None
@@ -239,7 +239,7 @@ def _restore(
     if names is not None:
         names = check_feature_names(names, n_features, f"{path}")
         estimator.feature_names_in_ = np.array(names, dtype=object)
-    header = {"n_changed": None} | header  # files of 0.3 do not have it
+    header = {"n_changed": None} | header  # not in files of version 0.3
     for name in estimator.fitted_names:
         setattr(estimator, f"{name}_", header[name])
     estimator.report_ = Report(estimator.report_)
@@ -255,7 +255,7 @@ def _check_kinds(path: ModelPath, fields: dict[str, object]) -> None:
 
 
 def _is_of(kind: Any, value: object) -> bool:
-    """Return whether a value is of a kind, as described at `KINDS`."""
+    """Return whether a value has a type that an entry of `KINDS` allows."""
     if isinstance(kind, list):
         return isinstance(value, list) and all(_is_of(kind[0], part) for part in value)
     if isinstance(kind, dict):
@@ -266,7 +266,7 @@ def _is_of(kind: Any, value: object) -> bool:
 
 
 def _check_counts(path: ModelPath, estimator: Any) -> None:
-    """Raise InputError if a rule and the report differ in clusters or kernels."""
+    """Raise InputError if the model and the report disagree on clusters or kernels."""
     model = estimator.model_
     n_clusters = model.rule.n_clusters
     report = estimator.report_
@@ -293,9 +293,9 @@ def _check_counts(path: ModelPath, estimator: Any) -> None:
 
 
 def _check_numbers(path: ModelPath, estimator: Any, sizes: np.ndarray) -> None:
-    """Raise InputError if the numbers of clusters do not agree with the rule."""
+    """Raise InputError if a number of clusters does not agree with the rule."""
     n_clusters = len(sizes)
-    n_used = np.count_nonzero(sizes)  # numbers of an earlier model may have no rows
+    n_used = np.count_nonzero(sizes)  # clusters of an earlier model may have no rows
     n_dropped = len(estimator.report_.get("dropped") or ())
     for name, most in (
         ("n_clusters_", n_clusters),

@@ -1,4 +1,4 @@
-"""The command and the Python call that repeat a fit, with its options."""
+"""Write the command and the Python call that repeat a fit with its options."""
 
 import ast
 import csv
@@ -18,28 +18,28 @@ from mmcnb.estimators.parameters import RUNTIME_NAMES
 from mmcnb.samples import Samples
 from mmcnb.tables.options import given_options, named_options
 
-# Options of `fit` itself; `read_table` takes the others.
+# Options of `fit` itself; all other options belong to `read_table`.
 OF_FIT = ("columns", "keep")
-# Options that may contain texts of cells, or part of the place of a file.
+# Options that may contain values of the table, or the name of a sheet.
 OF_CELLS = ("na_values", "orders", "sheet")
-# Arguments of `fit` that have one value a row.
+# Arguments of `fit` with one value per row.
 OTHER_ARGUMENTS = ("sample_weight", "partial_labels")
 ROWS = "X"
-# A value that cannot be written: its variable stands in the call.
+# Marks a value that must not be written; the call then has a variable instead.
 NO_LITERAL: Any = object()
 
 
 class Repeat(NamedTuple):
-    """How to repeat a fit.
+    """The command and the call that repeat a fit.
 
     Attributes
     ----------
     command : str
-        The commands of a shell; "" if the command line cannot repeat the fit.
+        Shell commands; "" if the command line cannot repeat the fit.
     call : str
         Lines of Python.
     notes : list of str
-        Sentences about what neither of them, or only the call, can repeat.
+        Sentences about limits of the command and of the call.
     """
 
     command: str
@@ -48,7 +48,7 @@ class Repeat(NamedTuple):
 
 
 class _Fit(NamedTuple):
-    """A fit as it is written: all that decides about its labels, and its rows.
+    """The parts of a fit that are written: what determines its labels, and its rows.
 
     Attributes
     ----------
@@ -57,13 +57,13 @@ class _Fit(NamedTuple):
     parameters : dict
         Parameters that differ from their defaults.
     options : dict
-        Options of tables that differ from those of a fit.
+        Table options that differ from the defaults of a fit.
     arguments : list of str
-        Arguments of `fit` with one value a row, which stand as variables.
+        Arguments of `fit` with one value per row, which are written as variables.
     source : str or None
         Path of the rows; None for rows in memory.
     element : str or None
-        Element of the source; None for the usual one.
+        Element of the source; None for the default element.
     """
 
     name: str
@@ -75,7 +75,7 @@ class _Fit(NamedTuple):
 
     @property
     def without_option(self) -> list[str]:
-        """Names of what the command line has no option for."""
+        """Names of parameters and arguments without an option on the command line."""
         names = [
             key for key, value in self.parameters.items() if text_of(value) is None
         ]
@@ -86,7 +86,7 @@ class _Fit(NamedTuple):
 
 
 def input_of(session: FitSession) -> dict[str, Any]:
-    """Return entries of the report: what the fit had besides parameters and rows.
+    """Return report entries about inputs of the fit other than parameters and rows.
 
     Parameters
     ----------
@@ -95,10 +95,10 @@ def input_of(session: FitSession) -> dict[str, Any]:
     Returns
     -------
     dict
-        "input" is a dict: "options" are the options of tables that differ from those of
-        a fit, and "arguments" the names of further arguments, such as "sample_weight".
-        It is left out if there are neither. "seed" is the seed that was drawn; it is
-        left out if the user has set ``random_state``.
+        "input" is a dict: "options" has the table options that differ from the defaults
+        of a fit, and "arguments" has the names of further arguments, such as
+        "sample_weight". "input" is left out if both are empty. "seed" is the seed that
+        was drawn; it is left out if the user has set ``random_state``.
     """
     table_options = session.samples.table_options
     options = {} if table_options is None else given_options(table_options)
@@ -119,19 +119,19 @@ def input_of(session: FitSession) -> dict[str, Any]:
 def how_to_repeat(
     estimator: Any, X: object, samples: Samples, *, hides: bool = False
 ) -> Repeat:
-    """Return the command and the call that find the labels of a fit again.
+    """Return the command and the call that reproduce the labels of a fit.
 
     Parameters
     ----------
     estimator : estimator
         The fitted estimator.
     X : path, array, frame or other rows
-        The rows of the fit, as the user gave them.
+        The rows of the fit, as the user passed them.
     samples : Samples
         The same rows, opened.
     hides : bool, default=False
-        Whether to name the rows X, and to leave out options that may contain texts of
-        cells. There is no command then.
+        Whether to name the rows X, and to leave out options that may contain values of
+        the table. In this case, the command is empty.
 
     Returns
     -------
@@ -152,11 +152,11 @@ def how_to_repeat(
     """
     report = estimator.report_
     recorded = report.get("input") or {}
-    # A model file may contain any other text.
+    # A model file may contain arbitrary names.
     arguments = [
         name for name in OTHER_ARGUMENTS if name in (recorded.get("arguments") or ())
     ]
-    if "classes" in report:  # of a classifier
+    if "classes" in report:  # the estimator is a classifier
         arguments.insert(0, "y")
     options = _checked_options(recorded.get("options") or {})
     source = None if hides else _path_of(X, samples)
@@ -176,13 +176,13 @@ def how_to_repeat(
 
 
 def _changed_parameters(estimator: Any) -> dict[str, Any]:
-    """Return the parameters that differ from their defaults and decide about labels."""
+    """Return the parameters that affect labels and differ from their defaults."""
     defaults = inspect.signature(type(estimator)).parameters
     changed = {}
     for name, value in estimator.get_params(deep=False).items():
         if isinstance(value, np.generic):
             value = value.item()
-        # Under a small limit, a fit draws fewer rows.
+        # The memory limit affects labels, because a small limit reduces the sample.
         is_counted = name not in RUNTIME_NAMES or name == "memory_limit"
         if is_counted and repr(value) != repr(defaults[name].default):
             changed[name] = value
@@ -192,7 +192,7 @@ def _changed_parameters(estimator: Any) -> dict[str, Any]:
 
 
 def _checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options of a report; none of them if a file has invalid ones."""
+    """Return the options of a report, or no options if any of them is invalid."""
     try:
         return given_options(named_options(options))
     except (InputError, TypeError, ValueError, AttributeError):
@@ -200,7 +200,7 @@ def _checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _path_of(X: object, samples: Samples) -> str | None:
-    """Return the path of the rows as the user gave it; None for rows in memory."""
+    """Return the path of the rows as the user passed it; None for rows in memory."""
     if isinstance(X, str | os.PathLike):
         return os.fspath(X)
     if samples.path is not None or samples.table_source is not None:
@@ -212,7 +212,7 @@ def _path_of(X: object, samples: Samples) -> str | None:
 
 
 def _literal(value: Any) -> str | None:
-    """Return a literal of Python for a value, or None if there is none."""
+    """Return a Python literal for a value, or None if it has no literal."""
     text = repr(value)
     try:
         is_same = repr(ast.literal_eval(text)) == text
@@ -222,7 +222,7 @@ def _literal(value: Any) -> str | None:
 
 
 def _arguments(values: Mapping[str, Any]) -> list[str]:
-    """Return keyword arguments; values without a literal stand by their names."""
+    """Return keyword arguments; a value without a literal is written as a variable."""
     return [f"{name}={_literal(value) or name}" for name, value in values.items()]
 
 
@@ -254,7 +254,7 @@ def _call(fit: _Fit) -> str:
 
 
 def _in_python(options: dict[str, Any]) -> dict[str, Any]:
-    """Return options of tables as `read_table` takes them, to read rows as a fit."""
+    """Return the arguments of `read_table` that read rows as the fit did."""
     options = {"missing": "neighbors"} | options
     marks = options.get("na_values")
     if isinstance(marks, list):  # pairs of a column and a mark are lists in JSON
@@ -268,7 +268,7 @@ def _in_python(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _command(fit: _Fit) -> str:
-    """Return the commands of a shell that repeat a fit, or "" if there are none."""
+    """Return the shell commands that repeat a fit, or "" if no commands can."""
     methods = {cls: method for method, cls in METHODS.items()}
     if fit.source is None or fit.name not in methods or fit.without_option:
         return ""
@@ -284,25 +284,25 @@ def _command(fit: _Fit) -> str:
             words += _option("set", f"{key}={text_of(value)}")
     for key, value in fit.options.items():
         for word in _words(key, value):
-            # A fit has no classes: this column is left out.
+            # A fit ignores labels, so the label column is left out.
             words += _option("drop" if key == "label_column" else key, word)
     words += ["--model", "clusters.model", "--labels", "labels.csv"]
     report = ["mmcnb", "report", "clusters.model", rows, *of_element]
     report += ["--out", "report.html"]
     command = f"{shlex.join(words)}\n{shlex.join(report)}"
-    # A terminal does not take other characters from a page as they are.
+    # Other characters cannot be copied from a page to a terminal unchanged.
     return command if command.replace("\n", "", 1).isprintable() else ""
 
 
 def _option(name: str, value: str) -> list[str]:
-    """Return an option and its value as words."""
+    """Return an option and its value as words of a command."""
     option = "--order" if name == "orders" else f"--{name.replace('_', '-')}"
-    # argparse takes a word that begins with a hyphen for another option.
+    # argparse would parse a word that begins with a hyphen as another option.
     return [f"{option}={value}"] if value.startswith("-") else [option, value]
 
 
 def _words(name: str, value: Any) -> Iterator[str]:
-    """Yield the values of an option of tables, which is repeated for each of them."""
+    """Yield the values of a table option, which is repeated for each value."""
     if name == "orders":
         for column, texts in value.items():
             yield f"{column}={','.join(texts)}"
@@ -322,7 +322,7 @@ def _words(name: str, value: Any) -> Iterator[str]:
 
 
 def _quoted(mark: str) -> str:
-    """Return a marker of missing values, in double quotes if it has a comma or =."""
+    """Return a missing-value marker, in double quotes if it has a comma or "="."""
     if "=" in mark:
         return '"{}"'.format(mark.replace('"', '""'))
     cells = io.StringIO()
@@ -330,11 +330,11 @@ def _quoted(mark: str) -> str:
     return cells.getvalue() if mark else ""
 
 
-# -- what they leave out ---------------------------------------------------------------
+# -- what the command and the call leave out -------------------------------------------
 
 
 def _notes(fit: _Fit, report: Mapping[str, Any], samples: Samples) -> Iterator[str]:
-    """Yield sentences about what cannot be repeated, and how."""
+    """Yield sentences about limits of the command and of the call."""
     if fit.source is None:
         yield f"In the call, {ROWS} stands for the rows of the fit."
     yield from _notes_on_seed(fit, report)
@@ -373,14 +373,14 @@ def _notes_on_seed(fit: _Fit, report: Mapping[str, Any]) -> Iterator[str]:
     seed = fit.parameters.get("random_state")
     if seed is None:
         yield (
-            "The fit had no random_state, and the numbers drawn instead are not "
-            "recorded: the labels may differ in another run. Give a number, such as "
-            "random_state=0, to have labels that can be repeated."
+            "The fit had no random_state, and its seed is not recorded, so the labels "
+            "may differ in another run. Give a number, such as random_state=0, for "
+            "reproducible labels."
         )
     elif not isinstance(seed, int):
         yield (
-            "random_state was a generator whose state is not recorded: the labels may "
-            "differ in another run. Give a number instead."
+            "random_state was a generator, and its state is not recorded, so the "
+            "labels may differ in another run. Give a number instead."
         )
     elif "seed" in report:
-        yield "The fit had no random_state; the number here was drawn for it."
+        yield "The fit had no random_state; the seed shown here was drawn at random."

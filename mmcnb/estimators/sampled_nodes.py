@@ -34,25 +34,25 @@ from mmcnb.hinge.sample_search import draw_rows
 from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import stack, take_columns
 
-# Memory and time of a node, with its neighbours, edges and communities; the time is for
-# one core.
+# Memory and time per node, including its neighbours, edges and communities; the time is
+# for one core.
 NODE_BYTES = 3750.0
 NODE_SECONDS = 5e-5
-# Bytes of a node in each further thread, which computes another candidate: with two
-# threads the peak on adult a9a is 50 to 70 MiB above that of one.
+# Bytes per node in each additional thread, which computes another candidate. On adult
+# a9a, two threads raise the peak by 50 to 70 MiB.
 THREAD_NODE_BYTES = 3000.0
-# Factor of the bytes if partitions with all numbers of clusters are computed.
+# Factor of NODE_BYTES if the number of clusters is chosen from partitions.
 RESOLUTIONS_FACTOR = 1.4
 # Seconds of compilation, including the routines of the candidates.
 GRAPH_ROUTINES = {"nearest_nodes_into": 18.0}
 COMPARED_ROWS = 5000  # rows on which scaled and unscaled columns are compared
-# Unscaled columns are used if their J is larger by this much:
-# `python -m benchmarks columns`.
+# Unscaled columns are used if their J is larger by at least this much (chosen by
+# `python -m benchmarks columns`).
 SCALING_GAIN = 1.5
 
 
 def as_directions(session: FitSession) -> FitSession:
-    """Normalise the rows of the sample to length 1."""
+    """Return a session with the rows of its sample scaled to length 1."""
     if session.samples.n_features == 1:
         raise InputError(
             "metric='cosine' needs at least 2 columns, but n_features=1; "
@@ -66,9 +66,10 @@ def with_best_scale(
 ) -> FitSession:
     """Undo the scaling of the columns if unscaled columns separate far better.
 
-    The comparison is made only if units are the only reason for the scaling: columns
-    with different ranges may still share one unit, such as coordinates in metres. It
-    uses at most 5,000 rows.
+    Scaled and unscaled columns are compared only if units are the only reason for the
+    scaling. Columns with different ranges may still share one unit, such as coordinates
+    in metres. The comparison uses up to 5,000 rows of the sample, or 20 rows for each
+    likely cluster if this is more.
     """
     treatment = session.treatment
     columns = treatment.columns
@@ -103,7 +104,7 @@ def with_best_scale(
 def sampled_nodes(
     session: FitSession, request: Request, metric: str, seed: int
 ) -> Nodes:
-    """Build the graph of a sample, and choose the number of clusters.
+    """Return the nodes of a sample, with their graph and the number of clusters.
 
     Rows of clusters that are too small to be found in the sample are added to the
     nodes.
@@ -113,7 +114,7 @@ def sampled_nodes(
     session : FitSession
         The fit, with its sample.
     request : Request
-        The user's parameters for the clusters, such as the range of their number.
+        The request of the user, such as the range of the number of clusters.
     metric : {"euclidean", "cosine", "precomputed"}
         How rows are compared.
     seed : int
@@ -128,7 +129,7 @@ def sampled_nodes(
     EqualRowsError
         If all rows are equal.
     InputError
-        If there are fewer different rows than clusters.
+        If there are fewer distinct rows than clusters.
     """
     each = session.engine.each
     n_samples = session.samples.n_samples
@@ -141,7 +142,7 @@ def sampled_nodes(
     found = numbered.number.n_clusters
     has_axes = metric != "precomputed" and session.sample.shape[1] > LEADING_AXES
     if has_axes and found > max(MANY, n_clusters):
-        n_clusters = found  # more clusters are compared on more axes
+        n_clusters = found  # rows are compared on more axes if there are more clusters
         numbered = number_of(_graph(session, n_clusters, metric))
     drawn = _with_far_rows(session, request, numbered, metric, seed)
     session = drawn.session
@@ -170,7 +171,7 @@ def sampled_nodes(
 def numbered_nodes(
     session: FitSession, request: Request, metric: str, seed: int
 ) -> NumberedStructure:
-    """Build the graph of a sample, and choose the number of clusters."""
+    """Return the graph of a sample, with the number of clusters."""
     graph = _graph(session, request.likely_clusters, metric)
     n_samples = session.samples.n_samples
     return choose_number(graph, request, n_samples, session.engine.each, seed)
@@ -190,10 +191,10 @@ def _graph(session: FitSession, n_clusters: int, metric: str) -> NodeGraph:
 
 
 class _DrawnTwice(NamedTuple):
-    """A session whose sample has additional rows, and their small clusters.
+    """A session with additional rows in its sample, and the small clusters of rows.
 
-    ``small`` has the number of the small cluster of each row of the sample, from 1, and
-    0 for all other rows.
+    ``small`` has the number of the small cluster of each row of the sample, from 1 on;
+    it is 0 for all other rows.
     """
 
     session: FitSession
@@ -207,10 +208,10 @@ def _with_far_rows(
     metric: str,
     seed: int,
 ) -> _DrawnTwice:
-    """Look for small clusters among the rows farthest from all nodes.
+    """Search for small clusters among the rows that are far from all nodes.
 
     A group of far rows is a small cluster if the density of the rows has a valley
-    between the group and the clusters that were found without it.
+    between the group and the clusters that were found without the far rows.
     """
     graph = numbered.structure.graph
     m = session.sample.shape[0]
@@ -238,7 +239,7 @@ def _with_far_rows(
 
 
 def voting_model(session: FitSession, n_clusters: int, metric: str) -> Model:
-    """Return a model that labels rows by the vote of nodes, which are added later."""
+    """Return a model that labels rows by a vote; its nodes are added later."""
     return Model(
         rule=Shares(np.arange(float(n_clusters)), np.zeros(n_clusters)),
         scaling=session.scaling,
@@ -258,9 +259,9 @@ def widest_margin(
 ) -> Proposal:
     """Propose the clusters with the widest margin, and the model that labels rows.
 
-    If ``like`` is an earlier model of this kind, its bandwidth is used. One row of each
-    node represents all rows of the node, with their total weight. Equal rows share a
-    node, so a row of weight 2 has the same effect as two equal rows.
+    If ``like`` is an earlier model with a kernel, its bandwidth is used. One row of
+    each node represents all rows of the node, with their total weight. Equal rows share
+    a node, so a row of weight 2 has the same effect as two equal rows.
     """
     graph = nodes.graph
     first = np.sort(np.unique(graph.node_of, return_index=True)[1])
@@ -317,7 +318,7 @@ def _node_needs(
         drawn = int((1 + FAR_SHARE) * p)
         copies = 5.0
         reads = 5
-    if rows.n_features > LEADING_AXES:  # coordinates on the axes; else rows are used
+    if rows.n_features > LEADING_AXES:  # nodes are stored as coordinates on the axes
         copies += 1.5
     node_bytes = NODE_BYTES
     if request.n_clusters is None:

@@ -32,11 +32,11 @@ class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
     """Maximum margin clustering with a kernel, in linear time and memory (SKMMC).
 
     Finds the two clusters that a support vector machine (SVM) would separate with the
-    widest margin. For fixed labels, cutting planes solve the problem; CCCP (the
-    concave-convex procedure) updates the labels. C increases in steps from a value at
-    which the problem has a single optimum. Starts and bandwidths are compared on a
-    sample. The best start is then refined on all rows, block by block, without any
-    array whose size is the number of rows.
+    widest margin. For fixed labels, cutting planes solve the problem, and the
+    concave-convex procedure (CCCP) updates the labels. C increases in steps from a
+    value at which the problem has a single optimum. Starts and bandwidths are compared
+    on a sample. The best start is then refined on all rows, block by block, without an
+    array that has an entry for each row.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
         to 1 (SKMMCv2).
     basis : {"landmarks", "paper"}, default="landmarks"
         Basis vectors of the model. "landmarks" selects rows of the sample by k-means++.
-        "paper" is the form of the paper: all rows are streamed, and each cutting plane
-        has a basis vector of its own (`mmcnb.estimate_basis`). With "paper",
+        "paper" follows the paper: all rows are streamed, and each cutting plane has a
+        basis vector of its own (`mmcnb.estimate_basis`). With "paper",
         ``gamma="auto"`` means "mean", and the starts of ``init="mixed"`` are k-means
         and random labels.
     n_landmarks : int or None, default=None
@@ -69,7 +69,7 @@ class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
         only, as the papers do.
     init : {"mixed", "random", "k-means"}, default="mixed"
         How the starts on the sample are chosen. "random" draws random labels, and
-        "k-means" uses its clusters. "mixed" uses, in this order, random labels, the
+        "k-means" uses k-means clusters. "mixed" uses, in this order, random labels, the
         signs of a kernel principal component, two partitions by least squares (the end
         of a regularisation path and the result of a local search), and the signs of two
         more principal components.
@@ -91,12 +91,12 @@ class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
         more than xi + eta rho.
     max_rounds : int, default=30
         Maximum number of rounds at one C; each round updates the labels once. With more
-        than 131,072 rows the maximum is 5, because a larger sample has refined the
-        labels before, unless ``tol`` is below its default.
+        than 131,072 rows, the maximum is 5 unless ``tol`` is below its default, because
+        a larger sample has refined the labels before.
     tol : float, default=5e-4
         The rounds over all rows end when at most this share of the labels (or of their
-        weight) changes. With 0 they end when no label changes. This is always the case
-        if all rows are in the sample, and with ``basis="paper"``.
+        weight) changes. With 0, they end when no label changes. If all rows are in the
+        sample, and with ``basis="paper"``, 0 is always used.
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
@@ -113,24 +113,25 @@ class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
         numbers of the rows in their file.
     objective_ : float
         1/2|w|² - rho + C mean(max(0, rho - |f|)) for the adaptive threshold, and
-        1/2|w|² + C mean(max(0, 1 - |f|)) for the fixed one.
+        1/2|w|² + C mean(max(0, 1 - |f|)) for the fixed threshold.
     rho_, gamma_ : float
         Threshold of the margin, and the selected gamma.
     converged_ : bool
         Whether the last round over all rows changed at most a share ``tol`` of the
-        labels (none if all rows are in the sample, or with ``basis="paper"``), and its
-        cutting-plane loop reached eta. If labels were shifted so that both clusters
-        have ``min_share``, and there are more rows than in the sample, changes are not
-        counted, and the second such round is the last.
+        labels (none, if all rows are in the sample or with ``basis="paper"``), and its
+        cutting-plane loop reached the tolerance eta. If there are more rows than in the
+        sample, and labels were shifted so that both clusters have ``min_share``,
+        changes are not counted, and the second round with such a shift is the last.
     n_changed_ : int, float or None
         Number of labels that the last round over all rows changed, or their weight if
-        there are sample weights. If all rows are in the sample, this is its last round.
-        None if changes were not counted, and in models of version 0.3.
+        there are sample weights. If all rows are in the sample, the last round on the
+        sample counts. It is None if changes were not counted, and in models of version
+        0.3.
     history_ : DataFrame
         One row per sweep: stage, start, gamma, C, round, objective, primal, norm, rho,
         violation, planes and changed labels. Further columns are totals since the start
         of the fit: reads of the rows, sweeps over cached kernel columns, bytes read and
-        seconds. ``resumed`` says whether the last pass came from a checkpoint.
+        seconds. ``resumed`` is True if the last pass came from a checkpoint.
     report_ : dict
         Cluster sizes, |w| for the found labels and for random labels, leave-one-out
         score, duality gap and warnings.
@@ -191,7 +192,7 @@ class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
         )
         if self.basis != "paper":
             return needs
-        # With basis="paper" no bandwidths are compared, and no larger sample is drawn.
+        # basis="paper" does not compare bandwidths, and draws no larger sample.
         row_bytes = ROW_BYTES * rows.n_samples
         return replace(
             needs,

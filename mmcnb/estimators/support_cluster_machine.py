@@ -1,4 +1,4 @@
-"""Support cluster machine: a classifier for large data in which one class is rare."""
+"""Support cluster machine, a classifier for large data in which one class is rare."""
 
 import os
 from collections.abc import Callable
@@ -56,12 +56,12 @@ from mmcnb.support_clusters.shrinking import (
 from mmcnb.tables.array_table import open_array
 from mmcnb.tables.options import OF_FITS
 
-# If there are more minority rows than this, they are clustered by default, because the
-# training time of an SVM grows faster than linearly: with 4,000 rows it is up to ten
-# seconds. An SVM trained on clusters is less precise.
+# More minority rows than this are clustered by default, because the training time of an
+# SVM grows faster than linearly; with 4,000 rows, it is up to ten seconds. An SVM
+# trained on clusters is less precise.
 MOST_MINORITY = 4000
-TRAINING_BYTES = 16 * 2**20  # training rows of an SVM, copies, and support vectors
-# Passes over all rows in a round: they read the rows to cluster, assign clusters,
+TRAINING_BYTES = 16 * 2**20  # training rows of an SVM, their copies, support vectors
+# Passes over all rows in a round. They read the rows to cluster, assign clusters,
 # gather the training rows, and compute decision values.
 READS_A_ROUND = 6
 LIKELY_ROUNDS = 3
@@ -69,7 +69,7 @@ LEVELS = {"balance": 1.0, "miss-rate": 0.1}  # `python -m benchmarks scm`
 
 
 class Memory(NamedTuple):
-    """How a fit uses the memory limit.
+    """Threads and caches of a fit under its memory limit.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class NamedRule:
     rule : Hyperplane or Scores
         Rule that returns the number of the class of each row.
     classes : ndarray of shape (n_classes,)
-        Names of the classes, by their number.
+        Names of the classes, in the order of their numbers.
     """
 
     rule: Hyperplane | Scores
@@ -124,9 +124,9 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
     cluster. The upper bound of a representative's coefficient is the weight of its
     cluster, eq. (6). Majority rows far from the boundary, where abs(f) exceeds a
     threshold, are dropped, eq. (11). The next round clusters the remaining rows more
-    finely, until the classes are balanced. Dropped rows still count through their
-    representatives, so each SVM sees a partition of all rows that is coarse far from
-    the boundary and fine near it.
+    finely, until the classes are balanced. The representatives of dropped rows remain
+    in the training set, so each SVM is trained on a partition of all rows that is
+    coarse far from the boundary and fine near the boundary.
 
     Parameters
     ----------
@@ -140,21 +140,21 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         Weight of the loss of each row, as in scikit-learn's SVC.
     class_weight : {None, "balanced"} or dict, default="balanced"
         Factors of C for the rows of each class. "balanced" gives the two sides of an
-        SVM the same total weight. None gives each row the same weight, as in eq. (6);
-        if classes overlap, the SVM then misclassifies most minority rows. A dict maps
-        classes to factors.
+        SVM the same total weight. None gives each row the same weight, as in eq. (6).
+        With None, the SVM misclassifies most minority rows if classes overlap. A dict
+        maps classes to factors.
     n_clusters : int or None, default=None
-        Number of clusters in a round. None is twice the number of minority rows, at
-        least 100 and at most 1,000. If there are at most this many rows, each row
+        Number of clusters in a round. None uses twice the number of minority rows, at
+        least 100 and at most 1,000. If there are no more rows than clusters, each row
         represents itself.
     shrink_threshold : float, default=1.0
         The paper's gamma: majority rows with abs(f) above this value are dropped.
     stop : {"balance", "miss-rate"}, default="balance"
         When the rounds end. "balance" ends when the number of remaining majority rows
         is at most ``level`` times the number of minority rows; the last SVM is trained
-        on all of them. "miss-rate" ends before an SVM misses more than a share
-        ``level`` of the minority rows. In both cases the rounds also end after one that
-        drops less than a fifth of the rows.
+        on all these rows. "miss-rate" ends before an SVM misses more than a share
+        ``level`` of the minority rows. In both cases, the rounds also end after a round
+        that drops less than a fifth of the rows.
     level : float or None, default=None
         Level of the stopping criterion. None uses 1 for "balance" and 0.1 for
         "miss-rate".
@@ -162,16 +162,17 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         Maximum number of rounds.
     representative : {"member", "pseudo-centre"}, default="member"
         Which row represents a cluster. "member" draws a row of the cluster at random.
-        "pseudo-centre" takes the row nearest to the cluster mean in feature space, eq.
-        (10). Rows near means have a smaller variance than all rows, so the boundary is
-        biased if classes overlap; rows drawn at random keep the variance.
+        "pseudo-centre" selects the row nearest to the cluster mean in feature space,
+        eq. (10). Rows near means have a smaller variance than all rows, so the boundary
+        is biased if classes overlap. Rows drawn at random have the variance of all
+        rows.
     clustered : {"auto", "negatives", "both"}, default="auto"
         Which rows are clustered. "negatives" clusters only the majority rows. "both",
         for two large classes, also clusters the minority rows if there are more than
-        ``n_clusters``; they are never dropped, and the last SVM is trained on clusters
-        of both classes. "auto" is "both" if there are more than 4,000 minority rows,
-        so that the time of a fit is proportional to the number of rows. If classes
-        overlap, "both" costs some precision.
+        ``n_clusters``; minority rows are never dropped, and the last SVM is trained on
+        clusters of both classes. "auto" is "both" if there are more than 4,000 minority
+        rows, so that the time of a fit is proportional to the number of rows, and
+        "negatives" otherwise. If classes overlap, "both" is less precise.
     scale : {None, "standard"}, default=None
         "standard" divides each column by its standard deviation and, if the rows are
         dense, subtracts its mean. None uses the columns as they are.
@@ -264,7 +265,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
 
     @property
     def classes_(self) -> np.ndarray:
-        """The classes, in sorted order."""
+        """Classes, in sorted order."""
         return np.asarray(self.report_["classes"])
 
     @collecting_warnings
@@ -275,7 +276,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         ----------
         X : {rows}
             The rows.
-        y : array, Zarr array or path of one, of shape (n_samples,), or None
+        y : array, Zarr array or path of an array, of shape (n_samples,), or None
             The class of each row. None uses the labels that a store has with its rows.
         {element}
 
@@ -322,7 +323,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         out : path or None, default=None
             Path of a new file, which is written block by block. If the path ends with
             ``.csv`` or ``.parquet``, the file is a table with the columns of
-            `to_frame`. Otherwise it is a Zarr array with the position of each row's
+            `to_frame`. Otherwise, it is a Zarr array with the position of each row's
             class in ``classes_``.
         {element}
 
@@ -342,13 +343,13 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         *,
         element: str | None = None,
     ) -> float:
-        """Return the accuracy, the share of rows whose class is predicted correctly.
+        """Return the accuracy, the share of rows with a correctly predicted class.
 
         Parameters
         ----------
         X : {rows}
             Rows with the columns of the fit.
-        y : array, Zarr array or path of one, of shape (n_samples,), or None
+        y : array, Zarr array or path of an array, of shape (n_samples,), or None
             The class of each row. None uses the labels that a store has with its rows.
         sample_weight : ndarray of shape (n_samples,) or None, default=None
             Weight of each row.
@@ -386,15 +387,15 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         return rows, NamedRule(rule, self.classes_)
 
     def _column_passes(self, samples: Samples) -> tuple[ColumnPasses, list[str]]:
-        """Return the pass that computes the classes for a table, and their column."""
+        """Return the pass that computes the classes for a table, and a column name."""
         rows, rule = expanded(self.model_, samples)
         return [(ClassColumnPass(rule, self.classes_), rows)], [CLASS]
 
     def plan(self, X: object, *, element: str | None = None) -> FitPlan:
         """Estimate the reads and peak memory of a fit with two classes.
 
-        A fit can use more than the planned peak, up to the memory limit, because it
-        caches remaining rows in free memory.
+        A fit can use more memory than the planned peak, up to the memory limit, because
+        it caches remaining rows in free memory.
 
         Parameters
         ----------
@@ -405,12 +406,12 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         Returns
         -------
         FitPlan
-            Memory, passes over the data and time.
+            Memory, passes over the data, and time.
 
         Raises
         ------
         InputError
-            If a parameter is invalid, or the memory limit is too small.
+            If a parameter is invalid, or if the memory limit is too small.
         """
         return self._plan(self._shape_of(X, element))
 
@@ -492,7 +493,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
     def _sample(
         self, engine: Engine, samples: Samples, random_state: np.random.RandomState
     ) -> tuple[Any, Treatment]:
-        """Draw a sample to choose gamma; return it and the treatment of the columns."""
+        """Draw a sample to choose gamma; return it with the treatment of columns."""
         chosen = sample_rows(samples.n_samples, SAMPLE_ROWS, None, random_state)
         drawn, moments = draw_sample(
             engine, samples, chosen, moments=self.scale == "standard"
@@ -507,7 +508,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         return drawn, treatment
 
     def _memory(self, samples: Samples) -> Memory:
-        """Return the threads and the caches that the memory limit allows."""
+        """Return the number of threads and the caches that the memory limit allows."""
         plan = self._plan(RowShape.of(samples, self.n_jobs))
         plan.compile_ahead()
         free_bytes = plan.memory_limit - plan.peak

@@ -38,11 +38,11 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
 
     Finds the labels, for any number of clusters, on which regularised least squares has
     the smallest error. The fit clusters a sample by local search (the paper's
-    "shaking") and along regularisation paths. A few passes over all rows follow, each
-    of which labels the rows by the model and updates the model from sums of k (p + 1)
+    "shaking") and along regularisation paths. Then, up to ``max_passes`` passes over
+    all rows label the rows by the model and update the model, from sums of k (p + 1)
     numbers for p landmarks. With more than 131,072 rows, these steps run on a larger
-    sample first, and one pass over all rows is usually enough. No array of the length
-    of the data is kept.
+    sample first, and one pass over all rows is usually enough. The passes store no
+    array with an entry for each row.
 
     Parameters
     ----------
@@ -61,12 +61,12 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
     schedule : {"mixed", "paper"}, default="mixed"
         How "shaking" runs. "mixed" varies the amplitude, its decay and the kind of
         start, ends with steepest descent, and adds regularisation paths. "paper" is
-        Alg. 3 as published; with two clusters its first round erases the start.
+        Alg. 3 as published; with two clusters, its first round erases the start.
     n_init : int, default=8
         Number of starts of the local search.
     cluster_sizes : {"auto", "equal"}, None or array-like, default="auto"
         Constraints on the cluster sizes. None sets only a minimum size, see
-        ``min_share``. "equal" asks for equal sizes. "auto" is None for two clusters and
+        ``min_share``. "equal" requests equal sizes. "auto" is None for two clusters and
         "equal" for more. An array has n_clusters proportions that sum to 1, in any
         order: the largest proportion applies to the largest cluster.
     size_tolerance : float, default=0.1
@@ -83,7 +83,7 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
         units as the rows.
     max_passes : int, default=3
         Maximum number of passes over all rows after the search on the sample. With more
-        than 131,072 rows there is only one pass if the labels of the larger sample have
+        than 131,072 rows, only one pass is made if the labels of the larger sample have
         converged.
     scale : {None, "standard"}, default=None
         "standard" divides each column by its standard deviation and, if the rows are
@@ -113,13 +113,13 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
     alpha_ : float
         Ridge parameter per row.
     converged_ : bool
-        Whether the last pass changed at most 1 % of the labels. If there was only one
-        pass over all rows because the labels of a larger sample converged, whether the
-        last step on that sample changed at most 1 %.
+        Whether the last pass changed at most 1 % of the labels. After a single pass
+        over all rows, because the labels of a larger sample converged, whether the last
+        step on that sample changed at most 1 % of its labels.
     n_changed_ : int, float or None
-        Number (or weight) of labels that the last pass over all rows changed. None if
-        there was only one pass, because there are no earlier labels to compare with,
-        and in models of version 0.3.
+        Number (or weight) of labels that the last pass over all rows changed. It is
+        None after a single pass, which has no earlier labels to compare with, and in
+        models of version 0.3.
     history_ : DataFrame
         One row per start on the sample and one per pass: stage, start, round, objective
         and changed labels, and the totals since the start of the fit: reads, sweeps,
@@ -202,7 +202,7 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
         return 0 if self.model_.ridge is None else self.model_.ridge.centre.shape[0]
 
     def _needs(self, rows: RowShape) -> FitNeeds:
-        """Return the needs; with many rows, a larger sample leaves one likely pass."""
+        """Return the needs, with one likely pass if a larger sample is searched."""
         settings = self._settings()
         searched = settings.searched_rows(rows.n_samples)
         needs = replace(
@@ -210,8 +210,8 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
         )
         if not rows.n_samples > 2 * GROUP_ROWS > 4 * searched:
             return needs
-        # Draw fewer rows if they have many columns. The number must not depend on how
-        # rows are stored (dense or sparse), or the labels would depend on it too.
+        # Fewer rows are drawn if they have many columns. The number must not depend on
+        # how rows are stored (dense or sparse); otherwise, the labels would too.
         drawn = min(GROUP_ROWS, DRAWN_NUMBERS // rows.n_features)
         if drawn > searched:
             more = needs.sample_bytes + bytes_of_rows(rows, drawn)

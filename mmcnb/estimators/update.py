@@ -1,4 +1,4 @@
-"""Update a fitted model with new rows; its nodes stand for the earlier rows."""
+"""Update a fitted model with new rows; its nodes represent the earlier rows."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from mmcnb.estimators.maximum_margin_clustering import MaximumMarginClustering
 
 KEPT_SHARE = 0.99  # a cluster counts as unchanged if it keeps this share of its rows
-# Rows are clearly far if their outlier scores exceed the bound by this much. If the fit
-# had few rows with many columns, its axes follow their noise, so that new rows of the
-# same distribution exceed the bound by a little.
+# Rows are clearly far if their outlier scores exceed the bound by more than this. If
+# the fit had few rows with many columns, its axes fit the noise of these rows, so that
+# new rows with the same distribution slightly exceed the bound.
 CLEARLY = 0.2
 REMEDY = "fit all rows with fit(X, like=model)"
 OUTSIDE = (
@@ -56,22 +56,22 @@ def updated(estimator: MaximumMarginClustering, samples: Samples) -> dict[str, A
     Parameters
     ----------
     estimator : MaximumMarginClustering
-        The fitted estimator, whose model has nodes. It is not changed.
+        The fitted estimator, with a model that has nodes. It is not changed.
     samples : Samples
         The new rows.
 
     Returns
     -------
     dict
-        Attributes by name. ``model_`` is among them only if new rows have become nodes.
+        Attributes by name. They include ``model_`` only if new rows have become nodes.
         ``report_`` contains the warnings.
 
     Raises
     ------
     InputError
-        If more rows are far from the nodes than expected by chance, and the model is a
-        support vector machine that was either requested by ``kernel`` or has no row
-        near enough to match its clusters with the clusters of the vote.
+        If the new rows are not distributed like the earlier rows, the model is a
+        support vector machine, and either ``kernel`` requests the machine or no new row
+        is near enough to the nodes to match its clusters with the clusters of the vote.
     """
     identity = {"the model": list(estimator.model_.arrays().values())}
     with (
@@ -93,7 +93,7 @@ def _attributes(
     samples: Samples,
     random_state: np.random.RandomState,
 ) -> dict[str, Any]:
-    """Label the new rows; cluster the nodes again first if they do not explain them."""
+    """Label the new rows, after a new search if the nodes do not explain them."""
     before = np.array(estimator.report_["sizes"], np.float64)
     rows = _labelled(engine, estimator.model_, samples)
     result = _Result(np.diag(before))
@@ -155,13 +155,13 @@ def _report(
 
 
 def _far_sentence(is_far: np.ndarray) -> str:
-    """Return the start of a sentence with the number of rows far from all clusters."""
+    """Return a clause with the number of rows far from all clusters."""
     n_far = np.count_nonzero(is_far)
     return f"{n_far:,} of {is_far.size:,} new rows are far from all clusters"
 
 
 def _doubted(trust: dict[str, Any], reason: str) -> dict[str, Any]:
-    """Lower the trust to "medium" for a reason, unless it is "low" already."""
+    """Return the trust with level "medium" and a reason, unless it is "low" already."""
     if trust["level"] == "low":
         return trust
     return trust | {"level": "medium", "reason": f"{reason}."}
@@ -174,11 +174,11 @@ class _Batch:
     Parameters
     ----------
     samples : Samples
-        The m rows.
+        The m new rows.
     labels : ndarray of shape (m,), int32
-        Their labels.
+        Labels of these rows.
     scores : ndarray of shape (m,), float32
-        Their outlier scores.
+        Outlier scores of these rows.
     bound : float
         Outlier score that 1 % of the rows of the fit exceed.
     n : float
@@ -193,12 +193,12 @@ class _Batch:
 
     @property
     def is_far(self) -> np.ndarray:
-        """Which rows are farther out than 99 % of the rows of the fit."""
+        """Mask of the rows that are farther out than 99 % of the rows of the fit."""
         return self.scores > self.bound
 
     @property
     def is_clearly_far(self) -> np.ndarray:
-        """Which rows are far even if few nodes have many columns; see `CLEARLY`."""
+        """Mask of the rows that exceed the bound by more than `CLEARLY`."""
         return self.scores > self.bound + CLEARLY
 
 
@@ -208,7 +208,7 @@ class _Result(NamedTuple):
     Attributes
     ----------
     common : ndarray of shape (k, k)
-        Contingency table: weight of the rows in each pair of an earlier and a new
+        Contingency table: weight of the rows for each pair of an earlier and a new
         cluster number.
     attributes : dict, default={}
         Fitted attributes to set.
@@ -238,9 +238,9 @@ def _labelled(engine: Engine, model: Model, samples: Samples) -> _LabelledRows:
 
 
 def _is_usual(is_far: np.ndarray) -> bool:
-    """Return whether the number of far rows is explained by chance."""
-    # 1 % of the rows of the fit are far. Allow twice this share, and three standard
-    # deviations of a binomial count: 3 sqrt(0.01 m).
+    """Return whether chance explains the number of far rows."""
+    # 1 % of the rows of the fit are far. Twice this share is allowed, plus three
+    # standard deviations of a binomial count: 3 sqrt(0.01 m).
     n_usual = 0.02 * is_far.size + 0.3 * is_far.size**0.5
     return bool(np.count_nonzero(is_far) <= n_usual)
 
@@ -253,13 +253,13 @@ def _are_explained(
 ) -> bool:
     """Return whether the new rows are distributed like the earlier rows.
 
-    It is not enough to count far rows: if the data have heavy tails or noise, few rows
-    of a new cluster are far. Therefore the test also counts rows that are nearer to
-    each other than to the nodes.
+    Counting far rows is not enough, because few rows of a new cluster are far if the
+    data have heavy tails or noise. Therefore, the test also counts rows that are nearer
+    to each other than to the nodes.
     """
     if not _is_usual(is_far):
         return False
-    if estimator.kernel in MARGIN_KERNELS:  # these models cannot take in new rows
+    if estimator.kernel in MARGIN_KERNELS:  # these models cannot be updated
         return True
     order = random_state.permutation(new.rows.size)
     nodes = nodes_of(estimator.model_).search
@@ -271,8 +271,8 @@ def _voting_model(
 ) -> Model:
     """Return a model in which the nodes vote instead of a support vector machine.
 
-    The labels of the rows near the nodes show which cluster of the vote corresponds to
-    which of the two clusters of the support vector machine.
+    The labels of the rows near the nodes determine which cluster of the vote
+    corresponds to which of the two clusters of the support vector machine.
     """
     model = estimator.model_
     if isinstance(model.rule, Shares):
@@ -282,7 +282,7 @@ def _voting_model(
         n_far = np.count_nonzero(~is_near)
         raise InputError(
             f"{n_far:,} rows are far from the rows of the fit, and a model with "
-            f"kernel={estimator.kernel_!r} cannot take them in; fit with "
+            f"kernel={estimator.kernel_!r} cannot be updated with them; fit with "
             "kernel='graph', or fit all rows with fit(X, like=model)."
         )
     rule = Shares(np.arange(2.0), np.zeros(2))
@@ -301,7 +301,7 @@ def _searched(
     new: NewRows,
     random_state: np.random.RandomState,
 ) -> _Result:
-    """Cluster the earlier nodes and new rows again; matching clusters keep numbers."""
+    """Cluster earlier nodes and new rows; matched clusters keep their numbers."""
     voting = copy(estimator)
     voting.model_ = _voting_model(estimator, engine, batch)
     report = estimator.report_
@@ -324,10 +324,10 @@ class _Chosen(NamedTuple):
     nodes : Nodes
         Earlier nodes and new rows.
     choice : Choice
-        The chosen clusters: the earlier ones, or the result of a new search.
+        The chosen clusters: the earlier clusters, or the result of a new search.
     groups : ndarray of shape (p,), int64
-        Group of each new node that no earlier cluster explains, from 1; 0 for all other
-        nodes.
+        Group of each new node that no earlier cluster explains, from 1 on; 0 for all
+        other nodes.
     has_room : bool
         Whether the range of ``n_clusters`` allows these groups as new clusters.
     """
@@ -344,12 +344,12 @@ def _chosen(
     n: float,
     engine: Engine,
 ) -> _Chosen:
-    """Choose between the earlier clusters of the nodes and those of a new search.
+    """Choose between the earlier clusters of the nodes and the result of a new search.
 
-    Groups of new rows that no earlier cluster explains become new clusters in both
-    cases, if the range of ``n_clusters`` allows this; otherwise they are merged into
-    the earlier clusters. The earlier clusters are kept if all but a few far rows are in
-    such groups.
+    In both cases, groups of new rows that no earlier cluster explains become new
+    clusters if the range of ``n_clusters`` allows this; otherwise, they are merged into
+    the earlier clusters. The earlier clusters are kept without a comparison if the
+    range allows the groups and chance explains the number of far rows outside them.
     """
     request = estimator._request
     graph = joined.graph
@@ -388,7 +388,7 @@ def _without_room(
     joined: JoinedNodes,
     chosen: _Chosen,
 ) -> _Result:
-    """Keep the model, and warn about the rows that would need a new cluster."""
+    """Return a result that keeps the model, with a warning about rows far from it."""
     model = estimator.model_
     report = estimator.report_
     before = np.array(report["sizes"], np.float64)
@@ -410,7 +410,7 @@ def _without_room(
 def _numbered(
     estimator: MaximumMarginClustering, joined: JoinedNodes, chosen: _Chosen
 ) -> _Result:
-    """Return the fitted attributes; clusters that match earlier ones keep numbers."""
+    """Return the fitted attributes; matched clusters keep their earlier numbers."""
     report = estimator.report_
     before = np.array(report["sizes"], np.float64)
     nodes = chosen.nodes
@@ -435,7 +435,7 @@ def _numbered(
     table = np.zeros((count, count))
     earlier = np.arange(before.size)
     table[: before.size, number_of_cluster] = common
-    # A small cluster may have lost all its nodes in the draw; count it as unchanged.
+    # The random choice of nodes may have left out a small cluster; it is unchanged.
     table[earlier, earlier] += ~common.any(axis=1)
     shares = table[earlier] / table[earlier].sum(axis=1, keepdims=True)
     table[earlier] = shares * before[:, None]
@@ -443,7 +443,7 @@ def _numbered(
 
 
 def _changed(choice: Choice, common: np.ndarray) -> list[str]:
-    """Return a warning about earlier clusters that have lost rows to others."""
+    """Return a warning if earlier clusters have lost rows to other clusters."""
     is_changed = np.diag(common) < KEPT_SHARE * common.sum(axis=1)
     if not is_changed.any():
         return []

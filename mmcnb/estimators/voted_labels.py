@@ -45,16 +45,16 @@ def label_all(
     session : FitSession
         The fit.
     nodes : Nodes
-        Its nodes.
+        The nodes of the fit.
     choice : Choice
-        The chosen clusters of the nodes, and a model if a support vector machine found
-        them.
+        The chosen clusters of the nodes, with a model if they are the clusters of a
+        support vector machine.
     request : Request
-        The user's parameters for the clusters, such as the range of their number.
+        The request of the user, such as the range of the number of clusters.
     metric : {"euclidean", "cosine", "precomputed"}
         How rows are compared.
     noise : None, "auto" or float
-        Which rows get the label -1.
+        Parameter that determines which rows get the label -1.
 
     Returns
     -------
@@ -66,8 +66,8 @@ def label_all(
     model = best.model or voting_model(session, best.n_clusters, metric)
     model = replace(model, graph=voting.vote, is_unit=metric == "cosine")
     features = model.features(session.samples)
-    # Clusters are numbered by their first rows. The order of the first nodes is likely
-    # the same order, and then labels need not be renumbered.
+    # Clusters are numbered by their first rows. If the first nodes are in the order of
+    # the first rows, which is likely, labels need not be renumbered.
     _, first = np.unique(best.labels[nodes.graph.node_of], return_index=True)
     likely_order = first.argsort().tolist()
     rule = model.rule.ordered(likely_order)
@@ -102,7 +102,7 @@ def label_all(
 
 
 def _with_gaps(session: FitSession, result: FitResult) -> FitResult:
-    """Report missing values per cluster; lower the trust if they make the clusters."""
+    """Report missing values by cluster, with low trust if they make the clusters."""
     encoding = session.samples.encoding
     sampled = session.samples.sampled_rows
     if encoding is None or sampled is None or not np.isnan(sampled).any():

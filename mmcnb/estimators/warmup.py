@@ -15,10 +15,10 @@ def warmup(estimator: Any = None) -> float:
     """Compile the routines that fits of an estimator call, and cache them on disk.
 
     The first fit after an installation or an upgrade spends extra time on compilation.
-    Call this function ahead of time, for example while building a container image. It
-    fits 300 generated rows, once in float32 and once in float64. Without an estimator,
-    a second process compiles a part of the routines at the same time. The estimator
-    that is passed is not changed.
+    To avoid this, call the function ahead of time, for example while building a
+    container image. It fits 300 generated rows, once in float32 and once in float64.
+    Without an estimator, a second process compiles some of the routines at the same
+    time. The estimator that is passed is not changed.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def warmup(estimator: Any = None) -> float:
     if estimator is not None and not hasattr(estimator, "get_params"):
         raise InputError(
             f"estimator={shown(estimator)} is not an estimator; "
-            "give one of mmcnb, or None."
+            "give an estimator of mmcnb, or None."
         )
     estimators = [
         MaximumMarginClustering(),
@@ -100,6 +100,6 @@ def _fit(estimators: list[Any]) -> None:
         for name in settings.keys() & parameters.keys():
             model.set_params(**{name: settings[name]})
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # these would concern the generated rows
+            warnings.simplefilter("ignore")  # warnings would be about generated rows
             for dtype in ("float32", "float64"):
                 model.fit(X.astype(dtype), y)

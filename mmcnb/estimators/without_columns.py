@@ -1,4 +1,4 @@
-"""A second search on the sample, without columns that determine the clusters alone."""
+"""Search the sample again, without the columns that alone determine the clusters."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -30,14 +30,16 @@ def clusters_without(
     names: Sequence[ColumnName],
     labels: np.ndarray,
 ) -> Without | None:
-    """Search for clusters without some columns, on at most 5,000 rows of the sample.
+    """Search for clusters without some columns, on some rows of the sample.
+
+    Up to 5,000 rows are drawn, or 20 rows for each likely cluster if this is more.
 
     Parameters
     ----------
     session : FitSession
         The fit, with its sample.
     request : Request
-        The user's parameters for the clusters, such as the range of their number.
+        The request of the user, such as the range of the number of clusters.
     metric : {"euclidean", "cosine"}
         How rows are compared.
     scale : {None, "standard", "auto"} or dict
@@ -52,9 +54,9 @@ def clusters_without(
     Returns
     -------
     Without or None
-        Number of clusters of this search, and its agreement with ``labels``. None if no
-        columns are left, or if the rows have fewer different values in them than the
-        requested number of clusters.
+        Number of clusters that this search finds, and their agreement with ``labels``.
+        None if no columns are left, or if the rows have fewer distinct values in these
+        columns than the requested number of clusters.
     """
     columns = session.treatment.columns
     assert columns is not None
@@ -93,7 +95,7 @@ def clusters_without(
 
 
 def _whole(weights: np.ndarray) -> np.ndarray:
-    """Convert weights to whole numbers of rows; the smallest weight becomes 1."""
+    """Return weights as whole numbers of rows; the smallest weight becomes 1."""
     unit = max(weights.min(), weights.max() / 2**31)
     return np.rint(weights / unit).clip(1)
 

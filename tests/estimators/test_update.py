@@ -281,7 +281,7 @@ def test_a_machine_that_is_asked_for_or_that_no_row_is_near_takes_in_no_far_rows
     model = front_door(2, kernel=kernel).fit(X)
     with pytest.raises(
         mmcnb.InputError,
-        match=r"^[^\n]*kernel='rbf' cannot take them in[^\n]*fit\(X, like=model\)\.$",
+        match=r"^[^\n]*kernel='rbf' cannot be updated with them[^\n]*fit\(X, like=model\)\.$",
     ):
         model.update(X + 90 * is_far[:, None])
 
