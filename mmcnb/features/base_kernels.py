@@ -248,10 +248,10 @@ def check_kernels(
     ------
     InputError
         If, beyond rounding errors, a kernel matrix is not symmetric or has a negative
-        eigenvalue. If a kernel has the same value for all rows, or if two kernels are
-        equal up to scaling and centring.
+        eigenvalue; if a kernel is the same for all rows; or if two kernels are equal up
+        to scaling and centring.
     """
-    # A list of pairs and not a dict, because two functions may have the same name.
+    # Use a list of pairs and not a dict, because two functions may have the same name.
     earlier = list[tuple[str, np.ndarray]]()
     grams = _raw_grams(kernels, basis)
     for name, gram in zip(kernel_names(kernels), grams, strict=True):

@@ -112,7 +112,7 @@ def landmark_values(
     """Return kernel values of rows against landmarks, and the normalization matrix."""
     values = kernel(sample, basis, FEATURE_DTYPE).astype(np.float64)
     basis = basis.astype(np.float64)
-    # Eigenvalues below 1e-7, relative to the largest one, are float32 rounding errors.
+    # Eigenvalues below 1e-7 of the largest eigenvalue are float32 rounding errors.
     return values, normalization_of(kernel(basis, basis), 1e-7, FEATURE_DTYPE)
 
 

@@ -7,8 +7,8 @@ from scipy.sparse import csr_array
 
 from mmcnb.graph.merge_tree import MergeTree, by_first, merged
 
-# To find a given number of clusters, PIECES pieces per cluster are joined, but there is
-# at most one piece per NODES_A_PIECE nodes, unless there are as many clusters.
+# To find k clusters, PIECES pieces per cluster are joined. There is at most one piece
+# per NODES_A_PIECE nodes, but there are at least k pieces.
 PIECES = 8
 NODES_A_PIECE = 8
 # Limits of the search for a resolution.

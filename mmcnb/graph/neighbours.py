@@ -129,7 +129,7 @@ class NodeGraph:
 
     @cached_property
     def counts(self) -> np.ndarray:
-        """Number of rows of each node if the lightest node has one; at most 2**31."""
+        """Number of rows of each node, in units of the lightest node; at most 2**31."""
         unit = max(self.sizes.min(), self.sizes.max() / 2**31)
         return np.rint(self.sizes / unit).clip(1)
 

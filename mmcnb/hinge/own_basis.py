@@ -141,8 +141,8 @@ class OwnBasisWorkingSet(WorkingSet):
             factors = (*factors, self.counts)
         plane = self._estimate(RowCoefficients(factors))
         mean = self.mean
-        # The plane has coefficients on its own basis vectors, which are the last ones,
-        # and on the basis vectors of the mean, which are the first ones.
+        # The plane has coefficients on the last basis vectors, which are its own, and
+        # on the first basis vectors, which belong to the mean.
         n_planes, n_vectors = self.coefs.shape
         coefs = np.zeros((n_planes + 1, n_vectors + len(plane.beta)))
         coefs[:-1, :n_vectors] = self.coefs

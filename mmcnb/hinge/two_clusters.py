@@ -123,7 +123,7 @@ def fit_two_clusters(
     refine: Refine = refine_on_all_rows,
     **attributes: object,
 ) -> FitResult:
-    """Run starts on the sample, and refine the best one on all rows.
+    """Run starts on the sample, and refine the best start on all rows.
 
     Parameters
     ----------

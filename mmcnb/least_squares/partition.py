@@ -351,7 +351,7 @@ def _ends(
     if config.search == "steepest":
         return [descend(start.labels, by_mean=False)]
     if config.search == "stochastic":
-        # In practice, there are far fewer than 1,000 sweeps.
+        # In practice, the descent ends before 1,000 sweeps.
         labels, _ = kernels.stochastic_moves(
             R, start.labels, low, high, start.order, 1000
         )

@@ -144,7 +144,7 @@ def _read_labels(y: Any) -> np.ndarray:
     if not isinstance(array, zarr.Array) or array.ndim != 1:
         raise InputError(
             f"{describe(array)} is not an array with one label per row; give the path "
-            "of one."
+            "of such an array."
         )
     return read_array(array)
 
