@@ -1,1 +1,1 @@
-"""One file a study: its runs, their computation, and the tables made of the results."""
+"""One file per study: its runs, their computation, and the tables of the results."""

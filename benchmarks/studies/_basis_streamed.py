@@ -1,7 +1,8 @@
-"""`mmcnb.estimate_basis` of a store larger than its memory: peak, reads and bits.
+"""Part of the study ``basis``: `mmcnb.estimate_basis` on a store larger than its memory.
 
-``python -m benchmarks.studies._basis_streamed STORE`` is one estimate, which prints its
-figures as JSON.
+The study measures peak memory and reads, and compares the bits. ``python -m
+benchmarks.studies._basis_streamed STORE`` computes one estimate and prints its figures
+as JSON.
 """
 
 import json
@@ -25,12 +26,12 @@ COMPARED_ROWS = 10**5
 FEATURES = 32
 GAMMA = 1.0
 LIMIT = 512  # MiB
-MOST_READS = 2.0  # a step, with that of the coefficients
+MOST_READS = 2.0  # per step, including the pass for the coefficient
 
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """The rows whose bits are compared, and all rows."""
+    """Yield the rows whose bits are compared, and all rows."""
     sizes = options.sizes_within(
         (COMPARED_ROWS, options.pick(ROWS, QUICK_ROWS, SMOKE_ROWS))
     )
@@ -45,7 +46,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Estimate once in a process that is watched, and in memory if rows are few."""
+    """Estimate once in a watched process and, if there are few rows, in memory."""
     n = run.parameters["rows"]
     store = written_once(
         run.folder,
@@ -64,15 +65,16 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def estimate(X: Any) -> dict[str, Any]:
-    """Return the basis vector of a sum of rows with signs, as texts of its bits.
+    """Return the basis vector of a sum of signed rows, with its bits as text.
 
-    A third of the signs are -1.
+    A third of the signs is -1.
     """
     z = np.random.default_rng(0).choice(
         [1.0, 1.0, -1.0], mmcnb.open_samples(X).n_samples
     )
     given: dict[str, Any] = {"gamma": GAMMA, "random_state": 0}
-    mmcnb.estimate_basis(np.eye(2, FEATURES), np.ones(2), **given)  # compiles
+    # Compiles the routines.
+    mmcnb.estimate_basis(np.eye(2, FEATURES), np.ones(2), **given)
     started = time.perf_counter()
     found = mmcnb.estimate_basis(X, z, **given)
     seconds = time.perf_counter() - started
@@ -85,7 +87,7 @@ def estimate(X: Any) -> dict[str, Any]:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Peak, reads a step, and bits; a goal of each."""
+    """Return the peak, the reads per step and the bits, with a goal for each."""
     table = frame.reindex(
         columns=[
             "dataset",

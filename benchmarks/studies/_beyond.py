@@ -1,16 +1,16 @@
-"""Part ``beyond`` of ``scale``: the cost of fits on more machines than there are.
+"""Part ``beyond`` of ``scale``: the estimated cost of fits on more machines than are available.
 
-The constants are CPU seconds and bytes that are measured here, because other work on
-the machine changes CPU seconds little: a group of empty rows in a Dask task of one
-group and of eight; opening a store, by its chunks; writing labels and reading them
-back; and the default, with labels and a checkpoint, on two numbers of half circles in
-128 columns, by one worker. A model adds them up for more rows and workers. It assumes
-one core for each worker, one for client and scheduler together, and the rate of
-`STORAGE`. The seconds of client and scheduler are a lower bound: they are those of
-empty groups.
+The constants are bytes and CPU seconds, which depend little on other work on the
+machine. The study measures the cost of a group of empty rows in Dask tasks of one and
+of eight groups; of opening a store, per chunk; of writing labels and reading them back;
+and of the default, with labels and a checkpoint, on half circles in 128 columns, with
+two numbers of rows and one worker. A model adds these costs for more rows and workers.
+It assumes one core for each worker, one for client and scheduler together, and the rate
+of `STORAGE`. The seconds of client and scheduler are a lower bound, because they are
+measured with empty groups.
 
-The confirmation fits rows that the workers generate. Two small fits by one worker give
-the constants, and the model predicts a larger fit by several processes.
+The confirmation fits rows that the workers generate. The constants come from two small
+fits with one worker, and the model predicts a larger fit with several processes.
 """
 
 import logging
@@ -43,17 +43,17 @@ from mmcnb.stores import LabelsWriter, create_dense_store
 
 COLUMNS = 128
 ROW_BYTES = 4 * COLUMNS
-CHUNK_ROWS = 8192  # of a store of rows of this width
+CHUNK_ROWS = 8192  # of a store with rows of this width
 CLUSTERS = 10
 CONFIRMED_COLUMNS = 8
-EXAMINED = 10**6  # rows, at most, that the second pass of the default looks at
-FAR_ROWS = 4000  # that this pass returns from a group, at most
-FAR_ROW_BYTES = 16  # its number and its distance
-STORAGE = 50e9  # bytes a second to all workers together: an assumption
+EXAMINED = 10**6  # largest number of rows that the second pass of the default examines
+FAR_ROWS = 4000  # largest number of rows that this pass returns from a group
+FAR_ROW_BYTES = 16  # the row number and the distance
+STORAGE = 50e9  # bytes per second to all workers together; an assumption
 LARGE = tuple(product((10**9, 10**10), (10, 100, 1000)))
 REPEATS = 5
-MOST_OFF = 0.2  # of a measured figure
-LEAST_GAIN = 0.05  # of the seconds of a group, by larger tasks
+MOST_OFF = 0.2  # largest error, relative to the measured figure
+LEAST_GAIN = 0.05  # smallest relative gain in the seconds of a group by larger tasks
 TASKS = "tasks"
 OPENING = "opening"
 LABELS = "labels"
@@ -63,7 +63,7 @@ MIB = 2**20
 
 
 class GeneratedRows(Samples):
-    """Half circles that each process generates by itself, block by block.
+    """Rows of half circles that each process generates for itself, block by block.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class EmptyPass:
     """A pass that computes nothing."""
 
     def block(self, rows: Any, start: int, stop: int) -> int:
-        """Return a total without looking at the rows."""
+        """Return a total without reading the rows."""
         return 0
 
     def combine(self, total: int, other: int) -> int:
@@ -126,8 +126,8 @@ class EmptyPass:
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """The fits of two sizes, the confirmation, and the constants."""
-    # Not above the rows that the second pass examines.
+    """Yield the fits of two sizes, the confirmation, and the constants."""
+    # At most the number of rows that the second pass examines.
     few, many = options.pick((3 * 10**5, 10**6), (2 * 10**5, 6 * 10**5), (1000, 2000))
     yield Run(FIT, FRONT_DOOR, 0, settings={"sizes": [few, many], "workers": 1})
     yield Run(CONFIRM, FRONT_DOOR, 0, settings={"sizes": [few, many], "workers": 1})
@@ -179,7 +179,7 @@ def cluster_of(workers: int) -> Iterator[Any]:
 
 
 def tasks(run: Run) -> dict[str, Any]:
-    """Send empty groups, several to a task: CPU seconds of client and scheduler."""
+    """Send empty groups, several per task, and measure the CPU seconds of client and scheduler."""
     groups = run.settings["groups"] // REPEATS
     size = run.parameters["size"]
     rows = EmptyRows(groups * GROUP_ROWS, 1)
@@ -203,7 +203,7 @@ def tasks(run: Run) -> dict[str, Any]:
 
 
 def opening(run: Run) -> dict[str, Any]:
-    """Open a store of many small chunks: seconds, bytes of its record, and memory."""
+    """Open a store of many small chunks; measure the seconds, the bytes of its chunk list, and memory."""
     chunks = run.settings["chunks"]
     path = Path(run.folder) / "chunks.zarr"
     with create_dense_store(path, 1, "float32", chunk_rows=1, overwrite=True) as store:
@@ -224,7 +224,7 @@ def opening(run: Run) -> dict[str, Any]:
 
 
 def labels(run: Run) -> dict[str, Any]:
-    """Write groups of labels, and read them back as the client does at the end."""
+    """Write groups of labels, and read them back as the client does at the end of a fit."""
     groups = run.settings["groups"]
     path = Path(run.folder) / "labels.zarr"
     random = np.random.default_rng(0)
@@ -255,7 +255,7 @@ def bytes_of(folder: Path) -> int:
 
 
 def fits(run: Run) -> dict[str, Any]:
-    """Fit rows of one or two sizes on a local cluster that has compiled."""
+    """Fit rows of one or two sizes on a local cluster whose routines are compiled."""
     measures: dict[str, Any] = {}
     workers = run.settings["workers"]
     with cluster_of(workers) as client:
@@ -264,7 +264,7 @@ def fits(run: Run) -> dict[str, Any]:
             if run.dataset == FIT:
                 samples = open_samples(store_of(run, rows))
             if number == 0:
-                # Each worker gets a group, so that it loads the routines.
+                # Each worker gets a group, so that every worker loads the routines.
                 most = min(rows, workers * GROUP_ROWS)
                 warm_up = GeneratedRows(most, samples.n_features)
                 fit(default(client), warm_up)
@@ -275,7 +275,7 @@ def fits(run: Run) -> dict[str, Any]:
 
 
 def store_of(run: Run, rows: int) -> str:
-    """Write half circles in 128 columns, once."""
+    """Write half circles in 128 columns, unless the store exists."""
 
     def write(path: Path) -> None:
         write_synthetic("arcs", path, rows, COLUMNS, 0, n_clusters=CLUSTERS)
@@ -284,19 +284,19 @@ def store_of(run: Run, rows: int) -> str:
 
 
 def default(client: Any) -> Any:
-    """Return the default with its number of clusters left to it."""
+    """Return the default estimator without a number of clusters."""
     model = estimator(FRONT_DOOR, CLUSTERS, random_state=0, n_jobs=1, engine=client)
     return model.set_params(n_clusters=None)
 
 
 def fit_and_watch(client: Any, rows: Samples, folder: Path) -> dict[str, Any]:
-    """Fit with labels: CPU seconds of each stage, tasks, bytes, and peak memory."""
+    """Fit with labels; return the CPU seconds of each stage, tasks, bytes, and peak memory."""
     out = folder / "labels.zarr"
     journal = folder / "journal"
     for path in (out, journal):
         shutil.rmtree(path, ignore_errors=True)
     model = default(client)
-    if not isinstance(rows, GeneratedRows):  # their identity is not known
+    if not isinstance(rows, GeneratedRows):  # generated rows have no identity
         model.set_params(checkpoint=journal)
     reset_peak()
     client.run(reset_peak)
@@ -331,7 +331,7 @@ def cpu_of_process() -> float:
 
 
 class Mark(NamedTuple):
-    """CPU seconds so far at the end of a stage."""
+    """CPU seconds up to the end of a stage."""
 
     stage: str
     client: float
@@ -339,10 +339,10 @@ class Mark(NamedTuple):
 
 
 class Watch(logging.Handler):
-    """Notes the CPU seconds at the end of each stage, and counts passes and tasks.
+    """Records the CPU seconds at the end of each stage, and counts passes and tasks.
 
-    A pass ends with a sentence of the logger, and another stage with a row of the
-    history of the fit.
+    The end of a pass is a message of the logger; the end of another stage is a row of
+    the fit's history.
 
     Parameters
     ----------
@@ -359,18 +359,18 @@ class Watch(logging.Handler):
         self.marks: list[Mark] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Note the end of a pass."""
+        """Record the end of a pass."""
         if record.getMessage().startswith(("read ", "swept ")):
             self.passes += 1
             self.mark(f"pass {self.passes}")
 
     def mark(self, stage: str) -> None:
-        """Note the end of a stage."""
+        """Record the end of a stage."""
         workers = sum(self.cluster.run(cpu_of_process).values())
         self.marks.append(Mark(stage, time.process_time(), workers))
 
     def seconds(self) -> dict[str, float]:
-        """Return the CPU seconds of client and workers, in all and of each stage."""
+        """Return the CPU seconds of client and workers, in total and for each stage."""
         first = self.marks[0]
         last = self.marks[-1]
         seconds = {
@@ -432,7 +432,7 @@ def watched(client: Any) -> Iterator[Watch]:
 
 
 def cost_model(rows: Any, costs: Any) -> tuple[float, float]:
-    """Fit a cost that does not grow with the rows, at least 0, and a cost a row.
+    """Fit a fixed cost of at least 0, and a cost per row.
 
     Examples
     --------
@@ -445,14 +445,14 @@ def cost_model(rows: Any, costs: Any) -> tuple[float, float]:
 
 
 class Constants(NamedTuple):
-    """What does not depend on the method.
+    """Costs that do not depend on the method.
 
-    ``group`` and ``task`` are CPU seconds of client and scheduler, the other seconds
-    those of the process that works.
+    ``group`` and ``task`` are CPU seconds of client and scheduler; other seconds are
+    CPU seconds of the process that does the work.
     """
 
-    group: float  # of a group in a task, with its share of the call that sends it
-    task: float  # of a task
+    group: float  # a group in a task, including its share of the call that sends it
+    task: float  # a task
     open_seconds: float
     open_bytes: float
     record_bytes: float
@@ -461,7 +461,7 @@ class Constants(NamedTuple):
     label_bytes: float
 
     def group_seconds(self, size: int) -> float:
-        """Return the seconds of a group if a task has several.
+        """Return the seconds per group for tasks of several groups.
 
         Examples
         --------
@@ -473,24 +473,24 @@ class Constants(NamedTuple):
 
 
 class FitCosts(NamedTuple):
-    """What a fit costs: fixed parts, and pairs of a fixed part and one for each row.
+    """Costs of a fit: fixed costs, and pairs of a fixed cost and a cost per row.
 
-    The search on a sample by the client does not grow with the rows. The second pass
-    looks at a random sample for rows that are far from all nodes.
+    The cost of the client's search on a sample does not depend on the number of rows.
+    The second pass examines a random sample, to find rows that are far from all nodes.
     """
 
     passes: int
     search: float  # CPU seconds
-    workers: tuple[float, float]  # CPU seconds, the fixed part by each worker
-    examined: float  # CPU seconds of workers for a row that the second pass looks at
+    workers: tuple[float, float]  # CPU seconds; the fixed cost is per worker
+    examined: float  # CPU seconds of workers per row that the second pass examines
     sent: tuple[float, float]  # bytes
-    broadcast: tuple[float, float]  # bytes to each worker, and for an examined row
+    broadcast: tuple[float, float]  # bytes to each worker, and per examined row
     client_mib: float
     worker_mib: float
 
 
 def costs_of(measured: Mapping[str, Any], constants: Constants) -> FitCosts:
-    """Return the costs of a fit, from the measures of two sizes by one worker."""
+    """Return the costs of a fit, from measurements of two sizes with one worker."""
     rows = [measured["rows, 0"], measured["rows, 1"]]
     sending = measured["tasks, 1"] * constants.group_seconds(1)
 
@@ -498,13 +498,13 @@ def costs_of(measured: Mapping[str, Any], constants: Constants) -> FitCosts:
         costs = [measured.get(f"{name}, {number}", 0.0) for number in (0, 1)]
         return cost_model(rows, [0.0 if pd.isna(cost) else cost for cost in costs])
 
-    # The third pass reads some of the rows, and the second one also looks at them.
+    # The third pass reads some of the rows, and the second pass also examines them.
     examined = max(parts("workers pass 2")[1] - parts("workers pass 3")[1], 0.0)
     fixed, each = parts("worker_seconds")
     return FitCosts(
         passes=int(measured["passes, 1"]),
-        # A client that waits also uses CPU, so the difference of the two sizes is not
-        # taken as the cost of sending. The cost of empty groups is a lower bound.
+        # A waiting client also uses CPU, so the difference between the two sizes is not
+        # used as the cost of sending. The cost of empty groups is a lower bound.
         search=max(measured["client_seconds, 1"] - sending, 0.0),
         workers=(fixed, each - examined),
         examined=examined,
@@ -518,12 +518,12 @@ def costs_of(measured: Mapping[str, Any], constants: Constants) -> FitCosts:
 def expected(
     costs: FitCosts, constants: Constants, rows: int, workers: int
 ) -> dict[str, float]:
-    """Return what a fit with labels needs.
+    """Return the resources that a fit with labels needs.
 
     Parameters
     ----------
     costs : FitCosts
-        Of the method, from fits with one group in a task.
+        Costs of the method, from fits with one group per task.
     constants : Constants
         Costs that do not depend on the method.
     rows, workers : int
@@ -548,7 +548,8 @@ def expected(
     size = groups_of_task(groups, workers)
     sending = costs.passes * groups * constants.group_seconds(size)
     examined = min(rows, EXAMINED)
-    # The small fits look at all rows, and so return as many far rows as they may.
+    # The small fits examine all rows, so they return the largest possible number of far
+    # rows.
     of_group = max(costs.sent[1] * GROUP_ROWS - FAR_ROW_BYTES * FAR_ROWS, 0.0)
     return {
         "client_seconds": costs.search + sending,
@@ -571,10 +572,11 @@ def expected(
 def prediction(
     costs: FitCosts, constants: Constants, rows: int, workers: int
 ) -> dict[str, Any]:
-    """Return counts, minutes and memory of a fit of a store, and its longest part.
+    """Return counts, minutes and memory of a fit of a store, and the part that takes longest.
 
-    The passes take as long as the slowest of workers, storage, and client with
-    scheduler, which work at the same time. The rest is added.
+    Workers, storage, and the client with its scheduler work at the same time, so the
+    passes take as long as the slowest of the three. The times of other stages are
+    added.
 
     Examples
     --------
@@ -595,7 +597,8 @@ def prediction(
     }
     alone = {
         "search": costs.search,
-        # By the client, and then by all workers at the same time.
+        # The client opens the store first, and then all workers open it at the same
+        # time.
         "opening": 2 * chunks * constants.open_seconds,
         "labels read back": groups * constants.read_back_seconds,
     }
@@ -653,7 +656,7 @@ def constants_of(frame: pd.DataFrame) -> Constants:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Constants, the stages of the fit, what larger fits take, and the confirmation."""
+    """Return the constants, the stages of the fit, the predictions for larger fits, and the confirmation."""
     frame = frame[frame["status"] == "ok"]
     constants = constants_of(frame)
     of_tasks = frame[frame["dataset"] == TASKS]
@@ -687,7 +690,7 @@ def tables(frame: pd.DataFrame) -> Result:
 
 
 def stages(measured: Mapping[str, Any]) -> pd.DataFrame:
-    """Return CPU seconds of each stage of the fits by one worker."""
+    """Return CPU seconds of each stage of the fits with one worker."""
     names = [
         name.removesuffix(", 1").removeprefix("workers ")
         for name, value in measured.items()
@@ -715,7 +718,7 @@ def stages(measured: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def confirmation(frame: pd.DataFrame, constants: Constants) -> pd.DataFrame:
-    """Return measured and expected figures of the fit by several processes."""
+    """Return measured and expected figures of the fit with several processes."""
     measured = {int(row["seed"]): row for row in frame.to_dict("records")}
     larger = measured[1]
     rows = int(larger["rows, 0"])

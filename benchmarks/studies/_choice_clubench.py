@@ -1,10 +1,11 @@
 """Part ``clubench`` of ``choice``: the ten data sets in the repository of CLUBench.
 
-CLUBENCH names the folder of a clone of github.com/xiaofeng-github/CLUBench; its files
-do not belong to this project. Columns are standardised, as there, and each set is
-clustered at the number of its classes: by the default, by five conventional methods of
-CLUBench, and by five more peers, all at fixed settings. Its deep methods and subspace
-methods are left out.
+The environment variable CLUBENCH names the folder of a clone of
+github.com/xiaofeng-github/CLUBench; its files do not belong to this project. Columns
+are standardised, as in CLUBench, and each data set is clustered with the number of its
+classes, by the default, by five conventional methods of CLUBench, and by five more
+peers, all with fixed settings. The deep methods and subspace methods of CLUBench are
+left out.
 """
 
 import os
@@ -65,7 +66,7 @@ MEAN = "mean"
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Yield all methods that are installed on each set."""
+    """Yield all installed methods on each data set."""
     rows = min(options.rows or MOST_ROWS, MOST_ROWS)
     sets = options.pick(SETS, SMALL_SETS, SMOKE_SETS)
     for name, method, seed in product(sets, installed(METHODS), options.repeats(3)):
@@ -74,7 +75,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Fit one method to one set at the number of its classes."""
+    """Fit one method to one data set, with the number of its classes."""
     data = load(run.dataset, run.settings["rows"])
     n_clusters = int(np.unique(data.y).size)
     parameters: dict[str, Any] = {"random_state": run.seed}
@@ -86,12 +87,12 @@ def compute(run: Run) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def load(name: str, rows: int) -> Data:
-    """Return the standardised rows of a set, at most so many, and its classes.
+    """Return the standardised rows of a data set, or a sample of them, and its classes.
 
     Raises
     ------
     NoData
-        If the environment names no clone, or the clone lacks the set.
+        If CLUBENCH is not set, or the clone does not contain the data set.
     """
     folder = os.environ.get(VARIABLE)
     if not folder:
@@ -112,7 +113,7 @@ def load(name: str, rows: int) -> Data:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Return the mean index of each method and set, the best method first."""
+    """Return the mean index of each method and data set, with the best method first."""
     frame = frame[frame["status"] == OK]
     names = [name for name in SETS if name in set(frame["dataset"])]
     table = frame.pivot_table("ari", "method", "dataset", "mean")[names]

@@ -1,4 +1,4 @@
-"""Costs of the default: its candidates, sparse texts, memory, and time."""
+"""Part ``costs`` of ``choice``: time and memory of the default's candidates, of sparse texts, and of fits."""
 
 from functools import partial
 from pathlib import Path
@@ -38,7 +38,7 @@ BLOBS = "blobs"
 TEXTS = "texts"
 RINGS = "rings"
 A9A = "a9a"
-# of the graphs, and columns of the made rows
+# CLUSTERS: of the graphs; FEATURES: of the synthetic rows.
 CLUSTERS = 10
 FEATURES = 10
 VOCABULARY = 10**5
@@ -53,22 +53,22 @@ QUICK_RING_ROWS = 10**6
 RING_FEATURES = 32
 LIMIT = "512MiB"
 LIMIT_MIB = 512
-# the default of nodes
+# The default of ``n_nodes``.
 N_NODES = 20_000
 FITS = 5
 STAGES = ("graph_seconds", "choice_seconds", "label_seconds")
-# of the candidates and the pick; texts have a layout
+# Seconds to compute and compare the candidates; only texts have a layout.
 MOST_SECONDS = {
     DIGITS: 1.5,
     BLOBS: 1.5,
     TEXTS: 5.0,
 }
-MOST_TIME = {A9A: 4.5, **dict.fromkeys(MNIST_PAIRS, 1.2)}  # of k-means
+MOST_TIME = {A9A: 4.5, **dict.fromkeys(MNIST_PAIRS, 1.2)}  # relative to k-means
 
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Graphs, texts, stores, and the sets of the comparison with k-means."""
+    """Yield graphs, texts, stores, and the data sets of the comparison with k-means."""
     nodes = options.sized(N_NODES, N_NODES)
     every = not options.smoke
     for name in (DIGITS, BLOBS, TEXTS) if every else (BLOBS, TEXTS):
@@ -93,7 +93,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """What one of them costs."""
+    """Measure the cost of one run."""
     measure = {
         CANDIDATES: of_candidates,
         TEXT: of_texts,
@@ -104,7 +104,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def of_candidates(run: Run) -> dict[str, Any]:
-    """Measure the stages of a fit: the graph, the candidates and pick, the labels."""
+    """Measure the stages of a fit: the graph, computing and comparing candidates, and labelling."""
     X = rows_of(run)
     model = estimator(FRONT_DOOR, CLUSTERS, random_state=run.seed)
     for _ in range(2):
@@ -124,7 +124,7 @@ def of_candidates(run: Run) -> dict[str, Any]:
 
 
 def rows_of(run: Run) -> Any:
-    """Digits, blobs or texts in memory."""
+    """Return digits, blobs or texts in memory."""
     rows = run.settings["rows"]
     if run.dataset == DIGITS:
         return load_once(DIGITS, rows).X
@@ -136,11 +136,11 @@ def rows_of(run: Run) -> Any:
 
 
 def unit_texts(rows: int, seed: int = 0) -> Data:
-    """Texts of some topics, of length 1; rare words weigh more, as in TF-IDF."""
+    """Generate texts about some topics, scaled to length 1; as in TF-IDF, rare words have larger weights."""
     from sklearn.preprocessing import normalize
 
     made = texts(rows, VOCABULARY, TOPICS, WORDS, seed)
-    made.X.data *= np.log1p(made.X.indices)  # words of high numbers are rare
+    made.X.data *= np.log1p(made.X.indices)  # words with large numbers are rare
     return made._replace(X=normalize(made.X))
 
 
@@ -153,8 +153,8 @@ def write_texts(path: Path, rows: int) -> None:
 
 
 def of_texts(run: Run) -> dict[str, Any]:
-    """Seconds and peak memory of a fit of a store of texts, without compilation."""
-    load_once.cache_clear()  # rows of other runs would count as memory
+    """Return the seconds and the peak memory of a fit of a store of texts, without compilation."""
+    load_once.cache_clear()  # cached rows of other runs would count as memory
     rows = run.settings["rows"]
     store = written_once(run.folder, f"{TEXTS}-{rows}", partial(write_texts, rows=rows))
     model = estimator(FRONT_DOOR, TOPICS, random_state=run.seed)
@@ -177,7 +177,7 @@ def of_memory(run: Run) -> dict[str, Any]:
 def beside_kmeans(run: Run) -> dict[str, Any]:
     """Return median seconds of the default and of k-means with ten starts.
 
-    They take turns, and the first one compiles.
+    The two methods take turns, and the first turn, which compiles, is not counted.
     """
     X = run.data.X
     models = {FRONT_DOOR: estimator(FRONT_DOOR, 2, random_state=run.seed)}
@@ -195,7 +195,7 @@ def beside_kmeans(run: Run) -> dict[str, Any]:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """A table of each kind of cost, and the goals."""
+    """Return a table of each kind of cost, and the goals."""
     frame = frame[frame["status"] == OK].set_index("dataset")
     of = {
         name: part.dropna(axis="columns", how="all")

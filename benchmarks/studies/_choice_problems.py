@@ -1,4 +1,4 @@
-"""The problems of the study of choices, by kind: their rows, classes and scales."""
+"""The problems of the study ``choice`` by kind: their rows, classes and scaling."""
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -42,7 +42,7 @@ TABLES = (
     "wdbc",
 )
 PAIRED = ("letter", "optdigits", "mnist")
-# of one set
+# Largest number of pairs of one data set.
 MOST_PAIRS = 10
 PAIRS_WITH_PEERS = 3
 DIGITS = ("mnist", "optdigits", "pendigits", "usps")
@@ -85,15 +85,16 @@ class Problem(NamedTuple):
     Parameters
     ----------
     name : str
-        For the tables.
+        Name in the tables.
     source : str
         Data set or shape.
     kind : str
         One of `KINDS`.
     classes : sequence of int, default=()
-        Places of two classes among those of the set; all if there is none.
+        Positions of two classes among the classes of the data set; if empty, all
+        classes are used.
     with_peers : bool, default=True
-        Whether peers run on it.
+        Whether peers are fitted to the rows.
     """
 
     name: str
@@ -104,12 +105,12 @@ class Problem(NamedTuple):
 
     @property
     def half(self) -> str:
-        """The half of its set."""
+        """The half of the data set."""
         return half_of(self.source)
 
     @property
     def whole(self) -> str:
-        """Its set; all problems of a set together weigh as much as those of another."""
+        """The data set. All problems of a data set together have the weight of one data set."""
         return whole_of(self.source)
 
     @property
@@ -119,7 +120,7 @@ class Problem(NamedTuple):
 
 
 def problems() -> list[Problem]:
-    """All problems, those of one data set together.
+    """Return all problems; problems of the same data set are adjacent.
 
     Examples
     --------
@@ -142,7 +143,7 @@ def problems() -> list[Problem]:
 
 
 def _pairs_of(source: str) -> Iterator[Problem]:
-    """Ten pairs of classes at random, the first few of them also for peers."""
+    """Return ten random pairs of classes; peers are fitted only to the first few."""
     pairs = list(combinations(range(n_clusters_of(source)), 2))
     drawn = np.random.RandomState(0).permutation(len(pairs))[:MOST_PAIRS]
     for place, number in enumerate(drawn):
@@ -153,16 +154,16 @@ def _pairs_of(source: str) -> Iterator[Problem]:
 
 
 def problems_of(options: Options) -> list[Problem]:
-    """The problems of a scale: all, those for tuning, or a few of these."""
+    """Return the problems of a scale: all, the tuning half, or a few of that half."""
     quick = [one for one in problems() if one.half == TUNING]
     return options.pick(problems(), quick, [one for one in quick if one.name in SMOKE])
 
 
 @lru_cache(maxsize=2)
 def rows_of(problem: Problem, most: int, seed: int) -> Data:
-    """Return the rows of a problem, scaled, with classes from 0.
+    """Return the rows of a problem, scaled, and its classes from 0.
 
-    A shape is made anew for each seed.
+    A shape is generated again for each seed.
     """
     if problem.kind == GEOMETRY:
         return rows_of_set(problem.source, min(most, SHAPE_ROWS), seed)
@@ -176,9 +177,9 @@ def rows_of(problem: Problem, most: int, seed: int) -> Data:
 
 
 def scaled(source: str, X: Any) -> Any:
-    """Return rows as the makers of a set compare them.
+    """Return rows as the publisher of a data set compares them.
 
-    They are as published, of length 1, or with standard columns.
+    The rows are unchanged, divided by their lengths, or have standardised columns.
     """
     from sklearn.decomposition import PCA
     from sklearn.preprocessing import StandardScaler, normalize

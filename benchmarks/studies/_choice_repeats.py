@@ -1,13 +1,14 @@
-"""Part ``repeats`` of ``choice``: each method with ten seeds and in one thread.
+"""Part ``repeats`` of ``choice``: each method with ten seeds, and once in one thread.
 
-Both run in processes of their own.
+Both run in separate processes.
 
-With fits of more than a minute there are three seeds. Scores are means over the seeds,
-and seconds their median, with kernels compiled before. "another seed" is the mean
-adjusted Rand index between the labels of two seeds, "one thread" that between those of
-the first seed in both processes; 1 means the same clusters. "peak_mib" is the larger of
-both processes, with Python and its libraries. Noise counts as a cluster, as in the
-other parts, and "labelled" is the share of the other rows.
+If a fit takes more than a minute, only three seeds are used. Scores are means and
+seconds are medians over the seeds, after the kernels have been compiled. "another seed"
+is the mean adjusted Rand index between the labels of two seeds, and "one thread" is the
+index between the labels of the first seed in the two processes; 1 means the same
+clusters. "peak_mib" is the larger peak of the two processes, including Python and its
+libraries. Noise counts as a cluster, as in the other parts, and "labelled" is the share
+of the rows that are not noise.
 """
 
 import json
@@ -33,7 +34,7 @@ from benchmarks.tables import Result
 from mmcnb.datasets import SHAPES
 from mmcnb.metrics import adjusted_rand_index
 
-# Its files are not with those of the other sets.
+# This data set is not among the problems of the study.
 CLOTHES = Problem("fashion-mnist", "fashion-mnist", MANY)
 PROBLEMS = {problem.name: problem for problem in (*problems(), CLOTHES)}
 SETS = (
@@ -49,7 +50,7 @@ SETS = (
 SMOKE_SETS = ("wdbc",)
 SMOKE_METHODS = (FRONT_DOOR, KMEANS)
 MOST_ROWS = 5000
-# seconds
+# LONG is in seconds.
 SEEDS = 10
 SEEDS_OF_LONG = 3
 LONG = 60.0
@@ -70,14 +71,14 @@ MEASURES = [
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Yield all methods that are installed on a few sets of each kind."""
+    """Yield all installed methods on a few data sets of each kind."""
     methods = options.pick(RANKED, RANKED, SMOKE_METHODS)
     seeds = max(2, len(options.repeats(SEEDS, 2)))
     settings = {"rows": min(options.rows or MOST_ROWS, MOST_ROWS), "seeds": seeds}
     for name, method in product(
         options.pick(SETS, SETS, SMOKE_SETS), installed(methods)
     ):
-        if not (method == libraries.EVOC and name in SHAPES):  # it needs four columns
+        if not (method == libraries.EVOC and name in SHAPES):  # EVoC needs four columns
             yield Run(name, method, 0, settings=settings)
 
 
@@ -90,7 +91,7 @@ class Fits(NamedTuple):
 
 
 def fits(run: Run, seeds: int, environment: Mapping[str, str]) -> Fits:
-    """Fit with so many seeds in a process of its own."""
+    """Fit with several seeds in a separate process."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "labels.npy"
         words = [run.dataset, run.method, run.seed, seeds, run.settings["rows"], path]
@@ -100,8 +101,8 @@ def fits(run: Run, seeds: int, environment: Mapping[str, str]) -> Fits:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Fit with all seeds in a process, and with the first in one of one thread."""
-    # A set that is not here ends the run.
+    """Fit with all seeds in one process, and with the first seed in a process with one thread."""
+    # A missing data set ends the run.
     rows_of(PROBLEMS[run.dataset], run.settings["rows"], 0)
     several = fits(run, run.settings["seeds"], {})
     alone = fits(run, 1, ONE_THREAD)
@@ -115,7 +116,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Return means of each method, where sets weigh the same, and each set."""
+    """Return means for each method, in which data sets have equal weight, and for each data set."""
     frame = frame[frame["status"] == "ok"]
     sets = frame.groupby(["method", "dataset"], sort=False)[MEASURES].mean()
     groups = sets.groupby("method", sort=False)
@@ -140,7 +141,7 @@ def main(words: Sequence[str]) -> None:
             break
         model = estimator(method, k, random_state=seed, **starts)
         if method in libraries.COMPILED and not scores:
-            # It compiles other routines for other numbers of rows.
+            # EVoC compiles other routines for other numbers of rows.
             model.fit(data.X)
         measures = scored(data, model, with_noise)
         measures["ami"] = adjusted_mutual_info_score(data.y, model.labels_)

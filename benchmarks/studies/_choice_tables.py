@@ -1,6 +1,6 @@
-"""Tables of the study of choices: means by kind, losses, candidates and trust.
+"""Tables of the study ``choice``: means by kind, losses, candidates and trust.
 
-Each set weighs the same in a mean.
+Each data set has the same weight in a mean.
 """
 
 import json
@@ -38,20 +38,20 @@ RANKED = (
     DENSITY,
 )
 ALL = "all"
-# of the error; of ARI
+# FAILED_ABOVE is an error, and BEHIND a difference of ARI.
 FAILED_ABOVE = 0.35
 BEHIND = 0.02
-# a good partition: an error of at most so much if there are two classes
+# A good partition has at least this ARI or, with two classes, at most this error.
 GOOD_ARI = 0.6
 GOOD_ERROR = 0.15
-LEAST_AHEAD = {  # of ARI, on the problems that both have
+LEAST_AHEAD = {  # in ARI, on the problems to which both methods were fitted
     (MORE, LEIDEN): 0.03,
     (MORE, UMAP_KMEANS): 0.0,
     (TEXT, UMAP_KMEANS): -0.02,
     **{(GEOMETRY, peer): 0.0 for peer in (LUMBERMARK, GENIE, *OTHER_GINI)},
 }
-MOST_ABOVE_HINGE = 0.005  # of the error
-# Of the confirmation half.
+MOST_ABOVE_HINGE = 0.005  # in the balanced error
+# On the confirmation half.
 LEAST_TRUST = {
     ("high", "precision"): 0.9,
     ("high", "recall"): 0.7,
@@ -91,7 +91,7 @@ def tables_of_problems(frame: pd.DataFrame) -> Result:
 
 
 def with_facts(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs with the set, the kind and the half of their problems."""
+    """Return the runs with the data set, the kind and the half of their problems."""
     facts_of = {
         problem.name: (problem.whole, problem.kind, problem.half)
         for problem in problems()
@@ -107,7 +107,7 @@ def with_facts(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def over_problems(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return means over the seeds, also of the best of several methods.
+    """Return means over the seeds, including those of the best of several methods.
 
     "ahead" is how far the default is ahead in ARI.
     """
@@ -131,10 +131,9 @@ def over_problems(frame: pd.DataFrame) -> pd.DataFrame:
 def by_kind(table: pd.DataFrame) -> pd.DataFrame:
     """Return the means of each kind, half and method, and over both halves.
 
-    Each set weighs the same.
-
-    "above 35 %" is the share of the problems with two classes that fail so; "ahead" is
-    how far the default is ahead, in ARI, on the problems of the method.
+    Each data set has the same weight.  "above 35 %" is the share of the problems with
+    two classes that have an error above 35 %; "ahead" is how far the default is ahead,
+    in ARI, on the problems to which the method was fitted.
     """
     has_more_clusters = table["kind"].isin([MANY, TEXT, FEW_ROWS]) & (table["k"] > 2)
     table = pd.concat([table, table[has_more_clusters].assign(kind=MORE)])
@@ -150,17 +149,16 @@ def by_kind(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def in_order(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Sort a table by some columns; equal rows keep their order."""
+    """Sort a table by some columns; the sort is stable."""
     return table.sort_values(keys, kind="stable", ignore_index=True)
 
 
 def ranks(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean rank in ARI of each method, by kind; 1 is the first.
+    """Return the mean rank of each method by ARI, for each kind; 1 is the best rank.
 
-    Each set weighs the same.
-
-    A problem counts if several methods ran on it; without any the frame is empty. Equal
-    methods share a rank.
+    Each data set has the same weight.  Only problems to which several methods were
+    fitted count; without such problems the frame is empty. Methods with equal ARI share
+    a rank.
     """
     n_methods = table.groupby("dataset")["method"].transform("size")
     table = table[n_methods > 1]
@@ -175,9 +173,9 @@ def ranks(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def losses(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the problems on which the default is behind its best peer by over 0.02.
+    """Return the problems on which the default is behind its best peer by more than 0.02.
 
-    J is given of both.
+    The table has J of both.
     """
     peers = table[table["method"].isin([KMEANS, *libraries.METHODS])]
     best_peer = best(peers, ["dataset"], "ari", largest=True).set_index("dataset")
@@ -191,7 +189,7 @@ def losses(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def candidates(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return how often each candidate is taken, by kind, and its mean lag in J."""
+    """Return how often each candidate is selected, by kind, and how far its J is below the largest."""
     rows = []
     for _, run in frame[frame["method"] == FRONT_DOOR].iterrows():
         J_of = json.loads(run["candidates"])
@@ -210,7 +208,7 @@ def candidates(frame: pd.DataFrame) -> pd.DataFrame:
 def by_trust(frame: pd.DataFrame) -> pd.DataFrame:
     """Return precision and recall of "high" and "low" trust in each half.
 
-    "high" should mean a good partition, and "low" one that is not.
+    "high" is right if the partition is good, and "low" if it is not.
     """
     default = frame[frame["method"] == FRONT_DOOR]
     is_good = (default["ari"] >= GOOD_ARI) | (default[ERROR] <= GOOD_ERROR)
@@ -238,9 +236,9 @@ def _ratio(part: float, whole: float) -> float:
 
 
 def goals(kinds: pd.DataFrame, trust: pd.DataFrame) -> list[Goal]:
-    """Judge the default beside its peers on both halves, and its trust.
+    """Return goals for the default beside its peers on both halves, and for its trust.
 
-    The trust is judged on the half for confirmation.
+    The goals for trust are on the confirmation half.
     """
     both = kinds[kinds["half"] == BOTH].set_index(["kind", "method"])
     ahead = named_by(both["ahead"], ", ahead of ")
@@ -266,12 +264,12 @@ def goals(kinds: pd.DataFrame, trust: pd.DataFrame) -> list[Goal]:
 
 
 def named_by(figures: Any, separator: str) -> dict[str, float]:
-    """Join the two names of each figure of a mapping or series."""
+    """Join the two names of each figure in a mapping or a series."""
     return {separator.join(names): value for names, value in figures.items()}
 
 
 def tables_of_papers(frame: pd.DataFrame) -> Result:
-    """Return means over the seeds and the worst of each set; judge the default."""
+    """Return means over the seeds and the worst seed for each data set, with goals for the default."""
     table = over_sets(frame)
     default = table[table["method"] == FRONT_DOOR].set_index("dataset")
     error = default[ERROR]

@@ -1,4 +1,4 @@
-"""The cost of ``scale="auto"``: its time against None, and reads of the store."""
+"""Part ``costs`` of ``columns``: the time of ``scale="auto"`` against None, and reads of the store."""
 
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ MEMORY_SHAPE = (20_000, 100)
 STORE_COLUMNS = 50
 STORE_ROWS = 10**6
 QUICK_STORE_ROWS = 10**5
-DECADES = 5  # of the units
+DECADES = 5  # range of the units, in powers of ten
 
 
 @frame_of_runs
@@ -45,7 +45,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Measure fits with "auto" and with None, in turns; the first ones compile."""
+    """Measure fits with "auto" and with None in turns; the first turn compiles."""
     rows = run.settings["rows"]
     columns = run.settings["columns"]
     X: Any
@@ -67,9 +67,9 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def block_of_units(start: int, stop: int, columns: int) -> Data:
-    """Draw rows of blobs in units of many sizes.
+    """Draw rows of blobs with columns in units of very different sizes.
 
-    Every other column has a long tail.
+    Every second column has a long tail.
     """
     X, y = make_block(
         "blobs", start, stop, columns, n_clusters=CLUSTERS, random_state=0
@@ -87,7 +87,7 @@ def write_units(path: Path, rows: int, columns: int) -> None:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Return the ratio of times, and whether both read their rows equally often."""
+    """Return the ratio of times, and whether both fits read their rows equally often."""
     frame = frame[frame["status"] == OK]
     frame = frame.assign(**{"equal reads": frame["reads"] == frame["none_reads"]})
     columns = [

@@ -1,4 +1,4 @@
-"""Tables with gaps of four kinds: filled from the nearest rows, and by the median."""
+"""Part ``gaps`` of ``columns``: tables with four kinds of gaps, filled from the nearest rows or by the median."""
 
 from itertools import product
 from typing import Any, NamedTuple
@@ -16,8 +16,8 @@ from benchmarks.tables import Result
 
 ROWS = 3000
 REAL = ("wine", "iris", "wdbc", "optdigits", "satellite", "segment", "pendigits")
-# How gaps come about: at random, with a share of 10 % or 30 %; more often where the
-# value is high; and where the value of another column is high.
+# Where gaps are: at random, in 10 % or 30 % of the cells; more often where the value is
+# large; or where the value of another column is large.
 WHOLE = "none"
 KINDS = (WHOLE, "a tenth", "three tenths", "high values", "another column high")
 FILLS = ("neighbors", "median")
@@ -26,14 +26,14 @@ UNKNOWN = "unknown"
 
 
 class Made(NamedTuple):
-    """A made table: numbers of classes and columns."""
+    """A synthetic table: the numbers of its classes and columns."""
 
     n_classes: int
     n_columns: int
 
     @property
     def name(self) -> str:
-        """Its name in tables."""
+        """Name in the tables."""
         return f"made-{self.n_classes}-{self.n_columns}"
 
 
@@ -54,7 +54,7 @@ MADE = [
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Yield tables with each kind of gaps, filled in both ways, k given or unknown."""
+    """Yield tables with each kind of gaps, filled in both ways, with k given and not given."""
     rows = min(options.rows or ROWS, ROWS)
     names = [made.name for made in MADE] + list(REAL)
     names = options.pick(names, names[::3], names[:1])
@@ -68,7 +68,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Fit ours to one table with gaps."""
+    """Fit the default to one table with gaps."""
     data = table_of(run.dataset, run.settings["rows"])
     kind = run.parameters["gaps"]
     frame = pd.DataFrame(with_gaps(data.X, kind, run.dataset)).add_prefix("x")
@@ -85,7 +85,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def table_of(name: str, rows: int) -> Data:
-    """Return the numbers of a table, and its classes."""
+    """Return the numbers in a table, and its classes."""
     if name in REAL:
         return load_once(name, rows)
     sizes = Made(*map(int, name.split("-")[1:]))
@@ -131,7 +131,7 @@ def with_gaps(X: np.ndarray, kind: str, name: str) -> np.ndarray:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Return the mean index by kind of gaps, and that of all tables with gaps."""
+    """Return the mean index by kind of gaps, and over all tables with gaps."""
     frame = frame[frame["status"] == OK]
     is_made = frame["dataset"].str.startswith("made")
     frame = frame.assign(tables=np.where(is_made, "made", "real"))

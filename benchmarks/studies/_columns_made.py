@@ -1,7 +1,8 @@
-"""Made tables of the study of columns: numbers with units, flags, text and dates.
+"""Synthetic tables of the study ``columns``: numbers with units, flags, texts and dates.
 
-A class has a place in each column that tells of it, beside other classes in each. So no
-column tells the classes, and several together do. A few columns are noise.
+Each class has a position in each informative column, which is next to the positions of
+other classes. No single column therefore separates the classes, but several together
+do. A few columns are noise.
 """
 
 from typing import Any, NamedTuple
@@ -18,8 +19,10 @@ FLAG = "flag"
 TEXT = "text"
 DATE = "date"
 TODAY = pd.Timestamp("2025-06-30")
-STEP = (1.4, 1.8)  # between two classes beside each other, in deviations of a class
-# share of a class with its own value; how far from a half
+# Distance between adjacent classes, in standard deviations of a class.
+STEP = (1.4, 1.8)
+# PREFERENCE: share of a class with its own value. FLAG_PREFERENCE: how far the share is
+# from a half.
 PREFERENCE = 0.6
 FLAG_PREFERENCE = 0.35
 
@@ -30,11 +33,12 @@ class Column(NamedTuple):
     Parameters
     ----------
     kind : str
-        One of the kinds above.
+        One of the kinds defined above.
     middle : float or sequence of str, default=0.0
-        Its median in its unit, days before today, or its values.
+        Median of the column in its unit, number of days before today, or its values.
     spread : float, default=1.0
-        Deviation within a class, of the logarithm if the tail is long.
+        Standard deviation within a class; for a column with a long tail, of the
+        logarithm.
     """
 
     kind: str
@@ -145,7 +149,7 @@ MIXED_NAMES = tuple(
 UNIT_NAMES = tuple(
     f"{family}-{number}" for family in UNIT_FAMILIES for number in range(1, 5)
 )
-# of the largest class
+# LEAST_SHARE is the smallest share of the largest class.
 CLUSTERS = (2, 6)
 ROWS = (600, 2000)
 LEAST_SHARE = 0.35
@@ -156,21 +160,22 @@ def made_table(
 ) -> tuple[pd.DataFrame, np.ndarray]:
     """Draw a table of a family.
 
-    The name decides the classes and their places, and with the seed the rows.
+    The name determines the classes and their positions; the name and the seed determine
+    the rows.
 
     Parameters
     ----------
     name : str
         One of `MIXED_NAMES` or `UNIT_NAMES`.
     rows : int or None, default=None
-        At most so many rows.
+        Largest number of rows.
     seed : int, default=0
         Seed of the rows.
 
     Returns
     -------
     frame : DataFrame
-        One column each of its family.
+        One column for each `Column` of the family.
     y : ndarray of shape (n,), dtype int64
         The classes from 0.
 
@@ -214,7 +219,8 @@ def _drawn(
 ) -> Any:
     """Draw the values of a column.
 
-    Each class has a place in it, in deviations, or all have the same.
+    Each class has a position in the column, in standard deviations, or all classes have
+    the same position.
     """
     kind, middle, spread = column
     if kind == FLAG:
@@ -242,7 +248,7 @@ def _drawn_text(
     plan: np.random.Generator,
     draw: np.random.Generator,
 ) -> np.ndarray:
-    """Draw words; each class prefers one of them, unless all places are the same."""
+    """Draw words; each class prefers one of them, unless all classes have the same position."""
     chances = plan.dirichlet(np.full(len(words), 3.0))
     preferred = np.argsort(np.argsort(places)) % len(words)
     certain = np.eye(len(words))[preferred]

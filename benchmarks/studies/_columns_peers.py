@@ -1,4 +1,4 @@
-"""Peers on tables of numbers beside flags and text, with gaps and without."""
+"""Part ``mixed`` of ``columns``: peers on tables of numbers, flags and texts, with and without gaps."""
 
 from functools import lru_cache
 from itertools import product
@@ -17,8 +17,8 @@ from benchmarks.studies.peers import installed, with_noise
 from benchmarks.tables import Result
 
 MOST_ROWS = 1000
-SHARES = (0.0, 0.2)  # of gaps, in every second column
-# Columns of real tables whose numbers are codes.
+SHARES = (0.0, 0.2)  # shares of gaps in every second column
+# Columns of real tables in which numbers are codes.
 CODES = {
     "heart": (1, 2, 5, 6, 8, 10, 12),
     "australian": (0, 3, 4, 5, 7, 8, 10, 11),
@@ -30,7 +30,7 @@ SMOKE = ("customers-1", "heart")
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Yield all methods on each table, whole and with gaps."""
+    """Yield all methods on each table, with and without gaps."""
     rows = min(options.rows or MOST_ROWS, MOST_ROWS)
     names = (*MIXED_NAMES, *CODES)
     names = options.pick(names, (*MIXED_NAMES[::4], *CODES), SMOKE)
@@ -42,7 +42,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Fit one method to one table at the number of its classes."""
+    """Fit one method to one table, with the number of its classes."""
     data = table_of(run.dataset, run.settings["rows"], run.seed)
     frame = with_gaps(data.X, run.parameters["gaps"], run.seed)
     n_clusters = int(np.unique(data.y).size)
@@ -56,7 +56,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 @lru_cache(maxsize=2)
 def table_of(name: str, rows: int, seed: int) -> Data:
-    """Return a frame of a table, and its classes; made tables differ by seed."""
+    """Return the frame of a table, and its classes; synthetic tables depend on the seed."""
     if name not in CODES:
         return Data(name, *made_table(name, rows, seed))
     data = load_once(name, rows)
@@ -67,7 +67,7 @@ def table_of(name: str, rows: int, seed: int) -> Data:
 
 
 def with_gaps(frame: pd.DataFrame, share: float, seed: int) -> pd.DataFrame:
-    """Return a frame with a share of gaps in every second column, at random.
+    """Return a frame in which a share of the cells of every second column, chosen at random, are gaps.
 
     Examples
     --------
@@ -92,9 +92,10 @@ def with_gaps(frame: pd.DataFrame, share: float, seed: int) -> pd.DataFrame:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Return the mean index by kind and share of gaps, and of each table.
+    """Return the mean index by kind and share of gaps, and for each table.
 
-    There is a column a method, the best on average first.
+    Each method has a column; the methods are sorted by their mean index, the best
+    first.
     """
     frame = frame[frame["status"] == OK]
     families = frame["dataset"].str.rpartition("-")[0]
@@ -111,9 +112,9 @@ def tables(frame: pd.DataFrame) -> Result:
 
 
 def of_tables(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the index of each table and share of gaps, and their means.
+    """Return the index for each table and share of gaps, and their means.
 
-    Real tables and the means come last.
+    Real tables and the means are the last rows.
     """
     means = frame.groupby(["method", "gaps"], as_index=False)["ari"].mean()
     rows = pd.concat([frame, means.assign(dataset=MEAN)])

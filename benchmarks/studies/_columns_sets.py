@@ -1,4 +1,4 @@
-"""The sets of the study of columns, by kind: raw rows and their classes."""
+"""The data sets of the study ``columns`` by kind: their raw rows and classes."""
 
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -96,10 +96,11 @@ SMOKE = (
     "metres two-moons",
 )
 MOST_ROWS = 4000
-# east and north, in metres
+# CORNER is east and north, in metres; RANGES are in metres.
 CORNER = (691_000.0, 5_334_000.0)
 RANGES = (300.0, 5000.0)
-# spreads; the least gap in the larger one
+# Villages: their number and spreads, and the smallest gap in units of the larger
+# spread.
 VILLAGES = (3, 6)
 VILLAGE_METRES = (90.0, 140.0)
 VILLAGE_GAP = 4.5
@@ -114,9 +115,9 @@ class Set(NamedTuple):
     Parameters
     ----------
     name : str
-        For the tables.
+        Name in the tables.
     source : str
-        Data set, shape or made table.
+        Data set, shape or synthetic table.
     kind : str
         One of `KINDS`.
     """
@@ -127,12 +128,12 @@ class Set(NamedTuple):
 
     @property
     def half(self) -> str:
-        """The half of its source."""
+        """The half of the source."""
         return half_of(self.source)
 
 
 def sets() -> list[Set]:
-    """Return all sets, those of a kind together.
+    """Return all data sets; data sets of the same kind are adjacent.
 
     Examples
     --------
@@ -158,7 +159,7 @@ def sets() -> list[Set]:
 
 
 def sets_of(options: Options) -> list[Set]:
-    """Return the sets of a scale: all, those for tuning, or a few."""
+    """Return the data sets of a scale: all, the tuning half, or a few."""
     every = sets()
     quick = [data_set for data_set in every if data_set.half == TUNING]
     smoke = [data_set for data_set in every if data_set.name in SMOKE]
@@ -167,9 +168,10 @@ def sets_of(options: Options) -> list[Set]:
 
 @lru_cache(maxsize=2)
 def rows_of(data_set: Set, most: int, seed: int) -> Data:
-    """Return the raw rows of a set, and classes from 0.
+    """Return the raw rows of a data set, and its classes from 0.
 
-    Made sets are made anew for each seed. The last two are kept.
+    Synthetic data sets are generated again for each seed. The last two results are
+    cached.
     """
     source = data_set.source
     few = min(most, SHAPE_ROWS)
@@ -200,7 +202,7 @@ def rows_of(data_set: Set, most: int, seed: int) -> Data:
 def valley(number: int, rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Draw round villages along a narrow valley, in metres.
 
-    Distances mean the same in both columns.
+    Both columns have the same unit.
     """
     plan = np.random.default_rng(number)
     draw = np.random.default_rng([number, seed])
@@ -216,9 +218,9 @@ def valley(number: int, rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def spectra(number: int, rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw absorbance at many wavelengths: bands, a drift, and noise.
+    """Draw absorbance at many wavelengths, with bands, a drift, and noise.
 
-    The heights of the bands tell the class.
+    The heights of the bands depend on the class.
     """
     plan = np.random.default_rng([1, number])
     draw = np.random.default_rng([1, number, seed])
@@ -255,10 +257,10 @@ def numbers_of(X: Any) -> Any:
 
 
 def with_seconds(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame with seconds since 1970 in place of dates.
+    """Return a frame in which dates are replaced by seconds since 1970.
 
-    Dates of these tables tell of the classes, and those of others mostly of the record:
-    mmcnb leaves dates out.
+    In these tables, dates depend on the class. In most tables, dates only say when a
+    row was recorded, so mmcnb leaves them out.
     """
     seconds = {}
     for name, dates in frame.select_dtypes("datetime").items():

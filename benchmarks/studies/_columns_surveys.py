@@ -1,4 +1,4 @@
-"""Surveys: answers as numbers, as texts and as ordered texts, with scales and without."""
+"""Part ``surveys`` of ``columns``: answers as numbers, texts and ordered texts, with and without known scales."""
 
 from functools import lru_cache
 from itertools import product
@@ -17,18 +17,18 @@ from benchmarks.tables import Result
 
 ROWS = 2000
 ANSWERS = ("strongly disagree", "disagree", "neutral", "agree", "strongly agree")
-# What a row is read as: as mmcnb reads it, or as if it knew no scales.
+# How a table is read: as mmcnb reads it, or as if it did not know rating scales.
 SCALES_KNOWN = "scales"
 NO_SCALES = "no scales"
 NUMBERS = "numbers"
 TEXTS = "texts"
 ORDERED = "ordered"
-STEP = 0.35  # of a column of few values
+STEP = 0.35  # standard deviation of a column of few values
 REAL = ("dermatology", "heart")
 
 
 class Survey(NamedTuple):
-    """A made survey: numbers of questions and classes, and the draw."""
+    """A synthetic survey: the numbers of its questions and classes, and a seed."""
 
     n_questions: int
     n_classes: int
@@ -36,7 +36,7 @@ class Survey(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its name in tables."""
+        """Name in the tables."""
         return f"survey-{self.n_questions}-{self.n_classes}-{self.draw}"
 
 
@@ -50,7 +50,7 @@ OF_TEXTS = [Survey(23, 4, draw) for draw in range(4)]
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Yield made surveys, also of texts, and real tables, with scales and without."""
+    """Yield synthetic surveys, also as texts, and real tables, with and without known scales."""
     rows = min(options.rows or ROWS, ROWS)
     tries = [(survey.name, NUMBERS) for survey in MADE]
     tries += [
@@ -66,7 +66,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Fit ours to one survey at the number of its classes."""
+    """Fit the default to one survey, with the number of its classes."""
     form = run.parameters["answers"]
     data = survey_of(run.dataset, run.settings["rows"])
     X: Any = written(data.X, form)
@@ -83,7 +83,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 @lru_cache(maxsize=2)
 def survey_of(name: str, rows: int) -> Data:
-    """Return a frame of whole numbers and other columns, and the classes."""
+    """Return a frame of whole numbers and other columns, and its classes."""
     if name in REAL:
         data = load_once(name, rows)
         return Data(name, pd.DataFrame(data.X).add_prefix("x"), data.y)
@@ -91,10 +91,10 @@ def survey_of(name: str, rows: int) -> Data:
 
 
 def made_survey(survey: Survey, rows: int = ROWS) -> tuple[pd.DataFrame, np.ndarray]:
-    """Draw answers from 1 to 5, beside an age and a score from 0 to 10.
+    """Draw answers from 1 to 5, an age, and a score from 0 to 10.
 
-    Each class has a mean answer to each question, of deviation 1 as the answers of a
-    class have. The age and the score tell little.
+    The mean answers of the classes to a question have standard deviation 1, and so have
+    the answers of a class. The age and the score depend little on the class.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def made_survey(survey: Survey, rows: int = ROWS) -> tuple[pd.DataFrame, np.ndar
 
 
 def written(frame: pd.DataFrame, form: str) -> pd.DataFrame:
-    """Return a frame whose questions have texts for answers, perhaps in an order.
+    """Return a frame in which the answers are texts, which may be ordered.
 
     Examples
     --------
@@ -141,19 +141,19 @@ def written(frame: pd.DataFrame, form: str) -> pd.DataFrame:
 
 
 def without_scales(frame: pd.DataFrame) -> tuple[Any, Any]:
-    """Return steps for columns of few numbers, and rows whose texts have no order."""
+    """Return the treatment of columns with few numbers, and rows whose texts have no order."""
     numbers = frame.select_dtypes("number")
     few = [name for name in numbers if frame[name].nunique() <= 5]
     scale: Any = dict.fromkeys(few, STEP) or "auto"
     if len(few) == len(frame.columns):
-        scale = None  # as columns of few values alone are taken
+        scale = None  # these columns only have few values
     if numbers.shape[1] == frame.shape[1]:
         return scale, frame
     return scale, mmcnb.read_table(frame, categories="one-hot")
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Return the mean index by kind of survey, a column for each way to read it."""
+    """Return the mean index by kind of survey, with a column for each way to read it."""
     frame = frame[frame["status"] == OK]
     is_text = frame["dataset"].str.startswith("survey-23")
     kinds = frame["dataset"].where(frame["dataset"].isin(REAL), "eight surveys")

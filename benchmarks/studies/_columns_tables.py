@@ -1,4 +1,4 @@
-"""Tables of the study of columns: means, gains and losses of "auto", and flags."""
+"""Tables of the study ``columns``: means, gains and losses of "auto", and reports of single columns."""
 
 import pandas as pd
 
@@ -13,15 +13,15 @@ OTHERS = ["none", "standard"]
 CHANGE = "auto is ahead by"
 BOTH = "both"
 HALVES = (TUNING, CONFIRMATION, BOTH)
-# The rule is known to lose on these, and on coordinates in metres.
+# The rule is known to lose on these data sets, and on coordinates in metres.
 NAMED = ("svmguide1", "australian", "magic")
-MOST_CHANGES = 12  # gains, and losses
+MOST_CHANGES = 12  # largest number of gains, and of losses
 FAILED_ARI = 0.3
 GOOD_ARI = 0.6
 
 
 def tables_of_sets(frame: pd.DataFrame) -> Result:
-    """Return each set, means by kind and half, and what "auto" changes most."""
+    """Return the index of each data set, means by kind and half, and the largest changes by "auto"."""
     table = over_sets(frame)
     tables = {"columns-sets": table, "columns": by_kind(table)}
     if AUTO in table:
@@ -30,9 +30,9 @@ def tables_of_sets(frame: pd.DataFrame) -> Result:
 
 
 def over_sets(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean index over the seeds of each set, a column a way.
+    """Return the mean index over the seeds of each data set, with a column for each method.
 
-    Our ways are called by their scales alone.
+    Our methods are named by their scales.
     """
     frame = frame[frame["status"] == OK]
     ways = frame["method"] + ", " + frame["scale"].fillna("")
@@ -48,9 +48,9 @@ def over_sets(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_kind(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the means over the sets of each kind, in each half and in both.
+    """Return means over the data sets of each kind, in each half and in both.
 
-    Each set weighs the same.
+    Each data set has the same weight.
     """
     table = pd.concat([table, table.assign(half=BOTH)])
     table["kind"] = pd.Categorical(table["kind"], KINDS)
@@ -62,9 +62,9 @@ def by_kind(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def changes(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the largest gains and losses of "auto", and sets known to lose.
+    """Return the largest gains and losses of "auto", and the data sets known to lose.
 
-    Gains are over the better of the other scales.
+    A gain is relative to the better of the other two scales.
     """
     change = table[AUTO] - table[OTHERS].max(axis=1)
     table = table.assign(**{CHANGE: change})
@@ -78,7 +78,7 @@ def changes(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def tables_of_flags(frame: pd.DataFrame) -> Result:
-    """Count the failed and the good partitions that are flagged for a few columns."""
+    """Count the failed and the good partitions whose trust names a few columns."""
     kind_of = {data_set.name: data_set.kind for data_set in sets()}
     frame = frame[frame["status"] == OK]
     kinds = frame["dataset"].map(kind_of)

@@ -1,7 +1,7 @@
-"""The step of texts beside numbers: by the sample, and the same for all tables.
+"""Part ``texts`` of ``columns``: the step of texts beside numbers, from the sample or the same for all tables.
 
-Made tables have 1, 3 or 8 numbers and 2, 6 or 20 texts of 2 to 6 values. Four clusters
-are in the numbers, in half of the texts, or in both.
+Synthetic tables have 1, 3 or 8 columns of numbers and 2, 6 or 20 columns of texts with
+2 to 6 values. Four clusters are in the numbers, in half of the texts, or in both.
 """
 
 from itertools import product
@@ -26,8 +26,9 @@ ROWS = 3000
 QUICK_ROWS = 2000
 DRAWS = 10
 CLUSTERS = 4
-SPREAD = 2.0  # of the places of clusters in a number, in deviations of a cluster
-PREFERENCE = 0.6  # share of a cluster with its own value of a text
+# Standard deviation of the positions of clusters, in standard deviations of a cluster.
+SPREAD = 2.0
+PREFERENCE = 0.6  # share of a cluster that has the cluster's value of a text
 WORDS = np.array(list("abcdef"))
 
 
@@ -53,7 +54,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Fit a table with one step of its texts."""
+    """Fit the default to a table with one step for its texts."""
     settings = run.settings
     data = made(
         settings["rows"],
@@ -73,7 +74,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def made(n: int, n_numbers: int, n_texts: int, place: str, seed: int) -> Data:
-    """Draw a table with clusters in its numbers, in every other text, or in both."""
+    """Draw a table with clusters in its numbers, in every second text, or in both."""
     draw = np.random.default_rng([n_numbers, n_texts, crc32(place.encode()), seed])
     y = draw.integers(0, CLUSTERS, n)
     columns: dict[str, np.ndarray] = {}
@@ -96,7 +97,7 @@ def made(n: int, n_numbers: int, n_texts: int, place: str, seed: int) -> Data:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Return means by table and step, and what the rule changes by the clusters' place."""
+    """Return means by table and step, and the effect of the rule by where the clusters are."""
     frame = frame[frame["status"] == OK]
     kind = frame["dataset"].str.split("-", expand=True)
     frame = frame.assign(numbers=kind[0], texts=kind[1], clusters=kind[2])

@@ -1,4 +1,4 @@
-"""Costs of an explanation: seconds, reads of the store, and peak memory."""
+"""Part ``costs`` of ``explain``: seconds, reads of the store, and peak memory of an explanation."""
 
 import logging
 import sys
@@ -47,7 +47,7 @@ TURNS = 3
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Rows in a store, with labels and without, and sparse rows."""
+    """Yield rows in a store, with and without labels, and sparse rows."""
     rows = options.rows or options.pick(ROWS, QUICK_ROWS, QUICK_ROWS)
     for method in (GIVEN, PREDICTED):
         yield Run("blobs", method, 0, settings={"rows": rows})
@@ -56,13 +56,13 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Measure seconds and reads in this process, and the peak of the command alone."""
+    """Measure seconds and reads in this process, and the peak memory of the command in another."""
     rows = run.settings["rows"]
     store, few = rows_of(run)
     limit = f"{MEMORY_LIMIT}MiB"
     k = CELL_TYPES if run.method == GENES else CLUSTERS
     model = estimator(FRONT_DOOR, k, random_state=0, memory_limit=limit).fit(few)
-    del model.labels_  # of other rows
+    del model.labels_  # the labels of other rows
     path = Path(store).with_suffix(".model")
     model.save(path)
     labels = None if run.method == PREDICTED else f"{store}/y"
@@ -91,7 +91,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def rows_of(run: Run) -> tuple[str, Any]:
-    """Return the store of a run, and a few of its rows in memory."""
+    """Return the store of a run, and some of its rows in memory."""
     rows = run.settings["rows"]
     if run.method == GENES:
         write = partial(write_genes, rows=rows)
@@ -111,7 +111,7 @@ def rows_of(run: Run) -> tuple[str, Any]:
 
 
 def reads_of(work: Any) -> int:
-    """How often some work reads the rows, as the log says."""
+    """Return how many times a call reads the rows, according to the log."""
     logger = logging.getLogger("mmcnb")
     messages = list[str]()
     handler = logging.Handler()
@@ -130,7 +130,7 @@ def reads_of(work: Any) -> int:
 
 
 def genes(rows: int) -> Data:
-    """Sparse counts of so many cells, in thirty types."""
+    """Generate sparse counts of cells in thirty types."""
     return texts(rows, N_GENES, CELL_TYPES, COUNTS)
 
 
@@ -140,9 +140,9 @@ def write_genes(path: Path, rows: int) -> None:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Return seconds in bare reads, beyond those of `predict`.
+    """Return seconds beyond those of `predict`, in units of a bare read.
 
-    The goals are on seconds, reads and peak memory.
+    There are goals for seconds, reads and peak memory.
     """
     frame = frame[frame["status"] == OK]
     own = frame["seconds"] - frame["predict_seconds"]

@@ -1,4 +1,4 @@
-"""Rules that explain clusters: whether planted conjunctions of two columns are found."""
+"""Part ``rules`` of ``explain``: whether planted conjunctions of two conditions are found."""
 
 import time
 from typing import Any, NamedTuple
@@ -13,18 +13,18 @@ from benchmarks.tables import Goal, Result
 
 ROWS = 5000
 SMOKE_ROWS = 1000
-CLUSTERS = 3  # with a planted rule; the other rows are one more cluster
-NOISE = (0.0, 0.05, 0.1)  # share of rows with the label of another cluster
-IRRELEVANT = (4, 10, 20, 40)  # columns
+CLUSTERS = 3  # with a planted rule; the other rows form one more cluster
+NOISE = (0.0, 0.05, 0.1)  # shares of rows with the label of another cluster
+IRRELEVANT = (4, 10, 20, 40)  # numbers of columns without information
 LEAST_SHARE = 0.9
 NEAR = 0.05
 KINDS = ("numbers", "number and category", "categories")
-SEEDS = 4  # of each kind
+SEEDS = 4  # for each kind
 CATEGORIES = np.array(["invoice", "card", "cash", "voucher"])
 
 
 class Planted(NamedTuple):
-    """A table, its clusters, the columns of their rules, and which rows match each."""
+    """A table, its clusters, the columns of their rules, and which rows match each rule."""
 
     X: pd.DataFrame
     y: np.ndarray
@@ -34,7 +34,7 @@ class Planted(NamedTuple):
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Yield four tables of each kind of conjunction."""
+    """Yield four tables for each kind of conjunction."""
     rows = options.rows or options.pick(ROWS, ROWS, SMOKE_ROWS)
     for kind in KINDS:
         for seed in range(options.seeds or SEEDS):
@@ -42,10 +42,10 @@ def grid(options: Options) -> Runs:
 
 
 def planted_rules(kind: str, seed: int, rows: int) -> Planted:
-    """Make a table with a rule of two columns for each of three clusters.
+    """Generate a table with a rule on two columns for each of three clusters.
 
-    The clusters are three of the corners of the same two columns, so neither column
-    tells a cluster alone. Some rows get the label of another cluster.
+    The clusters are three of the four corners in the plane of two columns, so neither
+    column alone separates a cluster. Some rows get the label of another cluster.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def planted_rules(kind: str, seed: int, rows: int) -> Planted:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Count the planted rules that are found, and compare their figures."""
+    """Count the planted rules that are found, and compare their figures with the truth."""
     table = planted_rules(run.method, run.seed, run.settings["rows"])
     model = mmcnb.KernelKMeans(2, kernel="linear", n_init=1, random_state=0)
     model = fit(model, table.X)

@@ -1,8 +1,8 @@
-"""Part ``foreign`` of ``routines``: a scan of Zarr stores of other programs.
+"""Part ``foreign`` of ``routines``: a scan of Zarr stores that other programs wrote.
 
-A bare decode of their chunks runs beside it. It reads each file of the rows and decodes
-it by its codec into one array, with no other work and no other order of the numbers.
-Both are of one thread, in seconds of the processor, medians of turns.
+A bare decode reads each file of the rows and decodes it with its codec into one array,
+without any other work and without reordering the numbers. Scan and bare decode take
+turns, in one thread; the figures are medians of the processor seconds.
 """
 
 import shutil
@@ -22,7 +22,7 @@ from mmcnb.samples import open_samples
 
 COLUMNS = 50
 CHUNK_ROWS = 2**14
-# Times a bare decode.
+# Largest ratio to a bare decode.
 MOST = {
     "Zarr 3, zstd": 1.25,
     "Zarr 3, blosc": 1.6,
@@ -34,7 +34,7 @@ MOST |= {"AnnData, CSR of Zarr 2": 1.5, "AnnData, CSR of Zarr 3": 1.5}
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Each way to store the same rows."""
+    """Yield each way to store the rows."""
     settings = {
         "rows": options.sized(1_000_000, 200_000),
         "turns": options.pick(7, 5, 1),
@@ -43,7 +43,7 @@ def grid(options: Options) -> Runs:
 
 
 def stores() -> dict[str, Callable[[Path, np.ndarray], None]]:
-    """Functions that write rows, by the name of the way."""
+    """Return functions that write rows, by the name of the way to store them."""
     import numcodecs
     from zarr.codecs import BloscCodec, GzipCodec, ZstdCodec
 
@@ -81,7 +81,7 @@ def _annotated(path: Path, X: np.ndarray, version: int) -> None:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Seconds to scan a store and to decode its files."""
+    """Measure the seconds to scan a store and to decode its files."""
     path = Path(run.folder, "rows.zarr")
     shutil.rmtree(path, ignore_errors=True)
     X = (
@@ -106,14 +106,14 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def scan(path: Path) -> None:
-    """Read all rows in pieces, and keep none."""
+    """Read all rows in pieces, and discard them."""
     samples = open_samples(path)
     for start in range(0, samples.n_samples, CHUNK_ROWS):
         samples.block(start, min(start + CHUNK_ROWS, samples.n_samples))
 
 
 def bare_decode(path: Path) -> Callable[[], None]:
-    """A function that decodes each chunk of the rows, and keeps none."""
+    """Return a function that decodes each chunk of the rows, and discards it."""
     import numcodecs
     import zarr
 
@@ -146,7 +146,7 @@ def bare_decode(path: Path) -> Callable[[], None]:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Seconds of both, and how many bare decodes a scan takes."""
+    """Return the seconds of both, and the ratio of a scan to a bare decode."""
     found = frame.set_index("method")[["rows", "scan", "decode", "decodes"]]
     goals = goals_of(found["decodes"], MOST, "foreign stores, {}: scan", "bare decodes")
     return Result({"routines-foreign": found.reset_index()}, goals)

@@ -1,4 +1,4 @@
-"""The inner functions that studies call: the graph of nodes, its evidence and candidates."""
+"""Private functions of mmcnb that studies call: the graph of nodes, its evidence and its candidates."""
 
 from typing import Any, NamedTuple
 
@@ -32,7 +32,7 @@ COEFFICIENTS_FILE = no_structure.__file__
 
 
 def graph_of(X: Any, seed: int) -> NodeGraph:
-    """Build the graph that the default estimator uses, with all rows as they are.
+    """Build the graph of the default estimator on all rows.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def graph_of(X: Any, seed: int) -> NodeGraph:
 
 
 def evidence_of(graph: NodeGraph) -> list[list[float]]:
-    """Return n, k, H, d and L of each partition that may give the number."""
+    """Return n, k, H, d and L of each partition from which the number of clusters may be selected."""
     structure = find_structure(graph)
     rows = []
     for partition in structure.partitions:
@@ -62,7 +62,7 @@ def evidence_of(graph: NodeGraph) -> list[list[float]]:
 
 
 class LayoutAndOthers(NamedTuple):
-    """Candidates of a graph: the one picked, the layout, and the best of the others.
+    """Candidates of a graph: the selected one, the layout, and the best of the others.
 
     ``node_of`` is the node of each row.
     """
@@ -74,7 +74,7 @@ class LayoutAndOthers(NamedTuple):
 
 
 def layout_and_others(X: Any, n_clusters: int, seed: int) -> LayoutAndOthers:
-    """Make the candidates of directions as the default estimator does, and pick one."""
+    """Compute the candidates for directions as the default estimator does, and select one."""
     graph = graph_of(X, seed)
     proposals = graph_proposals(graph, n_clusters, seed)
     candidates = judge_candidates(graph, n_clusters, proposals).candidates

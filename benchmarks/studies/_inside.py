@@ -1,7 +1,7 @@
-"""Public routines inside a function that a reader compiles, each with its own example.
+"""Part ``inside`` of ``routines``: public routines called in a user's compiled function.
 
-The arguments are those of the example in the docstring of the routine. What the
-compiled function returns and writes must equal what the routine does alone.
+The arguments are taken from the example in the docstring of the routine. The compiled
+function must return and write the same values as the routine.
 """
 
 import io
@@ -28,13 +28,13 @@ GOAL = "inside: public routines called inside a function that a reader compiles"
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Yield one run a routine."""
+    """Yield one run per routine."""
     for name in options.pick(tuple(kernels.__all__), tuple(kernels.__all__), FEW):
         yield Run("its own example", name, 0)
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Compile a function that calls a routine, and compare it with the routine."""
+    """Compile a function that calls a routine, and compare its result with the routine's."""
     name = run.method
     given = arguments_of_example(name)
     routine = getattr(unchecked, name)
@@ -49,7 +49,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def calling(routine: Callable) -> Callable:
-    """Return a reader's function that calls a routine from compiled code."""
+    """Return a user's function that calls a routine from compiled code."""
 
     @numba.njit
     def call(*arguments: Any) -> Any:
@@ -59,7 +59,7 @@ def calling(routine: Callable) -> Callable:
 
 
 def arguments_of_example(name: str) -> list[Any]:
-    """Return the arguments of the first call of a routine in its own example."""
+    """Return the arguments of the first call of a routine in the example of its docstring."""
     calls: list[list[Any]] = []
     routine = getattr(unchecked, name)
 
@@ -80,7 +80,7 @@ def arguments_of_example(name: str) -> list[Any]:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """List the routines; the goal counts them."""
+    """List the routines; the goal is the number of routines."""
     called = measures_of(frame)
     goal = Goal(GOAL, float(called["called"].sum()), 24, at_least=True)
     return Result({"routines-inside": called}, [goal])

@@ -1,8 +1,9 @@
-"""Part ``labels`` of ``scale``: all rows of a large store labelled by a fitted default.
+"""Part ``labels`` of ``scale``: a fitted default labels all rows of a large store.
 
-The model has 20,000 nodes. Rows deep in a cluster need no vote; "all vote" is without
-that, on a hundredth of the first rows. "differ" is the share of these whose label is
-another one, "ari" is beside their classes. "scans" are bare reads of the store.
+The model has 20,000 nodes. Rows deep in a cluster are labelled without a vote. For "all
+vote", the nodes vote on every row, of the first hundredth of the rows. "differ" is the
+share of these rows whose label then differs, and "ari" is the index with the known
+classes. "scans" is the time in units of a bare read of the store.
 """
 
 import shutil
@@ -30,7 +31,7 @@ BLOCK = 2**17
 ROWS = 10**8
 QUICK_ROWS = 10**6
 SMOKE_ROWS = 20_000
-# seconds of 10^8 rows on two cores
+# Largest seconds for 10^8 rows on two cores.
 MOST = {
     "arcs": 120.0,
     "digits": 300.0,
@@ -40,7 +41,7 @@ MOST = {
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Three kinds of rows: far apart, digits, and clusters that overlap."""
+    """Yield three kinds of rows: clusters far apart, digits, and overlapping clusters."""
     rows = options.sized(ROWS, options.pick(QUICK_ROWS, QUICK_ROWS, SMOKE_ROWS))
     kinds = ("arcs", "overlapping") if options.smoke else tuple(MOST)
     for seed, kind in product(options.repeats(1), kinds):
@@ -48,7 +49,7 @@ def grid(options: Options) -> Runs:
 
 
 def blocks(kind: str, rows: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Rows of a kind with their classes, some at a time."""
+    """Yield rows of a kind and their classes in blocks."""
     random = np.random.default_rng(0)
     if kind == "digits":
         from sklearn.decomposition import PCA
@@ -76,7 +77,7 @@ def blocks(kind: str, rows: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Measure a fit of the first rows, labels of all rows, and a bare read."""
+    """Measure a fit of the first rows, the labelling of all rows, and a bare read."""
     rows = run.settings["rows"]
 
     def write(path: Path) -> None:
@@ -87,7 +88,7 @@ def compute(run: Run) -> dict[str, Any]:
     store = written_once(run.folder, f"{run.dataset}-{rows}", write)
     some, y = next(blocks(run.dataset, rows))
     model = estimator(FRONT_DOOR, CLUSTERS, random_state=run.seed).fit(some)
-    model.predict(some)  # compiles
+    model.predict(some)  # compiles the routines
     out = Path(store).with_name("labels.zarr")
     shutil.rmtree(out, ignore_errors=True)
     started = time.perf_counter()
@@ -117,7 +118,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Each kind; goals: seconds of 10^8 rows, by those of a row."""
+    """Return a row for each kind; the goals for 10^8 rows are computed from the seconds per row."""
     columns = [
         "rows",
         "seconds",

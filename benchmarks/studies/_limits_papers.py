@@ -1,8 +1,8 @@
-"""One method of the papers, fitted to a store within a limit, in a process of its own.
+"""Fit one method of the papers to a store within a memory limit, in a separate process.
 
 ``python -m benchmarks.studies._limits_papers METHOD STORE MIB SEED OUT`` writes labels,
-and prints the plan as JSON. ``warm-up METHOD`` fits a few rows instead, so
-that the compile cache has what the method calls.
+and prints the plan as JSON. With ``warm-up METHOD`` as arguments, it fits a few rows
+instead, so that the compile cache contains the routines of the method.
 """
 
 import json
@@ -19,7 +19,7 @@ from mmcnb.errors import MemoryLimitError
 MIB = 2**20
 BASIS = "estimate_basis"
 SCM = "SupportClusterMachine"
-GAMMA = 0.05  # of the basis vectors
+GAMMA = 0.05  # for the basis vectors
 WARM_UP_ROWS = 300
 METHODS = {
     "SparseKernelMMC": lambda **how: mmcnb.SparseKernelMMC(**how),
@@ -64,7 +64,7 @@ def fit(name: str, store: str, seed: int, limit: str, out: str) -> dict[str, Any
     model = make(memory_limit=limit, random_state=seed)
     plan = model.plan(store)
     if name == SCM:
-        model.fit(store)  # the store has the classes
+        model.fit(store)  # the store contains the classes
         model.predict(store, out=out)
     else:
         model.fit_model(store, out=out)
@@ -72,7 +72,7 @@ def fit(name: str, store: str, seed: int, limit: str, out: str) -> dict[str, Any
 
 
 def warm_up(name: str) -> None:
-    """Compile what a method calls."""
+    """Compile the routines that a method calls."""
     make = METHODS[name]
     if make is not None:
         mmcnb.warmup(make())
@@ -83,7 +83,7 @@ def warm_up(name: str) -> None:
 
 
 def main() -> None:
-    """Fit, and print what came of it."""
+    """Fit, and print the result."""
     warnings.simplefilter("ignore")
     if sys.argv[1] == "warm-up":
         warm_up(sys.argv[2])

@@ -1,20 +1,22 @@
-"""Rows that studies make themselves: few and wide, or sparse and wide."""
+"""Rows that studies generate: few rows with many columns, or sparse rows with many columns."""
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from benchmarks.protocol import Data
 
-# share of the columns in which the classes of `genes` differ, and by how much
+# MARKERS: share of the columns in which the classes of `genes` differ. SHIFT: their
+# difference.
 MARKERS = 0.02
 SHIFT = 1.0
-# of the columns, words that a topic prefers; share of a text that they are
+# OWN_WORDS: share of the columns that are words of a topic. OWN_SHARE: share of these
+# words in a text.
 OWN_WORDS = 0.02
 OWN_SHARE = 0.3
 
 
 def genes(rows: int, columns: int, seed: int = 0) -> Data:
-    """Draw two classes, apart in a few of very many columns; the rest is noise.
+    """Draw two classes that differ in a few of very many columns; the other columns are noise.
 
     Examples
     --------
@@ -30,9 +32,9 @@ def genes(rows: int, columns: int, seed: int = 0) -> Data:
 
 
 def texts(rows: int, columns: int, topics: int, words: int, seed: int = 0) -> Data:
-    """Draw counts of words, a few of each text from those of its topic.
+    """Draw counts of words; some words of each text are words of its topic.
 
-    Frequent words are in all texts.
+    Frequent words occur in the texts of all topics.
 
     Examples
     --------
@@ -44,7 +46,7 @@ def texts(rows: int, columns: int, topics: int, words: int, seed: int = 0) -> Da
     random = np.random.default_rng(seed)
     y = np.arange(rows) % topics
     shape = (rows, words)
-    # Small numbers are frequent words.
+    # Words with small numbers are frequent.
     common = columns ** random.random(shape)
     common = np.minimum(columns - 1, common).astype(int)
     n_preferred = max(1, int(OWN_WORDS * columns))
@@ -52,7 +54,7 @@ def texts(rows: int, columns: int, topics: int, words: int, seed: int = 0) -> Da
     preferred = preferred * 31 % columns
     is_preferred = random.random(shape) < OWN_SHARE
     drawn = np.where(is_preferred, preferred, common).astype(np.int32)
-    # k-means takes no indices but int32.
+    # k-means accepts only int32 indices.
     starts = np.arange(rows + 1, dtype=np.int32) * words
     counts = np.ones(drawn.size, np.float32)
     X = csr_array((counts, drawn.ravel(), starts), (rows, columns))

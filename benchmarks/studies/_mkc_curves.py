@@ -1,4 +1,4 @@
-"""Curves of the thesis: accuracy by round, violation by cutting plane, time."""
+"""Curves of the thesis: accuracy by round, violation by cutting plane, and time."""
 
 from functools import lru_cache
 from itertools import product
@@ -30,7 +30,7 @@ QUICK_ETAS = (0.1, 0.01)
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Yield fits that end after each number of rounds, of each size and precision."""
+    """Yield fits that end after each number of rounds, for each data set, size and precision."""
     names = options.pick(NAMES, NAMES, NAMES[:1])
     most_rounds = options.pick(ROUNDS, QUICK_ROUNDS, SMOKE_ROUNDS)
     for name, rounds in product(names, range(1, most_rounds + 1)):
@@ -59,7 +59,7 @@ def grid(options: Options) -> Runs:
 
 @frame_of_runs
 def violations(frame: pd.DataFrame, options: Options) -> Runs:
-    """Yield each cutting plane of the fits of the most rounds."""
+    """Yield each cutting plane of the fits with the most rounds."""
     is_of_rounds = (frame["part"] == BY_ROUND) & (frame["status"] == OK)
     for name, runs in frame[is_of_rounds].groupby("dataset", sort=False):
         longest = runs.loc[runs["round"].idxmax()]
@@ -80,7 +80,7 @@ def violations(frame: pd.DataFrame, options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Measure a fit, or one of its cutting planes and the seconds until then."""
+    """Measure a fit, or one of its cutting planes and the seconds up to it."""
     name = run.dataset
     rows = run.settings["rows"]
     data = models.load_set(name, rows)
@@ -96,9 +96,10 @@ def compute(run: Run) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def steps_of(name: str, rows: int | None, rounds: int) -> list[dict[str, float]]:
-    """Return the violation and the seconds so far at each cutting plane of a fit.
+    """Return the violation and the elapsed seconds at each cutting plane of a fit.
 
-    The violation is that of the next constraint. The last fit is kept.
+    The violation at a cutting plane is the violation of the next constraint. The last
+    fit is cached.
     """
     model = as_published(name, rows, max_rounds=rounds)
     protocol.fit(model, models.load_set(name, rows).X)
@@ -107,9 +108,9 @@ def steps_of(name: str, rows: int | None, rounds: int) -> list[dict[str, float]]
 
 
 def as_published(name: str, rows: int | None, **limits: Any) -> Any:
-    """Return MKC of one kernel of each kind as the paper has it.
+    """Return MKC with one kernel of each kind, as in the paper.
 
-    It starts from a coin flip, directly at a large C, with the threshold of 1.
+    The fit starts from random labels, at once with a large C, and has the threshold 1.
     """
     kernels = []
     for kernels_of_kind in models.base_kernels(models.sigma0_of(name, rows)).values():
@@ -121,7 +122,7 @@ def as_published(name: str, rows: int | None, **limits: Any) -> Any:
 def tables(frame: pd.DataFrame) -> Result:
     """Return a line for each round, cutting plane or number of rows.
 
-    There is a column for each set or precision.
+    Each data set or precision has a column.
     """
     axes = {
         BY_ROUND: ("round", "dataset", ACCURACY),

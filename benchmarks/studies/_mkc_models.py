@@ -1,4 +1,4 @@
-"""Data sets of the MKC paper and of the thesis, their measures and estimators."""
+"""Data sets of the MKC paper and of the thesis, with their measures and estimators."""
 
 from functools import lru_cache
 from typing import Any, NamedTuple, Self
@@ -24,7 +24,7 @@ QUICK_ROWS = 200
 
 
 class Rows(NamedTuple):
-    """Rows of a data set: classes (or all), how many are drawn, and after how many."""
+    """Rows of a data set: the classes (or all), the number of rows to draw, and how many to skip."""
 
     dataset: str
     classes: tuple[int, ...] = ()
@@ -33,18 +33,18 @@ class Rows(NamedTuple):
 
     @property
     def n_clusters(self) -> int:
-        """One cluster a class; sets of all classes have two."""
+        """Number of clusters: one per class, or two if all classes are used."""
         return len(self.classes) or 2
 
 
 MNIST = "mnist01234"
 MNIST_SAMPLE = "mnist01234, a sample"
-# With all rows as a basis, a fit of more than 3,000 rows takes minutes.
+# If all rows are the basis, a fit of more than 3,000 rows takes minutes.
 BY_LANDMARKS = (MNIST, "letterABCD")
 DIGITS = Rows("mnist", (0, 1, 2, 3, 4))
-# The paper's names. Its ionosphere is 354 x 64 and its MNIST 28,911 x 196; the files
-# have 351 x 34 and 35,735 x 784. The thesis's digits1v7 of 776 rows are the 1s and 7s
-# of the training part of optdigits.
+# The names are the paper's. The paper's ionosphere is 354 x 64 and its MNIST 28,911 x
+# 196; the files have 351 x 34 and 35,735 x 784. The thesis's digits1v7 of 776 rows are
+# the 1s and 7s in the training part of optdigits.
 TABLE2 = {
     "digits1v7": Rows("optdigits-tes", (1, 7)),
     "digits2v7": Rows("optdigits-tes", (2, 7)),
@@ -64,26 +64,27 @@ WHOLE = {
     f"{name}, a sample": name for name in ("letter-AvB", "satellite-1v2", "letterABCD")
 }
 SETS |= {sample: TABLE2[name]._replace(most=500) for sample, name in WHOLE.items()}
-WHOLE |= {MNIST_SAMPLE: MNIST}  # the set of which a sample is
-# A model of the first labels the second.
+WHOLE |= {MNIST_SAMPLE: MNIST}  # each sample, and the data set from which it is drawn
+# A model that is fitted to the first data set labels the second.
 TABLE3 = WHOLE | {"digits1v7-tra": "digits1v7", "ringnorm": "ringnorm-rest"}
 
 
 def rows_of_set(
     name: str, options: Options, quick: int | None = QUICK_ROWS
 ) -> int | None:
-    """How many rows of one of `SETS` to draw at most; None for all."""
+    """Return the largest number of rows to draw from one of `SETS`; None for all."""
     bounds = (SETS[name].most, options.rows, quick if options.quick else None)
     return min((bound for bound in bounds if bound is not None), default=None)
 
 
 @lru_cache(maxsize=2)
 def load_set(name: str, rows: int | None = None) -> Data:
-    """Return one of `SETS`, columns as in the file; the last two are kept.
+    """Return one of `SETS`, with the columns of the file; the last two results are cached.
 
     Pixels of MNIST are divided by 255.
 
-    Fewer rows are a draw with a fixed seed, in the order of the file.
+    If fewer rows are requested, they are drawn with a fixed seed, in the order of the
+    file.
     """
     dataset, classes, most, skip = SETS[name]
     bounds = [bound for bound in (most, rows) if bound is not None]
@@ -92,9 +93,10 @@ def load_set(name: str, rows: int | None = None) -> Data:
 
 
 def distance_range(X: Any) -> float:
-    """Return sigma0: the largest less the smallest distance between two rows.
+    """Return sigma0: the largest minus the smallest distance between two rows.
 
-    Of more than 2,000 rows so many are drawn with a seed.
+    If there are more than 2,000 rows, a sample of 2,000 is used, drawn with a fixed
+    seed.
 
     Examples
     --------
@@ -111,14 +113,14 @@ def distance_range(X: Any) -> float:
 
 @lru_cache(maxsize=2)
 def sigma0_of(name: str, rows: int | None) -> float:
-    """`distance_range` of a data set; the last two are kept."""
+    """Return `distance_range` of a data set; the last two results are cached."""
     return distance_range(load_set(name, rows).X)
 
 
 def majority_accuracy(y_true: Any, labels: Any) -> float:
-    """Return the share of rows in the largest class of their cluster.
+    """Return the share of the rows that are in the majority class of their cluster.
 
-    The papers measure it so: each cluster takes its majority.
+    The papers use this accuracy, in which each cluster stands for its majority class.
 
     Examples
     --------
@@ -133,7 +135,7 @@ def majority_accuracy(y_true: Any, labels: Any) -> float:
 
 
 def scores(y_true: Any, labels: Any) -> dict[str, float]:
-    """Accuracy as published, Rand index, adjusted Rand index."""
+    """Return the accuracy as in the paper, the Rand index, and the adjusted Rand index."""
     from sklearn.metrics import adjusted_rand_score, rand_score
 
     ari = float(adjusted_rand_score(y_true, labels))
@@ -143,19 +145,20 @@ def scores(y_true: Any, labels: Any) -> dict[str, float]:
 
 # -- estimators ------------------------------------------------------------------------
 
-# The thesis has 2^0 to 2^10; 2^5 and more leave the range of numbers on raw digits.
+# The thesis has 2^0 to 2^10; on raw digits, degrees of 2^5 and more exceed the range of
+# floats.
 DEGREES = (2, 4, 8)
-SIGMAS = (5.0,)  # of its 0.5 to 20
-# sigma = f sigma0 in exp(-d²/(2 sigma)), as for the normalised cut.
+SIGMAS = (5.0,)  # of the thesis's 0.5 to 20
+# sigma = f sigma0 in exp(-d²/(2 sigma)), as in the normalised cut.
 FRACTIONS = (0.3, 1.0)
-SQUARED = (0.2, 0.4, 0.1, 0.8)  # sigma = (f sigma0)², the usual Gaussian
-FORM: dict[str, Any] = {"threshold": "fixed"}  # the paper's: threshold 1
-# C = 2^e; the thesis has 2^-6 to 2^6 for kernels that are not scaled to unit trace.
+SQUARED = (0.2, 0.4, 0.1, 0.8)  # sigma = (f sigma0)² in the usual Gaussian kernel
+FORM: dict[str, Any] = {"threshold": "fixed"}  # as in the paper: the threshold is 1
+# C = 2^e; the thesis has 2^-6 to 2^6, for kernels that are not scaled to unit trace.
 EXPONENTS = (1, 2, 4, 6, 8)
 FORMS: dict[str, dict[str, Any]] = {f"C=2^{e}": FORM | {"C": 2.0**e} for e in EXPONENTS}
 FORMS |= {f"C={C:g}, adaptive": {"C": C} for C in (2.0, 10.0)}
-# Two clusters: the papers' way, from coin flips directly at a large C, which ends
-# somewhere else each time.
+# Two clusters as in the papers: from random labels, at once with a large C, where each
+# start ends in another optimum.
 FLIP: dict[str, Any] = {
     "C": 64.0,
     "continuation": False,
@@ -171,7 +174,7 @@ FLIPS = {
 
 
 def base_kernels(sigma0: float) -> dict[str, dict[str, Any]]:
-    """The kernels that are tried for each of the paper's three kinds, by name."""
+    """Return the kernels that are tried for each of the paper's three kinds, by name."""
     sigmas = {f"sigma=({f:g} sigma0)^2": (f * sigma0) ** 2 for f in SQUARED}
     sigmas |= {f"sigma={f:g} sigma0": f * sigma0 for f in FRACTIONS}
     sigmas |= {f"sigma={sigma:g}": sigma for sigma in SIGMAS}
@@ -185,20 +188,20 @@ def base_kernels(sigma0: float) -> dict[str, dict[str, Any]]:
 
 
 def polynomial(degree: int) -> tuple[str, dict[str, Any]]:
-    """(1 + x·b)^d."""
+    """Return the kernel (1 + x·b)^d."""
     return "poly", {"degree": degree, "gamma": 1.0, "coef0": 1.0}
 
 
 def gamma_of(sigma: float) -> float:
-    """gamma of exp(-d²/(2 sigma)), which the paper writes without a square."""
+    """Return gamma of exp(-d²/(2 sigma)), which the paper writes without a square."""
     return 1 / (2 * sigma)
 
 
 class NormalisedCut:
-    """k-means of the leading eigenvectors of a normalised Gaussian graph.
+    """k-means on the leading eigenvectors of a normalised Gaussian graph.
 
-    The paper's bandwidths leave raw digits almost without edges. There ARPACK, and with
-    it scikit-learn's spectral clustering, does not converge, so all eigenvectors of a
+    With the paper's bandwidths, raw digits have almost no edges. ARPACK, and therefore
+    scikit-learn's spectral clustering, then does not converge, so all eigenvectors of a
     dense matrix are computed.
     """
 
@@ -221,7 +224,7 @@ class NormalisedCut:
 
 
 def ours(run: Run, name: str) -> Any:
-    """Return MKC or a kernel alone, at a point of the grid or by default."""
+    """Return MKC or a single kernel, with parameters of the grid or the defaults."""
     k = SETS[name].n_clusters
     if not run.parameters:
         alone = {K1: ["linear"], K2: [polynomial(2)], K3: ["rbf"]}
@@ -243,7 +246,7 @@ def ours(run: Run, name: str) -> Any:
 
 
 def peer(run: Run, data: Data) -> Any:
-    """Return k-means, normalised cut or IterSVR at some parameters, or by default."""
+    """Return k-means, normalised cut or IterSVR, with given parameters or the defaults."""
     parameters = dict(run.parameters)
     k = SETS[data.name].n_clusters
     if "width" in parameters:
@@ -260,7 +263,7 @@ def peer(run: Run, data: Data) -> Any:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Fit MKC, a kernel alone or a peer to one of `SETS`."""
+    """Fit MKC, a single kernel or a peer to one of `SETS`."""
     data = load_set(run.dataset, run.settings["rows"])
     if run.method in OURS:
         model = ours(run, run.dataset)

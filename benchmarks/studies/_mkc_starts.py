@@ -1,4 +1,4 @@
-"""Whether the starts of multiple kernel clustering find rings and moons in noise."""
+"""Part ``starts`` of ``mkc``: whether the starts find rings and moons beside columns of noise."""
 
 from typing import Any
 
@@ -10,16 +10,17 @@ from benchmarks.methods import MULTIPLE, estimator
 from benchmarks.run import Options, Run, Runs, frame_of_runs
 from benchmarks.tables import Goal, Result
 
-FEATURES = {"rings": 64, "moons": 22}  # two columns of shape, the others noise
+# Two of the columns have the shape, the others are noise.
+FEATURES = {"rings": 64, "moons": 22}
 ROWS = 20_000
 QUICK_ROWS = 2000
 SEEDS = 36
-RIGHT = 0.99  # adjusted Rand index
+RIGHT = 0.99  # adjusted Rand index of a right fit
 
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """One fit by default for each seed, which makes the rows too."""
+    """Yield one fit with the defaults for each seed, which also determines the rows."""
     rows = options.pick(ROWS, QUICK_ROWS, QUICK_ROWS)
     for name, features in FEATURES.items():
         for seed in options.repeats(SEEDS, 3):
@@ -28,7 +29,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Fit rows of a seed, and compare the labels with the classes."""
+    """Fit the rows of a seed, and compare the labels with the classes."""
     X, y = data_loaders.load(run.dataset, random_state=run.seed, **run.settings)
     model = estimator(MULTIPLE, 2, random_state=run.seed)
     seconds = protocol.turns({"seconds": lambda: protocol.fit(model, X)}, 1)
@@ -42,7 +43,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Count wrong fits, and those with a warning."""
+    """Count the wrong fits, and those of them that have a warning."""
     groups = frame.groupby("dataset", sort=False)
     table = groups.agg(
         fits=("wrong", "size"),

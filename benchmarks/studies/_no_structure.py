@@ -1,4 +1,4 @@
-"""Rows without structure: six kinds of clouds, and clusters found in them."""
+"""Part ``alarms`` of ``no-structure``: clusters found in six kinds of clouds without structure."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -16,7 +16,7 @@ from benchmarks.protocol import compile_seconds, facts, timed
 from benchmarks.run import OK, Options, Run, Runs, Section, frame_of_runs
 from benchmarks.tables import Goal, Result
 
-# of a column with the next one; degrees of freedom of heavy tails
+# CORRELATION: of a column with the next one. TAIL: degrees of freedom of heavy tails.
 CORRELATION = 0.7
 TAIL = 3
 ROWS = (100, 300, 1000, 5000)
@@ -28,14 +28,14 @@ HIGH = "trust is high"
 
 
 class Cloud(NamedTuple):
-    """A draw from one distribution that has no clusters.
+    """A sample from a distribution without clusters.
 
     Parameters
     ----------
     kind : str
         One of `KINDS`.
     rows, columns : int
-        Its shape.
+        Numbers of rows and columns.
     """
 
     kind: str
@@ -44,19 +44,19 @@ class Cloud(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its name in tables, which also decides its half."""
+        """Name in the tables, which also determines the half."""
         return f"{self.kind}, {self.rows} x {self.columns}"
 
     @property
     def half(self) -> str:
-        """The half of its name."""
+        """The half of the name."""
         return half_of(self.name)
 
 
 def correlated(random: np.random.Generator, rows: int, columns: int) -> np.ndarray:
-    """Draw Gaussian columns, each of which follows the one before."""
+    """Draw Gaussian columns, each of which is correlated with the previous one."""
     X = random.standard_normal((rows, columns))
-    rest = np.sqrt(1 - CORRELATION**2)  # so that each column has a deviation of 1
+    rest = np.sqrt(1 - CORRELATION**2)  # gives each column a standard deviation of 1
     for j in range(1, columns):
         X[:, j] = CORRELATION * X[:, j - 1] + rest * X[:, j]
     return X
@@ -88,7 +88,7 @@ LARGE = (
 
 
 def rows_of(cloud: Cloud, seed: int) -> np.ndarray:
-    """Draw the rows of a cloud; its name and the seed decide them.
+    """Draw the rows of a cloud, which are determined by its name and the seed.
 
     Examples
     --------
@@ -119,13 +119,13 @@ def clouds_of(options: Options) -> list[Cloud]:
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Yield the default on each cloud, with the number of clusters left to it."""
+    """Yield the default, without a number of clusters, on each cloud."""
     for seed, cloud in product(options.repeats(1), clouds_of(options)):
         yield Run(cloud.name, FRONT_DOOR, seed, settings={"cloud": list(cloud)})
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Return how many clusters are found, and how far they are trusted."""
+    """Return how many clusters are found, and their trust."""
     X = rows_of(Cloud(*run.settings["cloud"]), run.seed)
     model: Any = mmcnb.MaximumMarginClustering(n_clusters=None, random_state=run.seed)
     measures = facts(X) | {"compile_seconds": compile_seconds(X, model)}
@@ -136,9 +136,9 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def tables(frame: pd.DataFrame, name: str) -> Result:
-    """Return the shares of false alarms of all clouds and by kind, rows and columns.
+    """Return the share of false alarms over all clouds, and by kind, rows and columns.
 
-    The goal is that none is trusted.
+    The goal is that no false alarm has high trust.
     """
     frame = frame[frame["status"] == OK]
     kinds = frame["dataset"].str.rpartition(", ")[0]

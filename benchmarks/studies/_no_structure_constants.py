@@ -1,12 +1,13 @@
-"""Constants of the evidence of clusters: the loss of rows without structure.
+"""Part ``constants`` of ``no-structure``: constants in the evidence for clusters.
 
-A partition into k clusters of n nodes has the loss L = 1 - MI / H, with H the entropy
-of the volumes of its clusters, and d is the dimension of the rows. Without structure
-log L is nearly a formula of n, k, H and d; its spread follows another one. Both are
-fitted on one half of the simulated sets.
+A partition of n nodes into k clusters has the loss L = 1 - MI / H, where H is the
+entropy of the volumes of its clusters; d is the dimension of the rows. For data without
+structure, log L closely follows a formula in n, k, H and d, and its standard deviation
+follows another formula. Both formulas are fitted on one half of the simulated data
+sets.
 
 ``python -m benchmarks.studies._no_structure_constants FOLDER`` writes the constants of
-a run of the study, whose tables are in the folder, into the library.
+a run of the study, whose tables are in FOLDER, into the library.
 """
 
 import json
@@ -38,16 +39,16 @@ ROWS = (100, 200, 500, 1000, 2000, 5000, 10_000)
 COLUMNS = (2, 3, 5, 8, 15, 30, 50)
 QUICK_ROWS = 1000
 SMOKE_COLUMNS = (2, 5, 15)
-# z is in units of 1.5 spreads
+# z is measured in units of 1.5 standard deviations.
 LEAST_SPREAD = 0.04
 SPREADS = 1.5
-SIGNIFICANT = 2.5  # of z: a partition above it is taken for clusters
+SIGNIFICANT = 2.5  # value of z above which a partition counts as clusters
 PARTITION = ["n", "k", "H", "d", "L"]
 
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Yield each kind with each number of rows and columns."""
+    """Yield each kind of cloud with each number of rows and columns."""
     quick_rows = tuple(n for n in ROWS if n <= QUICK_ROWS)
     sizes = options.sizes_within(options.pick(ROWS, quick_rows, ROWS[:2]))
     columns = options.pick(COLUMNS, COLUMNS, SMOKE_COLUMNS)
@@ -56,7 +57,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Return the loss of all partitions that the choice of the number looks at."""
+    """Return the loss of all partitions from which the number of clusters may be selected."""
     X = rows_of(Cloud(*run.settings["cloud"]), run.seed)
     found = evidence_of(graph_of(X, run.seed))
     return facts(X) | {"partitions": json.dumps(found), "count": len(found)}
@@ -87,15 +88,16 @@ def spread_features(table: pd.DataFrame) -> np.ndarray:
 def fitted(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Fit the constants of both formulas by least squares.
 
-    The first is of log L, the second of the logarithm of its residual.
+    The first formula is for log L, the second for the logarithm of the residual of log
+    L.
 
-    The constant of the spread is shifted, so that what is left has a mean square of 1
-    in units of the spread.
+    The constant term of the spread is shifted, so that the residuals in units of the
+    spread have a mean square of 1.
 
     Parameters
     ----------
     table : DataFrame
-        The columns of `PARTITION`, one row a partition.
+        The columns of `PARTITION`, with one row per partition.
 
     Returns
     -------
@@ -117,7 +119,7 @@ def fitted(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 def significance(
     table: pd.DataFrame, loss: np.ndarray, spread: np.ndarray
 ) -> np.ndarray:
-    """Return z of each partition: how far its loss is below the formula."""
+    """Return z of each partition, which measures how far its loss is below the formula."""
     expected = loss_features(table) @ loss
     spreads = np.exp(spread_features(table) @ spread)
     width = np.maximum(LEAST_SPREAD, SPREADS * spreads)
@@ -125,7 +127,7 @@ def significance(
 
 
 def partitions_of(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a partition, with the set and the half it belongs to."""
+    """Return one row per partition, with its data set and half."""
     parts = []
     for run in frame[frame["status"] == OK].itertuples():
         kind, _, shape = run.dataset.rpartition(", ")
@@ -144,7 +146,7 @@ def partitions_of(frame: pd.DataFrame) -> pd.DataFrame:
 def tables(frame: pd.DataFrame) -> Result:
     """Return both formulas, and how well they fit on each half.
 
-    A table has the sets with a significant partition, and the residuals.
+    A table counts the data sets with a significant partition, and has the residuals.
     """
     table = partitions_of(frame)
     loss, spread = fitted(table[table["half"] == TUNING])
@@ -175,7 +177,7 @@ def tables(frame: pd.DataFrame) -> Result:
 def _constants(
     formula: str, terms: Iterable[str], values: np.ndarray
 ) -> list[dict[str, Any]]:
-    """Return a row for each constant of a formula."""
+    """Return one row for each constant of a formula."""
     return [
         {"formula": formula, "feature": term, "constant": value}
         for term, value in zip(terms, values, strict=True)
@@ -183,7 +185,7 @@ def _constants(
 
 
 def write_coefficients(table: pd.DataFrame, path: Path) -> None:
-    """Write the fitted constants into the dictionaries of a module.
+    """Write the fitted constants to the dictionaries of a module.
 
     Parameters
     ----------

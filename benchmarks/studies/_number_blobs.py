@@ -1,4 +1,4 @@
-"""Twenty blobs apart, their number unknown: how many are found, by rows."""
+"""Part ``blobs`` of ``number``: how many of twenty separate blobs are found, by number of rows."""
 
 from itertools import product
 from typing import Any
@@ -15,7 +15,8 @@ from benchmarks.tables import Result
 
 ROWS = (500, 2000, 20_000, 200_000)
 QUICK_ROWS = 20_000
-# least distance and spread of the centres, in deviations
+# LEAST and SPREAD: smallest distance and spread of the centres, in standard deviations
+# of a blob.
 CLUSTERS = 20
 COLUMNS = 8
 LEAST = 7.0
@@ -44,7 +45,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Return, by rows, the numbers found, how often all blobs are, and means."""
+    """Return, by rows, the numbers found, how often all blobs are found, and means."""
     frame = frame[frame["status"] == OK]
     frame = frame.reindex(columns=frame.columns.union(["best layer"], sort=False))
     frame["exact"] = frame["clusters"] == CLUSTERS

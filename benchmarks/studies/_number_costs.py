@@ -1,4 +1,4 @@
-"""The cost of the number: time of a fit that finds it, and of one given it."""
+"""Part ``costs`` of ``number``: time of a fit that finds the number of clusters, and of a fit with a given number."""
 
 import time
 from collections.abc import Callable
@@ -21,7 +21,7 @@ TURNS = 5
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Blobs, digits and texts."""
+    """Yield blobs, digits and texts."""
     for name in options.pick(
         (BLOBS, DIGITS, TEXTS), (BLOBS, DIGITS, TEXTS), (BLOBS, TEXTS)
     ):
@@ -33,7 +33,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Both fits in turns, after a first one of each that compiles."""
+    """Run both fits in turns, after a first fit of each that compiles."""
     X = rows_of(run)
     model: Any = mmcnb.MaximumMarginClustering(n_clusters=None, random_state=run.seed)
     found = fit(model, X).n_clusters_
@@ -55,12 +55,13 @@ def compute(run: Run) -> dict[str, Any]:
 def turns_of_two(
     one: Callable[[], object], other: Callable[[], object], turns: int
 ) -> np.ndarray:
-    """Seconds of two functions that take turns.
+    """Return the seconds of two functions that take turns.
 
     Returns
     -------
     ndarray of shape (turns, 2)
-        A row a turn, so that their ratio is of the same state of the machine.
+        One row per turn, so that the state of the machine is the same for both
+        functions of a ratio.
     """
     seconds = np.empty((turns, 2))
     for turn in range(turns):
@@ -72,7 +73,7 @@ def turns_of_two(
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Medians of the seconds, and of the ratios of the turns."""
+    """Return the medians of the seconds, and of the ratios within a turn."""
     frame = frame[frame["status"] == OK]
     told = ["dataset", "n", "d", "clusters", "seconds", "given_seconds", "ratio"]
     return Result({"number-costs": frame[told]})

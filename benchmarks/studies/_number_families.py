@@ -1,6 +1,7 @@
-"""Families of made sets for the number of clusters: curves, maps, groups, and clouds.
+"""Families of synthetic data sets for the number of clusters: curves, maps, groups, and clouds.
 
-A set is made anew for each seed. Clouds have one class: they have no clusters.
+A data set is generated again for each seed. Clouds have no clusters, and therefore one
+class.
 """
 
 from collections.abc import Callable
@@ -37,18 +38,18 @@ NOISE_KINDS = (CORRELATED, SPECTRA, FLAT, STRETCHED)
 
 
 class MadeSet(NamedTuple):
-    """A set that is made from a seed.
+    """A data set that is generated from a seed.
 
     Parameters
     ----------
     family : str
-        What it shows.
+        Family of the data set.
     name : str
-        Its name in tables, which also decides its half.
+        Name in the tables, which also determines the half.
     n_rows : int
         Number of rows.
     make : callable
-        Takes a generator of random numbers, and returns rows and classes.
+        Function of a random number generator that returns rows and classes.
     """
 
     family: str
@@ -58,11 +59,11 @@ class MadeSet(NamedTuple):
 
     @property
     def half(self) -> str:
-        """The half of its name."""
+        """The half of the name."""
         return half_of(self.name)
 
     def data(self, seed: int) -> Data:
-        """Make the set; its name and the seed decide the rows.
+        """Generate the data set; its name and the seed determine the rows.
 
         Examples
         --------
@@ -80,7 +81,7 @@ class MadeSet(NamedTuple):
 
 
 def moons(random: Random, n: int, noise: float = 0.08) -> Rows:
-    """Draw two half circles, each around an end of the other one."""
+    """Draw two interleaved half circles."""
     y = np.arange(n) % 2
     angle = np.pi * random.random(n)
     upper = np.column_stack([np.cos(angle), np.sin(angle)])
@@ -90,7 +91,7 @@ def moons(random: Random, n: int, noise: float = 0.08) -> Rows:
 
 
 def circles(random: Random, n: int, radii: tuple[float, ...] = (0.5, 1.0)) -> Rows:
-    """Draw circles around one point."""
+    """Draw concentric circles."""
     y = np.arange(n) % len(radii)
     angle = 2 * np.pi * random.random(n)
     radius = np.array(radii)[y] + 0.05 * random.standard_normal(n)
@@ -98,7 +99,7 @@ def circles(random: Random, n: int, radii: tuple[float, ...] = (0.5, 1.0)) -> Ro
 
 
 def spirals(random: Random, n: int, arms: int = 2) -> Rows:
-    """Draw arms of a spiral, turned against each other."""
+    """Draw the arms of a spiral, rotated against each other."""
     y = np.arange(n) % arms
     along = np.sqrt(random.uniform(0.06, 1.0, n))
     angle = 3.0 * np.pi * along + 2 * np.pi * y / arms
@@ -107,7 +108,7 @@ def spirals(random: Random, n: int, arms: int = 2) -> Rows:
 
 
 def helices(random: Random, n: int) -> Rows:
-    """Draw two threads of a screw in space."""
+    """Draw the two strands of a double helix."""
     y = np.arange(n) % 2
     angle = 4 * np.pi * random.random(n)
     turned = angle + np.pi * y
@@ -116,7 +117,7 @@ def helices(random: Random, n: int) -> Rows:
 
 
 def waves(random: Random, n: int) -> Rows:
-    """Draw three waves, one above the other."""
+    """Draw three waves, one above another."""
     y = np.arange(n) % 3
     along = 4 * np.pi * random.random(n)
     rows = np.column_stack([along / 3, np.sin(along) / 2 + y])
@@ -142,9 +143,9 @@ def sheet(random: Random, n: int) -> Rows:
 
 
 def places(random: Random, n: int, k: int) -> Rows:
-    """Draw towns on a map, whose sizes fall as 1/rank, and scattered points between.
+    """Draw towns on a map, whose sizes fall as 1/rank, and points scattered between them.
 
-    Of the points, 3 % are scattered; each of them counts as its nearest town's.
+    3 % of the points are scattered; each of them has the class of the nearest town.
     """
     centres = centres_apart(random, k, 2, 0.9, 3.0)
     sizes = 1 / np.arange(1, k + 1)
@@ -161,7 +162,7 @@ def places(random: Random, n: int, k: int) -> Rows:
 
 
 def uneven_blobs(random: Random, n: int, columns: int, k: int = 8) -> Rows:
-    """Draw blobs whose spreads differ by up to eight times."""
+    """Draw blobs whose spreads differ by a factor of up to eight."""
     spreads = 2.0 ** random.uniform(-2, 1, k)
     y = np.arange(n) % k
     centres = 6.0 * random.standard_normal((k, columns))
@@ -169,7 +170,7 @@ def uneven_blobs(random: Random, n: int, columns: int, k: int = 8) -> Rows:
 
 
 def overlapping(random: Random, n: int, distance: float) -> Rows:
-    """Draw five Gaussians in the plane, at least some deviations apart."""
+    """Draw five Gaussians in the plane with a minimum distance in standard deviations."""
     centres = centres_apart(random, 5, 2, distance, distance)
     y = np.arange(n) % 5
     return centres[y] + random.standard_normal((n, 2)), y
@@ -184,7 +185,7 @@ def blobs_in_box(random: Random, n: int, k: int, columns: int) -> Rows:
 
 
 def ring_of_gaussians(random: Random, n: int, distance: float) -> Rows:
-    """Draw eight Gaussians in a ring, each some deviations from the next one."""
+    """Draw eight Gaussians in a ring, at a given distance in standard deviations."""
     y = np.arange(n) % 8
     angle = 2 * np.pi * y / 8
     radius = distance / (2 * np.sin(np.pi / 8))
@@ -193,7 +194,7 @@ def ring_of_gaussians(random: Random, n: int, distance: float) -> Rows:
 
 
 def gaussian_groups(random: Random, n: int, columns: int, distance: float) -> Rows:
-    """Draw five groups of one correlated shape, with uneven sizes."""
+    """Draw five groups with the same correlations and uneven sizes."""
     sizes = np.array([0.35, 0.25, 0.2, 0.12, 0.08])
     y = random.choice(5, n, p=sizes)
     mixing = random.standard_normal((columns, columns)) / columns**0.5
@@ -207,14 +208,14 @@ def gaussian_groups(random: Random, n: int, columns: int, distance: float) -> Ro
 
 
 def whole(rows: np.ndarray) -> Rows:
-    """Return rows that all have one class."""
+    """Return rows that all have the same class."""
     return rows, np.zeros(len(rows), np.int64)
 
 
 def correlated(
     random: Random, n: int, columns: int, power: float, freedom: float | None
 ) -> Rows:
-    """Draw one cloud whose axes have the lengths ``i ** -power``, turned at random."""
+    """Draw one cloud whose axes have the lengths ``i ** -power``, in a random orientation."""
     rows = random.standard_normal((n, columns))
     if freedom is not None:
         rows /= np.sqrt(random.chisquare(freedom, (n, 1)) / freedom)
@@ -224,7 +225,7 @@ def correlated(
 
 
 def decaying(random: Random, n: int, columns: int, share: float) -> Rows:
-    """Draw one cloud whose first few axes hold a share of the variance."""
+    """Draw one cloud whose first few axes have a given share of the variance."""
     few = max(2, columns // 10)
     variances = np.full(columns, (1 - share) / (columns - few))
     variances[:few] = share / few
@@ -254,7 +255,7 @@ SKEWED_CLOUDS: dict[str, Callable[[Random, tuple[int, int]], np.ndarray]] = {
 
 
 def all_sets() -> list[MadeSet]:
-    """Return all made sets, family by family."""
+    """Return all synthetic data sets, family by family."""
     return [*_curves(), *_shapes(), *_groups(), *_clouds()]
 
 

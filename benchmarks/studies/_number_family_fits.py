@@ -1,4 +1,4 @@
-"""Fits of the made families, their numbers unknown: which are found, and false alarms."""
+"""Part ``families`` of ``number``: fits of the synthetic families without a number of clusters."""
 
 from itertools import product
 from typing import Any
@@ -44,7 +44,7 @@ ONE_CLUSTER = (*NOISE_KINDS, ONE_CURVE)
 
 
 def sets_within(options: Options) -> list[MadeSet]:
-    """Return the sets of a scale; the quick ones have few rows, and are for tuning."""
+    """Return the data sets of a scale; the quick ones have few rows, and are in the tuning half."""
     least = min(made.n_rows for made in all_sets())
     most = max(least, options.rows or options.pick(LARGEST, QUICK_ROWS, least))
     sets = [made for made in all_sets() if made.n_rows <= most]
@@ -54,13 +54,13 @@ def sets_within(options: Options) -> list[MadeSet]:
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Yield the default on each set, with the number of clusters left to it."""
+    """Yield the default, without a number of clusters, on each data set."""
     for seed, made in product(options.repeats(1), sets_within(options)):
         yield Run(made.name, FRONT_DOOR, seed, parameters={"family": made.family})
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Return the number found, and ARI; of a cloud, 1 if there is one cluster."""
+    """Return the number found, and ARI; for a cloud, 1 if one cluster was found."""
     family = run.parameters["family"]
     made = next(
         made for made in all_sets() if (made.family, made.name) == (family, run.dataset)
@@ -79,10 +79,10 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Return means by family and half, and each set with the numbers found.
+    """Return means by family and half, and the numbers found for each data set.
 
-    "one cluster" is how often one is found, and "high, right" the share of the fits
-    with a high trust whose ARI is at least 0.8.
+    "one cluster" is the share of the fits that find one cluster, and "high, right" is
+    the share of the fits with high trust whose ARI is at least 0.8.
     """
     frame = frame[frame["status"] == OK].copy()
     frame["half"] = frame["dataset"].map(half_of)
@@ -111,7 +111,7 @@ def tables(frame: pd.DataFrame) -> Result:
 
 
 def _goals(frame: pd.DataFrame) -> list[Goal]:
-    """Return the goals of the families that were run."""
+    """Return the goals for the families that were run."""
     means = frame.groupby("family", sort=False)["ari"].mean()
     known = {family: goal for family, goal in GOALS.items() if family in means}
     goals = goals_of(means, known, "{}: ARI, number unknown", at_least=True)

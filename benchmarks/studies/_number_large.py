@@ -1,4 +1,4 @@
-"""Many clusters at a given number: hundreds in wide rows, thirty in few rows."""
+"""Part ``large`` of ``number``: many given clusters, hundreds in wide rows or thirty in few rows."""
 
 from typing import Any, NamedTuple
 
@@ -13,13 +13,13 @@ from benchmarks.studies._number_made import blobs
 from benchmarks.studies.peers import installed
 from benchmarks.tables import Result, over_seeds
 
-# of a scale, and of a cluster
+# QUICK_ROWS: of the quick scale. LEAST_ROWS: of a cluster.
 QUICK_ROWS = 20_000
 LEAST_ROWS = 20
-# of the centres, in deviations of a cluster: 9 of 10 neighbours are of one of 1,000
-# groups
+# Standard deviation of the centres, in standard deviations of a cluster. With 1,000
+# groups, 9 of 10 neighbours are in the same group.
 GROUP_SPREAD = 0.8
-# of the centres of blobs: least distance and deviation
+# Smallest distance and standard deviation of the centres of blobs.
 LEAST = 5.0
 SPREAD = 2.5
 
@@ -30,14 +30,14 @@ class Groups(NamedTuple):
     Parameters
     ----------
     name : str
-        For the tables.
+        Name in the tables.
     rows, columns, n_clusters : int
-        Their shape, and how many clusters they have.
+        Numbers of rows, columns and clusters.
     least, spread : float
-        Least distance of two centres, and deviation of the centres, in deviations of a
-        cluster.
+        Smallest distance between two centres, and standard deviation of the centres, in
+        standard deviations of a cluster.
     with_peers : bool
-        Whether peers run on them.
+        Whether peers are fitted to the rows.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Groups(NamedTuple):
     with_peers: bool
 
     def within(self, rows: int) -> "Groups":
-        """The same with at most so many rows, and no cluster of less than twenty."""
+        """Return the groups with at most `rows` rows, and on average at least twenty rows per cluster."""
         rows = min(rows, self.rows)
         return self._replace(
             rows=rows, n_clusters=min(self.n_clusters, max(2, rows // LEAST_ROWS))
@@ -68,7 +68,7 @@ ALL = (
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """The default on all of them, and peers on the large ones."""
+    """Yield the default on all of them, and peers on the large ones."""
     most = options.rows or options.pick(ALL[1].rows, QUICK_ROWS, QUICK_ROWS)
     peers = (MINIBATCH, *installed((EVOC,)))
     for one in ALL:
@@ -79,7 +79,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """The second of two fits at the given number."""
+    """Measure the second of two fits with the given number of clusters."""
     groups = Groups(*run.settings["groups"])
     data = blobs(
         groups.rows,
@@ -92,7 +92,7 @@ def compute(run: Run) -> dict[str, Any]:
     model = estimator(run.method, groups.n_clusters, random_state=run.seed)
     libraries.first_seconds(run.method)
     if run.method == FRONT_DOOR:
-        fit(model, data.X)  # compiles
+        fit(model, data.X)  # compiles the routines
     measures = facts(data.X) | timed(model, data.X)
     return (
         measures | clustering(data.y, model.labels_) | {"clusters": groups.n_clusters}
@@ -100,6 +100,6 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Mean ARI and median seconds."""
+    """Return mean ARI and median seconds."""
     table = over_seeds(frame, ["dataset", "clusters", "method"], "ari", "error")
     return Result({"number-large": table})

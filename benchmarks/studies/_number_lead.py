@@ -1,4 +1,4 @@
-"""The lead of the layout: what is picked for directions with heavy tails."""
+"""Part ``lead`` of ``number``: the bonus of the layout, and which candidate is selected for heavy-tailed directions."""
 
 from itertools import product
 from typing import Any
@@ -19,7 +19,7 @@ ROWS = 3000
 QUICK_ROWS = 1500
 NUMBERS = (6, 10, 16, 24, 32, 40)
 RATIOS = (3.0, 10.0, 30.0, 100.0)
-# These repeat along the sets.
+# The data sets use these values cyclically.
 COLUMNS = (50, 100, 200, 300)
 DEGREES = (3, 4, 5, 6, 8)
 NOISES = (1.0, 1.3, 1.6)
@@ -27,7 +27,7 @@ SMOKE_SETS = 2
 
 
 def sets() -> list[HeavyTailed]:
-    """Return the sets of all numbers and ratios.
+    """Return the data sets with all numbers of clusters and ratios of sizes.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def sets() -> list[HeavyTailed]:
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Yield the sets of a scale."""
+    """Yield the data sets of a scale."""
     made = sets()
     quick = [one for one in made if half_of(one.name) == TUNING]
     settings = {"rows": options.sized(ROWS, QUICK_ROWS)}
@@ -62,7 +62,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Return J and the index of the layout, of the best other candidate, and the pick."""
+    """Return J and the index of the layout and of the best other candidate, and which is selected."""
     data = heavy_tailed(
         HeavyTailed(*run.settings["made"]), run.settings["rows"], run.seed
     )
@@ -82,7 +82,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Return means of each set, and of each half."""
+    """Return means for each data set and each half."""
     frame = frame[frame["status"] == OK]
     figures = ["ari", "best ari", "layout ari", "other ari", "layout J", "other J"]
     frame = frame.assign(layout=frame["candidate"].str.startswith("layout"))

@@ -1,4 +1,4 @@
-"""Rows made for the study of the number: blobs, heavy tails, small clusters, outliers."""
+"""Synthetic rows of the study ``number``: blobs, heavy tails, small clusters, outliers."""
 
 from typing import NamedTuple
 
@@ -7,9 +7,9 @@ import numpy as np
 from benchmarks.protocol import Data
 
 MOST_DRAWS = 100_000
-SMALL_SHARES = (0.01, 0.003, 0.001, 0.0003, 0.0001)  # of the rows
+SMALL_SHARES = (0.01, 0.003, 0.001, 0.0003, 0.0001)  # fractions of the rows
 LARGE_CLUSTERS = 4
-NOISE = -1  # class of rows of no cluster
+NOISE = -1  # class of rows that belong to no cluster
 N_CLUMPS = 3
 CLUMP_SPREAD = 0.1
 CLUMP_REACH = 2.0
@@ -19,7 +19,7 @@ REACHED = 0.99
 def centres_apart(
     random: np.random.Generator, count: int, columns: int, least: float, spread: float
 ) -> np.ndarray:
-    """Draw Gaussian centres that are far enough from each other.
+    """Draw Gaussian centres with a minimum distance from each other.
 
     A centre that is too close to an earlier one is drawn again.
 
@@ -46,7 +46,7 @@ def centres_apart(
 def blobs(
     rows: int, n_clusters: int, columns: int, least: float, spread: float, seed: int
 ) -> Data:
-    """Draw Gaussian clusters of deviation 1 and equal sizes, with centres apart.
+    """Draw Gaussian clusters with standard deviation 1 and equal sizes, and with distant centres.
 
     Examples
     --------
@@ -68,16 +68,16 @@ class HeavyTailed(NamedTuple):
     Parameters
     ----------
     n_clusters, columns : int
-        Clusters and columns.
+        Numbers of clusters and columns.
     degrees : int
         Degrees of freedom of the noise.
     ratio : float
-        Size of the largest cluster over that of the smallest; sizes fall by a constant
-        factor.
+        Size of the largest cluster divided by the size of the smallest; sizes decrease
+        by a constant factor.
     noise : float
-        Length of the noise beside centres of length 1.
+        Length of the noise relative to centres of length 1.
     by_row : bool
-        Whether rows have heavy tails, and otherwise each column.
+        Whether rows as a whole have heavy tails; otherwise each column has.
     """
 
     n_clusters: int
@@ -89,7 +89,7 @@ class HeavyTailed(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name for the tables."""
+        """Name in the tables."""
         tails = "rows" if self.by_row else "columns"
         return (
             f"{self.n_clusters} of {self.columns} columns, 1 to {self.ratio:g}, "
@@ -122,14 +122,14 @@ def heavy_tailed(made: HeavyTailed, rows: int, seed: int) -> Data:
 
 
 def small_sizes(rows: int) -> list[int]:
-    """Return the sizes of the small clusters among so many rows."""
+    """Return the sizes of the small clusters for a number of rows."""
     return [round(share * rows) for share in SMALL_SHARES]
 
 
 def small_clusters(
     rows: int, columns: int, least: float, noise: float, seed: int
 ) -> Data:
-    """Draw small clusters beside a few large ones, and uniform noise.
+    """Draw small clusters, a few large clusters, and uniform noise.
 
     The small clusters are classes 0 to 4, and noise is class -1.
 
@@ -161,20 +161,20 @@ def small_clusters(
 def found_small(
     y: np.ndarray, labels: np.ndarray, n_classes: int, least: float
 ) -> list[bool]:
-    """Say whether some cluster matches each of the first classes.
+    """Return whether a cluster matches each of the first classes.
 
-    It must have enough of the rows of the class, and few others.
+    A cluster matches if it has enough of the rows of the class, and few other rows.
 
     Parameters
     ----------
     y : ndarray of shape (n,)
         Classes.
     labels : ndarray of shape (n,)
-        Clusters; -1 is none.
+        Clusters; -1 for noise.
     n_classes : int
-        Classes 0 to ``n_classes - 1`` are looked for.
+        Number of classes to match; they are 0 to ``n_classes - 1``.
     least : float
-        Least recall and least precision of the cluster.
+        Smallest recall and precision of a matching cluster.
 
     Examples
     --------
@@ -197,14 +197,14 @@ def found_small(
 
 
 def uniform_rows(random: np.random.Generator, X: np.ndarray, count: int) -> np.ndarray:
-    """Draw uniform rows in the box around some rows."""
+    """Draw rows uniformly in the bounding box of given rows."""
     return random.uniform(X.min(axis=0), X.max(axis=0), (count, X.shape[1]))
 
 
 def far_clumps(random: np.random.Generator, X: np.ndarray, count: int) -> np.ndarray:
     """Draw a few narrow clumps, twice as far from the mean as nearly all rows.
 
-    Distances are in units of the deviations of the columns.
+    Distances are in units of the standard deviations of the columns.
     """
     mean = X.mean(axis=0)
     deviation = X.std(axis=0)

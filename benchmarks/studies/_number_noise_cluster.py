@@ -1,4 +1,4 @@
-"""Noise beside real clusters: a small wide one is kept, and scattered rows are noise."""
+"""Part ``noise-cluster`` of ``number``: a small wide cluster is kept, and scattered rows are labelled as noise."""
 
 from collections.abc import Callable
 from itertools import product
@@ -22,20 +22,20 @@ COLUMNS = 5
 SHARES = (0.45, 0.32, 0.20, 0.03)
 WIDE = 3  # class of the wide cluster
 WIDTHS = (2.0, 2.5, 3.0, 4.0)
-APART = 9.0  # of the other centres, in deviations; the wide one lies 6 widths away
+APART = 9.0  # distance of the other centres, in standard deviations
 WIDTHS_APART = 6.0
 SCATTERED = (0.0, 0.02)
-ENOUGH = 0.9  # share of the rows of the wide cluster
+ENOUGH = 0.9  # share of the rows of the wide cluster that must be kept
 # Clusters, columns, and shares of scattered rows of blobs.
 BLOBS = ((3, 2), (4, 5), (5, 10))
 BLOBS_SCATTERED = (0.02, 0.1)
-LEAST = 8.0  # distance of two blobs, in deviations
-DEVIATIONS = 2.5  # of the one threshold, above the median of all outlier scores
+LEAST = 8.0  # distance between two blobs, in standard deviations
+DEVIATIONS = 2.5  # threshold above the median of all outlier scores
 ONE = "{}, one threshold"
 
 
 def wide_cluster(rows: int, width: float, scattered: float, seed: int) -> Data:
-    """Draw four Gaussian clusters, the smallest of them wide, and scattered rows.
+    """Draw four Gaussian clusters, the smallest of which is wide, and scattered rows.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def wide_cluster(rows: int, width: float, scattered: float, seed: int) -> Data:
 def scattered_blobs(
     rows: int, n_clusters: int, columns: int, scattered: float, seed: int
 ) -> Data:
-    """Draw blobs apart, and scattered rows in place of the last ones."""
+    """Draw separate blobs, and replace the last rows by scattered rows."""
     data = blobs(rows, n_clusters, columns, LEAST, LEAST / 2, seed)
     n_scattered = round(scattered * rows)
     random = np.random.default_rng([rows, seed])
@@ -77,7 +77,7 @@ def scattered_blobs(
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Yield wide clusters and blobs, with the number unknown and given."""
+    """Yield wide clusters and blobs, with the number of clusters given and not given."""
     seeds = options.repeats(10, 3)
     settings = {"rows": options.sized(ROWS, ROWS)}
     for seed, width, scattered, method in product(seeds, WIDTHS, SCATTERED, METHODS):
@@ -95,12 +95,12 @@ def grid(options: Options) -> Runs:
 
 
 def _numbers(method: str, k: int) -> tuple[int, ...]:
-    """Return 0, the number unknown, and a number that a method can be given."""
+    """Return 0, for no given number, and the number that a method may be given."""
     return (0,) if method == DENSITY else (0, k)
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Return what is kept of the wide cluster, and how well noise is found."""
+    """Return how much of the wide cluster is kept, and how well noise is found."""
     parameters = run.parameters
     rows = run.settings["rows"]
     scattered = parameters["scattered"]
@@ -122,7 +122,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def _figures(y: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """Return precision, recall and F1 of noise, and the share of class 3 kept."""
+    """Return precision, recall and F1 of noise, and the share of class 3 that is kept."""
     figures = of_noise(y == NOISE, labels == NOISE)
     if (y == WIDE).any():
         figures["kept"] = share_kept(y == WIDE, labels)
@@ -130,9 +130,9 @@ def _figures(y: np.ndarray, labels: np.ndarray) -> dict[str, float]:
 
 
 def share_kept(is_wide: np.ndarray, labels: np.ndarray) -> float:
-    """Return the share of the rows of a class in the cluster that has most of them.
+    """Return the share of the rows of a class that are in the cluster with most of them.
 
-    It is 0 if most rows of this cluster are not of the class.
+    The share is 0 if most rows of this cluster belong to other classes.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def share_kept(is_wide: np.ndarray, labels: np.ndarray) -> float:
 
 
 def of_noise(is_scattered: np.ndarray, is_noise: np.ndarray) -> dict[str, float]:
-    """Return precision, recall and F1 of noise, and its share of the other rows."""
+    """Return precision, recall and F1 of noise, and the share of the other rows labelled as noise."""
     both = np.count_nonzero(is_scattered & is_noise)
     precision = both / max(int(is_noise.sum()), 1)
     recall = both / max(int(is_scattered.sum()), 1)
@@ -188,7 +188,7 @@ def ours(data: Data, k: int | None, seed: int) -> dict[str, Any]:
 
 
 def by_density(data: Data, k: int | None, seed: int) -> dict[str, Any]:
-    """Label by scikit-learn's HDBSCAN at its defaults, which draws nothing."""
+    """Label by scikit-learn's HDBSCAN with its defaults, which is deterministic."""
     from sklearn.cluster import HDBSCAN
 
     model = HDBSCAN(copy=True)
@@ -207,7 +207,7 @@ METHODS: dict[str, Callable[[Data, int | None, int], dict[str, Any]]] = {
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Return means over seeds: what is kept of the wide cluster, and noise of blobs."""
+    """Return means over seeds: how much of the wide cluster is kept, and the noise of blobs."""
     frame = frame[frame["status"] == OK]
     of_frame: dict[str, pd.DataFrame] = {}
     figures = ["kept", "clusters", "precision", "recall", "f1", "others"]

@@ -1,4 +1,4 @@
-"""Outliers added to sets: AUC of our score beside those of two peers."""
+"""Part ``outliers`` of ``number``: AUC of our outlier score and of two peers, for added outliers."""
 
 import time
 import warnings
@@ -27,18 +27,19 @@ MADE = {UNIFORM: uniform_rows, CLUMPS: far_clumps}
 SHARE = 0.02
 MOST_ROWS = 5000
 NEIGHBOURS = 20
-# texts as words are left out: outliers in a box of thousands of words are trivial
+# Texts as words are left out, because outliers in a box of thousands of words are
+# trivial.
 EMBEDDED = "-embedded"
 
 
 def ours(X: np.ndarray, seed: int) -> np.ndarray:
-    """Return the score of a fit that finds its own number of clusters."""
+    """Return the outlier scores of a fit that finds the number of clusters."""
     model: Any = mmcnb.MaximumMarginClustering(n_clusters=None, random_state=seed)
     return np.asarray(fit(model, X).score_outliers(X))
 
 
 def of_density(X: np.ndarray, seed: int) -> np.ndarray:
-    """Return GLOSH by scikit-learn's HDBSCAN at its defaults; it draws nothing."""
+    """Return GLOSH from scikit-learn's HDBSCAN with its defaults, which is deterministic."""
     from sklearn.cluster import HDBSCAN
 
     # scikit-learn has no public function for the condensed tree.
@@ -50,13 +51,13 @@ def of_density(X: np.ndarray, seed: int) -> np.ndarray:
 
 
 def glosh(tree: np.ndarray, n: int) -> np.ndarray:
-    """Return how much sooner rows leave their cluster than the last row in it.
+    """Return how much sooner rows leave their cluster than the last row of the cluster.
 
     Parameters
     ----------
     tree : structured array with the fields "parent", "child" and "value"
-        A condensed tree, parents first: children from n on are clusters, and values are
-        densities at which children leave.
+        A condensed tree, with parents before their children. Children numbered from n
+        on are clusters, and values are the densities at which children leave.
     n : int
         Number of rows.
 
@@ -76,7 +77,7 @@ def glosh(tree: np.ndarray, n: int) -> np.ndarray:
     is_finite = np.isfinite(tree["value"])
     densities = np.where(is_finite, tree["value"], 0.0)
     n_nodes = int(max(tree["parent"].max(), tree["child"].max())) + 1
-    last = np.zeros(n_nodes)  # the largest density in a cluster and those below it
+    last = np.zeros(n_nodes)  # the largest density in a cluster and its descendants
     np.maximum.at(last, tree["parent"], densities)
     is_row = tree["child"] < n
     edges = tree[~is_row]
@@ -86,12 +87,13 @@ def glosh(tree: np.ndarray, n: int) -> np.ndarray:
     last_of_row = np.maximum(last[tree["parent"][is_row]], 1e-300)
     scores = np.zeros(n)
     scores[rows] = 1 - densities[is_row] / last_of_row
-    scores[rows[~is_finite[is_row]]] = 0.0  # duplicates, which never leave
+    # Duplicates, which never leave their cluster.
+    scores[rows[~is_finite[is_row]]] = 0.0
     return scores
 
 
 def local_factor(X: np.ndarray, seed: int) -> np.ndarray:
-    """Return the local outlier factor; it draws nothing."""
+    """Return the local outlier factor, which is deterministic."""
     from sklearn.neighbors import LocalOutlierFactor
 
     model = LocalOutlierFactor(n_neighbors=min(NEIGHBOURS, len(X) - 1)).fit(X)
@@ -107,7 +109,7 @@ SCORES: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Yield all scores on each set with both kinds of outliers."""
+    """Yield all scores on each data set with both kinds of outliers."""
     rows = min(options.rows or MOST_ROWS, MOST_ROWS)
     for problem in sets_of(options):
         if problem.kind == TEXT and not problem.name.endswith(EMBEDDED):
@@ -124,7 +126,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Return the AUC of one score, on all columns."""
+    """Return the AUC of one score, computed on all columns."""
     from sklearn.metrics import roc_auc_score
 
     problem = Problem(*run.settings["problem"])
@@ -147,7 +149,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def with_outliers(X: np.ndarray, kind: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows with 2 % outliers after them, and which they are.
+    """Return rows followed by 2 % outliers, and a mask of the outliers.
 
     Examples
     --------
@@ -164,9 +166,9 @@ def with_outliers(X: np.ndarray, kind: str, seed: int) -> tuple[np.ndarray, np.n
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Return mean AUC by kind of outliers, kind of set and half.
+    """Return the mean AUC by kind of outliers, kind of data set and half.
 
-    There is a column a method, and each set weighs the same.
+    Each method has a column, and each data set has the same weight.
     """
     frame = with_facts(frame[frame["status"] == OK])
     frame = pd.concat([frame, frame.assign(kind="all")])

@@ -1,4 +1,4 @@
-"""Seeds of the default at the number of classes: agreement between them, and the worst."""
+"""Part ``seeds`` of ``number``: agreement between seeds of the default, and the worst seed."""
 
 from itertools import combinations
 from typing import Any
@@ -31,13 +31,13 @@ SETS = (
     "unequal-moons",
 )
 SMOKE_SETS = ("wdbc",)
-MOST_ROWS = 50_000  # all of them
+MOST_ROWS = 50_000  # more than any of these data sets has
 WORST_OF_ADULT = 0.245
 
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Yield each set once, for all seeds."""
+    """Yield each data set once, for all seeds."""
     by_name = {problem.name: problem for problem in problems()}
     settings = {
         "rows": min(options.rows or MOST_ROWS, MOST_ROWS),
@@ -49,7 +49,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Fit with each seed, and return agreement, mean and worst scores."""
+    """Fit with each seed; return the agreement, and the mean and worst scores."""
     problem = Problem(*run.settings["problem"])
     problem = problem._replace(classes=tuple(problem.classes))
     data = rows_of(problem, run.settings["rows"], 0)
@@ -78,7 +78,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Return the sets, and the goal of the worst balanced error of adult."""
+    """Return the data sets, and the goal for the worst balanced error of adult."""
     frame = frame[frame["status"] == OK]
     figures = [
         "n",

@@ -1,4 +1,4 @@
-"""The number of clusters of real sets and shapes, ours and that of peers."""
+"""Part ``sets`` of ``number``: the number of clusters that mmcnb and its peers find in real data sets and shapes."""
 
 from collections.abc import Callable
 from functools import partial
@@ -23,13 +23,13 @@ RESOLUTION = 1.0
 
 
 def sets_of(options: Options) -> list[Problem]:
-    """Return the problems of the study of choices that are whole sets or shapes."""
+    """Return the problems of the study ``choice`` that are whole data sets or shapes."""
     return [problem for problem in problems_of(options) if not problem.classes]
 
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Ours on each set, and the peers that are installed."""
+    """Yield the default and the installed peers on each data set."""
     rows = min(options.rows or MOST_ROWS, MOST_ROWS)
     methods = (FRONT_DOOR, *installed(list(MODELS)[1:]))
     for problem, seed, method in product(sets_of(options), options.repeats(3), methods):
@@ -43,7 +43,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Fit one method to one set, without classes and without their number."""
+    """Fit one method to one data set, without the classes and without their number."""
     problem = Problem(*run.settings["problem"])
     problem = problem._replace(classes=tuple(problem.classes))
     data = rows_of(problem, run.settings["rows"], run.seed)
@@ -65,9 +65,9 @@ def compute(run: Run) -> dict[str, Any]:
 def of_layers(
     y: np.ndarray, partitions: list[np.ndarray], n_layers: int
 ) -> dict[str, Any]:
-    """Return ARI of the best partition, and numbers of clusters of the layers.
+    """Return ARI of the best partition, and the numbers of clusters of the layers.
 
-    The last few partitions are the layers.
+    The last ``n_layers`` partitions are the layers.
 
     Examples
     --------
@@ -85,9 +85,9 @@ def of_layers(
 
 
 class GraphCommunities:
-    """Leiden at resolution 1 on the graph of ten neighbours; it has no layers.
+    """Leiden at resolution 1 on the graph of ten neighbours, without layers.
 
-    The default stands on the same graph.
+    The default uses the same graph.
     """
 
     def __init__(self, random_state: int) -> None:
@@ -110,9 +110,9 @@ class GraphCommunities:
 
 
 def edges_of(weights: Any, loops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return each edge once, and a loop where a node has a weight with itself.
+    """Return each edge once, and a loop for each node that has a weight with itself.
 
-    A loop counts twice in a volume.
+    A loop counts twice in the volume of its node.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def edges_of(weights: Any, loops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class EvocLayers:
-    """EVoC at its own number of clusters, with all its layers; noise is -1."""
+    """EVoC with the number of clusters that it finds, and all its layers; noise is -1."""
 
     def __init__(self, random_state: int) -> None:
         self.random_state = random_state
@@ -153,7 +153,7 @@ class EvocLayers:
 
 
 def _own_number(method: str, random_state: int) -> Any:
-    """A peer that finds the number of clusters itself, whatever number it is told."""
+    """Return a peer that finds the number of clusters itself and ignores a given number."""
     return estimator(method, random_state=random_state)
 
 

@@ -1,4 +1,4 @@
-"""Small clusters beside large ones, without and with noise: which are found."""
+"""Part ``small`` of ``number``: which small clusters beside large ones are found, with and without noise."""
 
 from itertools import product
 from typing import Any
@@ -13,15 +13,16 @@ from benchmarks.studies._number_made import SMALL_SHARES, found_small, small_clu
 from benchmarks.tables import Result
 from mmcnb.metrics import adjusted_rand_index
 
-# least distance of two centres, in deviations
+# LEAST: smallest distance between two centres, in standard deviations.
 ROWS = 100_000
 QUICK_ROWS = 20_000
 COLUMNS = 10
 LEAST = 8.0
-# share of the rows; recall and precision of a cluster that is found
+# NOISE: share of the rows. ENOUGH: recall and precision of a cluster that counts as
+# found.
 NOISE = 0.02
 ENOUGH = 0.8
-# The share of rows of noise, and how they are looked for.
+# The share of noise rows, and the parameter ``noise``.
 WAYS = ((0.0, "none"), (NOISE, "none"), (NOISE, "auto"))
 
 TITLES = tuple(f"{size:.2%}" for size in SMALL_SHARES)
@@ -29,7 +30,7 @@ TITLES = tuple(f"{size:.2%}" for size in SMALL_SHARES)
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Yield rows without noise, and with noise that is clustered or labelled."""
+    """Yield rows without noise, and rows with noise that is clustered or labelled."""
     settings = {"rows": options.sized(ROWS, QUICK_ROWS)}
     for seed, (share, noise) in product(options.repeats(3), WAYS):
         yield Run(
@@ -42,7 +43,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Return which small classes have a cluster, and the number of clusters."""
+    """Return which small classes are found as clusters, and the number of clusters."""
     share = run.parameters["noise rows"]
     noise = run.parameters["noise"]
     data = small_clusters(run.settings["rows"], COLUMNS, LEAST, share, run.seed)
@@ -62,7 +63,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Return how often each small cluster is found, and how many of the five."""
+    """Return how often each small cluster is found, and how many of the five are found."""
     frame = frame[frame["status"] == OK]
     figures = [*TITLES, "found", "clusters", "ari", "seconds"]
     table = frame.groupby(["n", "noise rows", "noise"], sort=False)[figures].mean()

@@ -1,6 +1,6 @@
-"""Tables of the study of the number: means by kind, each set, and trust.
+"""Tables of the study ``number``: means by kind, results for each data set, and trust.
 
-Each set weighs the same in a mean.
+Each data set has the same weight in a mean.
 """
 
 import pandas as pd
@@ -23,9 +23,9 @@ FIGURES = ["ari", "best layer", "exact", "of the true number", "seconds"]
 
 
 def tables_of_sets(frame: pd.DataFrame) -> Result:
-    """Return means by kind, each set with the numbers found, and trust.
+    """Return means by kind, the numbers found for each data set, and trust.
 
-    Means and trust are of both halves.
+    Means and trust are computed over both halves.
     """
     frame = with_facts(frame[frame["status"] == OK])
     needed = frame.columns.union(["best layer", "layers"], sort=False)
@@ -57,11 +57,11 @@ def tables_of_sets(frame: pd.DataFrame) -> Result:
 
 
 def by_kind(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the means of each kind, half and method, and over all real sets.
+    """Return the means for each kind, half and method, and over all real data sets.
 
-    "best layer" is the ARI of the best layer, "exact" the share in which the number is
-    that of the classes, "of the true number" the median of the number found over that
-    of the classes.
+    "best layer" is the ARI of the best layer, "exact" is the share of the data sets for
+    which the number of classes is found, and "of the true number" is the median of the
+    number found divided by the number of classes.
     """
     frame = pd.concat([frame, frame[frame["kind"] != GEOMETRY].assign(kind=REAL)])
     frame = pd.concat([frame, frame.assign(half=BOTH)])
@@ -77,7 +77,7 @@ def by_kind(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_set(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a row a set: its classes, and ARI and numbers found of each method."""
+    """Return one row per data set: its classes, and ARI and numbers found for each method."""
     keys = ["dataset", "kind", "half", "n", "k"]
     rows = []
     for values, part in frame.groupby(keys, sort=False):

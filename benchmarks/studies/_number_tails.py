@@ -1,4 +1,4 @@
-"""Seven clusters with heavy tails: how many clusters are found in many rows."""
+"""Part ``tails`` of ``number``: how many of seven clusters with heavy tails are found in many rows."""
 
 from itertools import product
 from pathlib import Path
@@ -15,16 +15,16 @@ from benchmarks.run import OK, Options, Run, Runs, frame_of_runs
 from benchmarks.tables import Result
 from mmcnb.metrics import adjusted_rand_index
 
-SHARES = (0.3, 0.2, 0.2, 0.12, 0.1, 0.05, 0.03)  # of the rows
-SPREAD = 0.6  # deviation of the normal part of each column
-DIRECTIONS = 2  # of each cluster, along which it has tails
-BLOCK = 50_000  # rows
+SHARES = (0.3, 0.2, 0.2, 0.12, 0.1, 0.05, 0.03)  # fractions of the rows
+SPREAD = 0.6  # standard deviation of the normal part of each column
+DIRECTIONS = 2  # number of directions in which each cluster has tails
+BLOCK = 50_000  # number of rows
 STUDENT = "Student"
 LOG_NORMAL = "log-normal"
 
 
 class Size(NamedTuple):
-    """Rows and columns, their tails, and the degrees of freedom of Student's t."""
+    """Numbers of rows and columns, kind of tails, and degrees of freedom of Student's t."""
 
     rows: int
     columns: int
@@ -42,7 +42,7 @@ QUICK = Size(30_000, 40, STUDENT, 4)
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Yield 150,000 rows with ten seeds, and three million once."""
+    """Yield 150,000 rows with ten seeds, and three million rows once."""
     sizes = options.pick(SMALL, (QUICK,), (QUICK,))
     for size, seed in product(sizes, options.repeats(10)):
         yield _run(size._replace(rows=min(size.rows, options.rows or size.rows)), seed)
@@ -55,7 +55,7 @@ def _run(size: Size, seed: int) -> Run:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Return the number of clusters, those below 1 % of the rows, and ARI."""
+    """Return the number of clusters, the number of clusters below 1 % of the rows, and ARI."""
     size = Size(**run.parameters)
     store = Path(run.folder) / f"tails-{size.rows}-{size.tails}-{run.seed}.zarr"
     y = write_tails(store, size, run.seed)
@@ -70,7 +70,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def write_tails(store: Path, size: Size, seed: int) -> np.ndarray:
-    """Write seven clusters with tails to a store, block by block; return the classes.
+    """Write seven clusters with tails to a store, block by block, and return the classes.
 
     Each cluster is a normal cloud, to which tails in two directions are added.
     """
@@ -102,7 +102,7 @@ def write_tails(store: Path, size: Size, seed: int) -> np.ndarray:
 
 
 def _tails(random: np.random.Generator, size: Size, count: int) -> np.ndarray:
-    """Draw the place of rows along the directions of their cluster."""
+    """Draw the positions of rows along the directions of their cluster."""
     shape = (count, DIRECTIONS)
     if size.tails == LOG_NORMAL:
         return random.lognormal(size=shape)

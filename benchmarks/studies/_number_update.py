@@ -1,4 +1,4 @@
-"""Updates by a new direction of embeddings: a new cluster, and old rows that keep theirs."""
+"""Part ``update`` of ``number``: updates with a new direction of embeddings."""
 
 import warnings
 from itertools import product
@@ -17,14 +17,14 @@ ROWS = 5000
 QUICK_ROWS = 2000
 COLUMNS = 100
 CLUSTERS = 8
-SPREAD = 0.06  # deviation of each column; the centres have length 1
+SPREAD = 0.06  # standard deviation of each column; the centres have length 1
 FREEDOM = 4  # degrees of freedom of heavy tails
 NOISE = 0.12  # share of scattered rows
 NOISE_SPREAD = 0.09
-OTHERS = 500  # old directions beside a new one
-DRIFT = 0.25  # length of the way that all rows have moved
+OTHERS = 500  # number of rows in old directions beside a new direction
+DRIFT = 0.25  # distance by which all rows have moved
 KINDS = ("Gaussian", "unit", "heavy", "heavy unit", "noise unit")
-COSINE = "heavy unit"  # compared by metric="cosine", rows of any length
+COSINE = "heavy unit"  # rows of any length, compared by metric="cosine"
 SAME = "same"
 MOVED = "moved"
 NEW_SIZES = (100, 300, 1000)
@@ -32,7 +32,7 @@ TITLES = ("together", "kept", "pure", "warned", "high")
 
 
 class Update(NamedTuple):
-    """Old rows, the rows of an update, and which of these are of a new direction."""
+    """Old rows, the rows of an update, and which of the latter have a new direction."""
 
     old: np.ndarray
     new: np.ndarray
@@ -41,7 +41,7 @@ class Update(NamedTuple):
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Yield each kind of rows and each update, with the number given and unknown."""
+    """Yield each kind of rows and each update, with the number given and not given."""
     settings = {"rows": options.sized(ROWS, QUICK_ROWS)}
     cases = [f"{size} new" for size in options.pick(NEW_SIZES, (300,), (100,))]
     cases += [SAME, MOVED]
@@ -93,8 +93,9 @@ def compute(run: Run) -> dict[str, Any]:
 def update_of(kind: str, case: str, n_rows: int, seed: int) -> Update:
     """Draw old rows in eight directions, and the rows of an update.
 
-    The case is "300 new", so many rows of a ninth direction and 500 of the old ones;
-    "same", 300 rows of the old directions; or "moved", the same away from their places.
+    The case "300 new" has 300 rows in a ninth direction and 500 rows in the old
+    directions. "same" has 300 rows in the old directions, and "moved" has such rows,
+    moved away from these directions.
 
     Examples
     --------
@@ -137,7 +138,7 @@ def _unit(rows: np.ndarray) -> np.ndarray:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Return means by kind, update and number; judge what is together, and kept."""
+    """Return means by kind, update and number, with goals for new rows together and old labels kept."""
     frame = frame[frame["status"] == OK].reindex(
         columns=[*frame.columns, *(name for name in TITLES if name not in frame)]
     )

@@ -1,7 +1,7 @@
-"""Support cluster machines and their peers: how each is made, trained and judged.
+"""Support cluster machines and their peers: construction, training and measures.
 
-``python -m benchmarks.studies._scm_machines TRAIN TEST FIT`` trains one on a store and
-prints JSON.
+``python -m benchmarks.studies._scm_machines TRAIN TEST FIT`` trains a machine on a
+store and prints JSON.
 """
 
 import json
@@ -29,28 +29,28 @@ OURS = (SCM, SCM_BOTH)
 SAMPLE_ROWS = 10_000
 COMPONENTS = 300
 CACHE_MIB = 200
-# read, and taken of each class
+# Rows of the warm-up, and rows that it takes of each class.
 WARM_UP_ROWS = 2**14
 WARM_UP_SIDE = 100
 
 
 class Fit(NamedTuple):
-    """One fit; JSON can write it.
+    """A fit, which can be written as JSON.
 
     Parameters
     ----------
     method : str
         One of the names of this module.
     seed : int
-        Of the estimator and of the sample.
+        Seed of the estimator and of the sample.
     C : float, default=1.0
         Weight of the loss.
     rare_weight : float or None, default=None
-        Factor of C for rare rows; None gives both classes the same weight in all.
+        Factor of C for rare rows; None gives both classes the same total weight.
     gamma : float or None, default=None
-        Of the kernel; None is that of SCM by default.
+        Parameter of the kernel; None for the default of SCM.
     rows : int, default=0
-        Rows of an under-sample.
+        Number of rows of an under-sample.
     """
 
     method: str
@@ -62,9 +62,9 @@ class Fit(NamedTuple):
 
 
 def machine(fit: Fit) -> Any:
-    """Return the estimator, not yet fitted.
+    """Return the unfitted estimator.
 
-    The weights of a weighted under-sample are those of its rows.
+    For a weighted under-sample, the weights belong to its rows and not to the classes.
     """
     from sklearn import svm
     from sklearn.kernel_approximation import Nystroem
@@ -89,9 +89,10 @@ def machine(fit: Fit) -> Any:
 
 
 def some_rows(fit: Fit, y: np.ndarray) -> np.ndarray:
-    """Return the rows a method is trained on, in order.
+    """Return the rows on which a method is trained, in order.
 
-    They are all, a random sample, or all rare rows and a sample.
+    These are all rows, a random sample, or all rare rows and a sample of the common
+    rows.
     """
     order = np.random.RandomState(fit.seed).permutation(y.size)
     if fit.method == SAMPLE:
@@ -105,7 +106,7 @@ def some_rows(fit: Fit, y: np.ndarray) -> np.ndarray:
 
 
 def row_weights(fit: Fit, y: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return weights with which the rows of an under-sample stand for all rows.
+    """Return weights with which the rows of an under-sample represent all rows.
 
     The weights of the classes are included.
 
@@ -129,7 +130,7 @@ def row_weights(fit: Fit, y: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def trained_rows(model: Any) -> int:
-    """Return the rows that the last machine of a fit was trained on."""
+    """Return the rows on which the last machine of a fit was trained."""
     last = model.history_.iloc[-1]
     rare = last["positives"]
     if model.clustered == "both":
@@ -143,15 +144,15 @@ def trained_rows(model: Any) -> int:
 def train(
     fit: Fit, X: Any, y: np.ndarray, store: str | None = None
 ) -> tuple[Any, dict[str, Any]]:
-    """Train a method on its rows, or on a store of all of them.
+    """Train a method on its rows, or on a store of all rows.
 
     Returns
     -------
     model : estimator
         Fitted.
     measures : dict
-        Seconds of the fit, support vectors, rows trained on, and of SCM its gamma and
-        rounds.
+        Seconds of the fit, support vectors, number of training rows and, for SCM, gamma
+        and rounds.
     """
     model = machine(fit)
     rows = some_rows(fit, y)
@@ -181,7 +182,7 @@ def train(
 
 
 def measures(y: np.ndarray, f: np.ndarray) -> dict[str, float]:
-    """Measures of decision values, of which those above 0 are for class 1.
+    """Return measures of decision values, which are above 0 for class 1.
 
     Examples
     --------
@@ -216,9 +217,9 @@ def read(path: str, rows: int | None = None) -> tuple[Any, np.ndarray]:
 
 
 def main(train_path: str, test_path: str, words: str) -> dict[str, Any]:
-    """Fit one method to a store, and measure it on another.
+    """Fit one method to a store, and measure it on another store.
 
-    SCM alone reads the store block by block.
+    Only SCM reads the store block by block.
     """
     fit = Fit(*json.loads(words))
     is_ours = fit.method in OURS
@@ -231,7 +232,7 @@ def main(train_path: str, test_path: str, words: str) -> dict[str, Any]:
     compiled = time.perf_counter() - started
     store = None
     if is_ours:
-        X = None  # the rows are in the store
+        X = None  # only the store has the rows
         y = np.asarray(open_class_labels(train_path))
         store = train_path
     model, measured = train(fit, X, y, store)

@@ -1,4 +1,4 @@
-"""The sets for the default and its peers: rows, numbers of clusters, halves."""
+"""Data sets for the default and its peers: rows, numbers of clusters, halves."""
 
 from collections.abc import Sequence
 
@@ -36,14 +36,14 @@ QUICK_SHAPE_ROWS = 600
 
 
 def tuning(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the tuning half."""
+    """Return the names in the tuning half."""
     return tuple(name for name in names if half_of(name) == TUNING)
 
 
 def sets_of(
     options: Options, names: Sequence[str] = SETS
 ) -> list[tuple[str, int | None]]:
-    """Return the sets of a scale, and how many rows to draw (None for all).
+    """Return the data sets of a scale, and how many rows to draw (None for all).
 
     Quick ones are for tuning.
     """
@@ -55,7 +55,7 @@ def sets_of(
 def shapes_of(
     options: Options, names: Sequence[str] = tuple(SHAPES)
 ) -> list[tuple[str, int | None]]:
-    """Return the shapes of a scale, and how many rows to make.
+    """Return the shapes of a scale, and how many rows to generate.
 
     Quick ones are for tuning.
     """
@@ -66,14 +66,14 @@ def shapes_of(
 
 
 def rows_of_set(name: str, rows: int | None, seed: int) -> Data:
-    """Return a shape, made anew for each seed, or the rows of a data set."""
+    """Return a shape, which is generated again for each seed, or the rows of a data set."""
     if name in SHAPES:
         return Data(name, *make_shape(name, rows or SHAPE_ROWS, random_state=seed))
     return load_once(name, rows)
 
 
 def n_clusters_of(name: str) -> int:
-    """Number of classes of a data set, or of clusters of a shape.
+    """Return the number of classes of a data set, or of clusters of a shape.
 
     Examples
     --------
@@ -93,18 +93,18 @@ def n_clusters_of(name: str) -> int:
 def over_sets(
     frame: pd.DataFrame, keys: Sequence[str] = (), others: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Return `over_seeds` of each set and method, with its half and worst figures.
+    """Return `over_seeds` for each data set and method, with its half and the worst scores.
 
-    These are the ARI and the balanced error of a seed.
+    The worst scores are the ARI and the balanced error of the worst seed.
 
     Parameters
     ----------
     frame : DataFrame
-        One row a run, with columns ari and perhaps balanced_error.
+        One row per run, with a column ari and optionally balanced_error.
     keys : sequence of str, default=()
-        Further columns that make a group.
+        Further columns that identify a group.
     others : sequence of str, default=()
-        Further columns of which the mean is wanted.
+        Further columns of which the mean is computed.
     """
     groups = ["dataset", "method", *keys]
     table = over_seeds(frame, groups, "ari", ERROR, *others).drop(columns="peak_mib")
@@ -115,7 +115,7 @@ def over_sets(
 
 
 def over_halves(table: pd.DataFrame, *keys: str) -> pd.DataFrame:
-    """Return means of `over_sets` over the sets of each half."""
+    """Return means of `over_sets` over the data sets of each half."""
     groups = table.groupby(["half", "method", *keys], sort=False)
     means = groups[["ari", "worst ari", ERROR, f"worst {ERROR}", "seconds"]].mean()
     means.insert(0, "sets", groups.size())

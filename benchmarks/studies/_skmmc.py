@@ -1,4 +1,4 @@
-"""Shared by the studies of SKMMC: their methods on one data set, and tables."""
+"""Shared code of the SKMMC studies: their methods on one data set, and tables."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,21 +15,22 @@ from benchmarks.tables import Goal, best, goals_of, over_seeds
 
 BETWEEN = "SKMMC, widths between"
 OWN_BASIS = "SKMMC, own basis"
-WIDTHS_BETWEEN = (0.35, 0.71, 1.41)  # between the paper's
-PATH = ["stage", "start", "gamma", "C", "round"]  # common to one round of CCCP
+WIDTHS_BETWEEN = (0.35, 0.71, 1.41)  # widths between the paper's
+# Columns with equal values in one round of CCCP.
+PATH = ["stage", "start", "gamma", "C", "round"]
 AS_PUBLISHED: dict[str, Any] = {
     "threshold": "fixed",
     "continuation": False,
     "init": "random",
     "n_init": 1,
 }
-# The paper has neither samples nor starts of other kinds; so many rows are all rows of
-# the MNIST pairs.
+# The paper has neither samples nor other kinds of starts. A sample of this size
+# contains all rows of an MNIST pair.
 COIN_FLIPS: dict[str, Any] = {"init": "random", "n_init": 3, "sample_size": 16_000}
 LINEAR_GRID = tuple(
     {"C": C, "balance": balance} for C in (2.0, 10.0) for balance in (0.0, 0.05)
 )
-# Algorithm 3 as printed, but for its start.
+# Algorithm 3 as printed, except for its start.
 AS_PRINTED: dict[str, Any] = {
     "basis": "paper",
     "continuation": False,
@@ -37,7 +38,7 @@ AS_PRINTED: dict[str, Any] = {
     "init": "k-means",
     "n_init": 1,
 }
-# of k-means, each from one start
+# Runs of k-means, each from one start.
 PAPER_RUNS = 20
 QUICK_RUNS = 3
 MOST_LGMMC_ROWS = 1000
@@ -52,14 +53,14 @@ MOST_RATIO = 1.0
 def compute(run: Run) -> dict[str, Any]:
     """Fit one method to one data set.
 
-    Settings are ``name`` and ``rows`` of the data, and ``fixed`` parameters beside
-    those of the run.
+    The settings are ``name`` and ``rows`` of the data, and ``fixed`` parameters in
+    addition to the parameters of the run.
 
     Returns
     -------
     dict
-        Facts of the data, measures, `clustering`, and of our estimators counts and the
-        width that was found.
+        Facts of the data, measures, the result of `clustering` and, for our estimators,
+        counts and the selected width.
     """
     data = run.data
     given = {**run.parameters, **run.settings.get("fixed", {})}
@@ -75,7 +76,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def _counts(model: Any) -> dict[str, float]:
-    """Return the width found, basis vectors, reads, cuts, and rounds of CCCP."""
+    """Return the width found, and the numbers of basis vectors, reads, cuts, and rounds of CCCP."""
     counts: dict[str, float] = dict(rounds_of(model))
     history = getattr(model, "history_", None)
     if history is None or not counts:
@@ -91,12 +92,12 @@ def _counts(model: Any) -> dict[str, float]:
 
 
 def rounds_of(model: Any) -> dict[str, int]:
-    """Return the rounds of a fit, as SKMMC's tables count its iterations.
+    """Return the rounds of a fit, counted as SKMMC's tables count iterations.
 
-    A method without rounds has none.
+    An empty mapping is returned for a method without rounds.
 
-    They are rounds of CCCP, over all starts and values of C, or of a baseline that
-    labels its rows anew.
+    Rounds are those of CCCP, over all starts and values of C, or the rounds in which a
+    baseline labels its rows again.
     """
     if type(model).__module__.startswith("benchmarks.baselines."):
         return {"rounds": model.n_iter_} if hasattr(model, "n_iter_") else {}
@@ -115,36 +116,37 @@ def runs_of(
     starts: Mapping[str, Any] = COIN_FLIPS,
     own_basis_runs: int | None = None,
 ) -> Runs:
-    """Yield all methods on one data set, by both protocols, turn by turn.
+    """Yield all methods on one data set, with both protocols, turn by turn.
 
-    They are k-means, CPMMC, LG-MMC (up to 40,000 rows) and SKMMC.
+    The methods are k-means, CPMMC, LG-MMC (up to 40,000 rows) and SKMMC.
 
-    Label-free is the user's way: defaults, k-means of ten starts. The paper's protocol
-    is CPMMC as it was published on a grid, linear LG-MMC at three C, SKMMC at five
-    widths with C = 10, all to be chosen by the known classes, and k-means of one start,
-    averaged over 20 runs. LG-MMC knows how unequal the classes are. SKMMC departs from
-    the paper in three ways: C is raised from near 1, eta is 0.01 instead of 1, and of
-    three coin flips on at most 16,000 rows that of the largest |w| is kept (``starts``
-    can say otherwise). Widths between the five are runs of their own, and so is the
-    basis of the paper at eta = 1 and one C.
+    The label-free protocol is that of a user, with the defaults and k-means with ten
+    starts. The paper's protocol has the published CPMMC on a grid, linear LG-MMC with
+    three values of C, and SKMMC with five widths and C = 10, whose parameters are
+    selected with the known classes, and k-means with one start, averaged over 20 runs.
+    LG-MMC is told how unequal the classes are. SKMMC departs from the paper in three
+    ways: C is raised from near 1, eta is 0.01 instead of 1, and of three random
+    labellings of at most 16,000 rows, the one with the largest |w| is kept (``starts``
+    changes this). Widths between the five, and the paper's basis with eta = 1 and one
+    C, are separate runs.
 
     Parameters
     ----------
     name : str
         Name of the data set for `data_loaders.load`.
     rows : int or None
-        At most so many rows, drawn at random.
+        Largest number of rows, which are drawn at random.
     options : Options
         Seeds and scale.
     seeds : int, default=3
-        Repeats, unless the options say.
+        Number of seeds, unless the options set it.
     dataset : str or None, default=None
-        Name for the tables; None is `name`.
+        Name in the tables; None for `name`.
     starts : mapping, default=COIN_FLIPS
-        Parameters of SKMMC by the paper's protocol, beside the width.
+        Parameters of SKMMC in the paper's protocol, in addition to the width.
     own_basis_runs : int or None, default=None
-        Repeats with the basis of the paper, each from other rows; None is `seeds`, and
-        0 leaves that basis out.
+        Number of runs with the paper's basis, each with other rows; None for `seeds`,
+        and 0 for no such runs.
     """
     settings = {"name": name, "rows": rows}
     widths, between = options.pick(
@@ -190,16 +192,15 @@ def runs_of(
 def table_of(frame: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each data set, protocol and method.
 
-    It is at the parameters of the least mean balanced error.
+    The row is for the parameters with the smallest mean balanced error.
 
     Returns
     -------
     DataFrame
-        dataset, n, d, protocol, method, parameters (those that were chosen among),
-        balanced_error, its deviation over the seeds and the published figure, runs,
-        median seconds and the published ones, their ratio to k-means of ten starts,
-        rounds (of CCCP, or as LG-MMC counts them) and the published iterations, and
-        peak memory.
+        dataset, n, d, protocol, method, the selected parameters, balanced_error, its
+        standard deviation over the seeds and the published figure, runs, median seconds
+        and the published seconds, their ratio to k-means with ten starts, rounds (of
+        CCCP, or as LG-MMC counts them) and the published iterations, and peak memory.
     """
     keys = ["dataset", "protocol", "method"]
     table = best(over_seeds(frame, [*keys, "parameters"], ERROR, "rounds"), keys, ERROR)
@@ -236,17 +237,17 @@ def table_of(frame: pd.DataFrame) -> pd.DataFrame:
 def slopes_of(table: pd.DataFrame) -> pd.DataFrame:
     """Return the slope of log(seconds) against log(n), with its interval.
 
-    There is one for each protocol and method.
+    Each protocol and method has one slope.
     """
     return tables.slopes_over(table, ["protocol", "method"])
 
 
 def growth_goals(name: str, table: pd.DataFrame) -> list[Goal]:
-    """Judge the error, the slope of time, and the time beside k-means at the end.
+    """Return goals for the error, the slope of time, and the time relative to k-means at the largest size.
 
     From 3,000 rows up the error should be below every other method's.
 
-    There are three goals for each protocol, and fewer if there are too few sizes.
+    Each protocol has three goals, or fewer if there are too few sizes.
     """
     goals: list[Goal] = []
     slopes = slopes_of(table).query("method == @SKMMC").set_index("protocol")["slope"]
@@ -266,6 +267,6 @@ def growth_goals(name: str, table: pd.DataFrame) -> list[Goal]:
 
 
 def excess_of(rows: pd.DataFrame) -> pd.Series:
-    """Return the error of SKMMC less the least of all others, for each size."""
+    """Return the error of SKMMC minus the smallest error of all other methods, for each size."""
     others = rows[~rows["method"].str.startswith(SKMMC)].groupby("n")[ERROR].min()
     return (rows[rows["method"] == SKMMC].set_index("n")[ERROR] - others).dropna()

@@ -1,12 +1,9 @@
-"""Part ``labels`` of ``routines``: from a table on disk to labels.
-
-A bare read by pyarrow runs beside it.
-
-A bare read by pyarrow runs beside it.
+"""Part ``labels`` of ``routines``: from a table on disk to labels, beside a bare read.
 
 Rows lie around ten centres that are far apart, in 50 columns of float32, as CSV and as
-Parquet of 1 GB. The default fits each file and labels its rows; so much text is made a
-store first. Both take turns, in processor seconds.
+Parquet of 1 GB. The default fits each file and labels its rows; CSV text of this size
+is first converted to a store. The fit and a bare read by pyarrow take turns; the
+figures are processor seconds.
 """
 
 from collections.abc import Callable
@@ -35,7 +32,7 @@ MOST = {"CSV": 3.0, "Parquet": 10.0}
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Each format."""
+    """Yield each format."""
     for form, rows in ROWS.items():
         most = options.pick(rows, QUICK_ROWS, SMOKE_ROWS)
         settings = {"rows": options.sized(most, most), "turns": options.pick(3, 3, 1)}
@@ -43,14 +40,14 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Seconds to read a file, and to cluster it."""
+    """Measure the seconds to read a file, and to cluster it."""
     path = Path(run.folder, NAMES[run.method])
     write(path, run.settings["rows"])
     found = list[int]()
 
     def fit() -> None:
         rows = path
-        if path.suffix == ".csv":  # which is read whole, and 1 GB is too much for that
+        if path.suffix == ".csv":  # CSV is read as a whole, which is too much for 1 GB
             rows = path.with_suffix(".zarr")
             convert(path, rows, overwrite=True)
         found.append(MaximumMarginClustering(random_state=0).fit(rows).n_clusters_)
@@ -69,7 +66,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def write(path: Path, rows: int) -> None:
-    """Write blobs as a table, some rows at a time; CSV has four decimals."""
+    """Write blobs as a table, in blocks of rows; CSV has four decimals."""
     import pyarrow
     import pyarrow.csv
     import pyarrow.parquet
@@ -100,7 +97,7 @@ def write(path: Path, rows: int) -> None:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Each format; goals: times a bare read."""
+    """Return a row for each format, with goals for the ratio to a bare read."""
     columns = ["rows", "megabytes", "clusters", "fit", "read", "reads"]
     found = (
         frame[frame["status"] == "ok"].groupby("method", sort=False)[columns].median()

@@ -1,4 +1,4 @@
-"""Data sets on which the least squares family is measured, and its goals."""
+"""Data sets on which the least squares methods are measured, and their goals."""
 
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -15,21 +15,21 @@ class Task(NamedTuple):
     Parameters
     ----------
     name : str
-        Its name in tables.
+        Name in the tables.
     dataset : str
-        Its name for `data_loaders.load`.
+        Name for `data_loaders.load`.
     n_clusters : int
         k.
     least : float
-        Adjusted Rand index that is asked for; NaN if it is the error.
+        Goal for the adjusted Rand index; NaN if the goal is an error.
     most : float, default=NaN
-        Balanced error that is asked for.
+        Goal for the balanced error.
     rows : int or None, default=None
-        A draw of so many rows; None for all.
+        Number of rows to draw; None for all.
     components : int or None, default=None
-        Principal components that take the place of the columns.
+        Number of principal components that replace the columns.
     width : float or None, default=None
-        Given sigma in units of the root mean squared distance; None is the default.
+        Sigma in units of the root mean squared distance; None for the default.
     """
 
     name: str
@@ -69,7 +69,7 @@ TASKS = {
 
 
 def tasks_of(options: Options) -> list[tuple[Task, int | None]]:
-    """All tasks, or a few, and how many of their rows to draw (None for all)."""
+    """Return all tasks, or a few, and how many of their rows to draw (None for all)."""
     bound = QUICK_ROWS if options.quick else None
     tasks = [
         TASKS[name] for name in options.pick(tuple(TASKS), QUICK_TASKS, SMOKE_TASKS)
@@ -82,7 +82,7 @@ def tasks_of(options: Options) -> list[tuple[Task, int | None]]:
 
 @lru_cache(maxsize=1)
 def load_task(name: str, rows: int | None) -> tuple[Task, Data]:
-    """A task and its rows; the last one is kept for the next run of this process."""
+    """Return a task and its rows; the last result is cached for the next run of this process."""
     from sklearn.decomposition import PCA
 
     task = TASKS[name]
@@ -94,6 +94,6 @@ def load_task(name: str, rows: int | None) -> tuple[Task, Data]:
 
 
 def parameters_of(task: Task, X: Any, width: float | None = None) -> dict[str, Any]:
-    """Return the parameters of estimators: gamma if there is a width, or none."""
+    """Return the parameters of estimators: gamma if there is a width, and otherwise none."""
     width = task.width or width
     return {} if width is None else with_gamma({"width": width}, X)
