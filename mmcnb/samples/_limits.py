@@ -61,8 +61,8 @@ def check_chunk_bytes(n_bytes: int, name: str) -> None:
     free = available_memory()
     if n_bytes > free:
         raise InputError(
-            f"{name}: one chunk has {n_bytes:,} bytes and {free:,} are free on this "
-            "machine: write the array again with smaller chunks."
+            f"{name}: one chunk has {n_bytes:,} bytes, but only {free:,} bytes are "
+            "free on this machine: write the array again with smaller chunks."
         )
 
 

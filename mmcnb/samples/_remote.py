@@ -25,7 +25,7 @@ METADATA_BYTES = 64 * 2**20
 
 
 class RemoteStore(WrapperStore[FsspecStore]):
-    """A remote store that retries failed requests, and raises InputError if all fail.
+    """A remote store that retries failed requests before it raises InputError.
 
     Parameters
     ----------
@@ -134,7 +134,10 @@ _take: ContextVar[Callable[[int], None]] = ContextVar("_take")
 
 
 async def _open_session(**options: Any) -> Any:
-    """Open an aiohttp session that limits responses and refuses redirects."""
+    """Open an aiohttp session that limits responses.
+
+    It follows redirects only on the same host.
+    """
     import aiohttp
 
     class Bounded(aiohttp.ClientResponse):

@@ -236,8 +236,8 @@ def plain_csr(source: Any, name: str) -> Any:
     Returns
     -------
     csr_array or csr_matrix
-        A matrix with the dtype of blocks. A CSR matrix is returned unchanged, and its
-        indices are not checked.
+        The matrix itself, with unchecked indices, if it is CSR already; otherwise a CSR
+        matrix with the dtype of blocks.
 
     Raises
     ------

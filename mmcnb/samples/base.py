@@ -22,7 +22,11 @@ BLOCK_ROWS = 4096
 """Number of rows in a block. Sums over rows are added block by block, from row 0 on."""
 
 GROUP_ROWS = 16 * BLOCK_ROWS
-"""Number of rows whose block sums are added first; also the chunk length of labels."""
+"""Number of rows in a group.
+
+The sums of the blocks of a group are added first. Labels are stored in chunks of this
+length.
+"""
 
 # Bytes of decoded chunks that are cached, because neighbouring reads may share a chunk.
 EDGE_BYTES = 64 * 2**20
@@ -77,7 +81,8 @@ class Samples(ABC):
         Numbers or names of the rows in their table; None if the rows are not from a
         table.
     table_source : TableSource or None
-        The file or folder from which the table can be read again; None in memory.
+        The file or folder from which the table can be read again; None for a table in
+        memory.
     held_bytes : float
         Bytes of memory that rows of a table occupy until they are closed.
     makes_blocks : bool

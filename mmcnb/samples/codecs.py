@@ -41,7 +41,8 @@ def frame_checksum(frame: bytes) -> str:
 def most_bytes(array: zarr.Array) -> int:
     """Return the maximum number of bytes of a stored chunk.
 
-    It exceeds the decoded size, because codecs lengthen incompressible chunks slightly.
+    The maximum exceeds the decoded size, because codecs lengthen incompressible chunks
+    slightly.
     """
     return 2 * math.prod(array.chunks) * array.dtype.itemsize + 2**16
 
@@ -49,7 +50,7 @@ def most_bytes(array: zarr.Array) -> int:
 def codec_name(array: zarr.Array) -> str:
     """Return the name of the codec that compresses chunks, or "" if none does.
 
-    For an array with shards, it is the codec of the inner chunks.
+    For an array with shards, the result is the codec of the inner chunks.
     """
     if not array.compressors:
         return ""
@@ -133,9 +134,9 @@ def codec_setting(codec: Codec, name: str) -> Any:
 
 
 def _decode(name: str, frame: bytes, out: np.ndarray) -> int:
-    """Decode a chunk into bytes, and return its number of decoded bytes.
+    """Decode a chunk into ``out``, and return the number of decoded bytes.
 
-    If the chunk does not fit into ``out``, a number other than its length is returned.
+    If the chunk does not fit, the result differs from the length of ``out``.
     """
     size = claimed_size(name, frame)
     if size is None and name in STREAMS:  # a writer of streams may not know the size

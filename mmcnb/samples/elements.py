@@ -331,7 +331,7 @@ def open_element(storage: Storage, node: Node, element: str | None) -> Samples:
 
 
 def describe(storage: Storage, node: Node) -> str:
-    """Return the name of a node for messages: its storage and its path there."""
+    """Return the name of a node for messages: the path of its storage and its own."""
     path, inner = storage.place(node)
     if inner is None or inner == "X":
         return path

@@ -133,8 +133,8 @@ class EncodedColumn:
         Name of the list column whose elements include this column; "" for other
         columns. All elements of a list together have the weight of one column.
     angle : {"", "sin", "cos"}
-        Coordinate on the circle for a column of times of day; "" for other columns. The
-        two columns of a time have the same name.
+        Coordinate of a time of day on a circle; "" for other columns. The two columns
+        of a time have the same name.
     """
 
     name: str
@@ -237,7 +237,7 @@ class Encoding:
 
     @property
     def sources(self) -> list[str] | None:
-        """The table's column behind each feature column; None if they are the same.
+        """The table's column behind each feature column; None if the two are the same.
 
         All elements of a list come from one column. If the elements of a single list
         are the only features, each list is a row, and the result is None.
@@ -264,7 +264,7 @@ class Encoding:
         return orders
 
     def of_stored_numbers(self) -> "Encoding":
-        """Return the encoding of these columns when a store has their values."""
+        """Return the encoding of these columns in a store: numbers and categories."""
         columns = []
         for column in self.columns:
             kind = "text" if column.kind == "text" else "number"
@@ -310,7 +310,7 @@ class Encoding:
         Raises
         ------
         InputError
-            If it is not the encoding of a fit.
+            If ``given`` is not a result of `to_dict`.
         """
         try:
             columns = tuple(map(_restored_column, given["columns"]))

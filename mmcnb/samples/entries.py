@@ -65,8 +65,8 @@ class HeldEntries:
     most : int
         Maximum number of entries that will be appended.
     memory_limit : str, int or None
-        Limit on the resident memory of the process. Entries use half of the memory that
-        the loaded libraries leave free.
+        Limit on the resident memory of the process. Entries use half of the limit after
+        the memory of the libraries is subtracted.
     """
 
     def __init__(
@@ -167,7 +167,10 @@ class SortedRuns:
         self._starts.append(start + len(run.rows))
 
     def set_groups(self) -> np.ndarray:
-        """Divide rows into groups of about GROUP_ENTRIES entries; return sizes."""
+        """Divide the rows into groups of about GROUP_ENTRIES entries.
+
+        Return the number of rows of each group.
+        """
         ends = np.cumsum(self._counts)
         wanted = np.arange(GROUP_ENTRIES, self.n_entries, GROUP_ENTRIES)
         by_entries = np.searchsorted(ends, wanted) + 1

@@ -79,8 +79,8 @@ def read_document(path: PathLike) -> bytes:
         content = file.read(min(os.fstat(file.fileno()).st_size, DOCUMENT_BYTES) + 1)
     if len(content) > DOCUMENT_BYTES:
         raise InputError(
-            f"{path} has more than {DOCUMENT_BYTES:,} bytes, too many for such a "
-            "file: replace it."
+            f"{path} has more than {DOCUMENT_BYTES:,} bytes, too many for a "
+            "description of a store or fit: replace it."
         )
     return content
 

@@ -1,4 +1,4 @@
-"""Detect the format of a file from its first bytes or its name, or of a folder."""
+"""Detect the format of a file (from its first bytes or its name) or of a folder."""
 
 import re
 import zipfile
@@ -102,7 +102,7 @@ MARKUP = (
 
 
 class Foreign(NamedTuple):
-    """What messages call a file in a format that mmcnb does not read, and a remedy."""
+    """A format that mmcnb does not read: the name of a file in it, and a remedy."""
 
     name: str
     remedy: str
@@ -351,7 +351,7 @@ def is_unknown(path: Path) -> bool:
 
 
 def refusal(path: Path) -> InputError:
-    """Return the error about a file that cannot be read: what it is, what to do."""
+    """Return the error for a file that cannot be read, with its format and a remedy."""
     form = file_format(path)
     if form == "packed":
         ending = compression(path)

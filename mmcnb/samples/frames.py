@@ -12,7 +12,10 @@ FRAME = "the data frame"  # name of the rows in messages
 
 
 def as_frame(source: Any) -> Any:
-    """Return a pandas frame unchanged, and other frames as Arrow tables, or None."""
+    """Return a pandas or pyarrow frame unchanged, and others as an Arrow table.
+
+    The result is None if the object is not a frame.
+    """
     if type(source).__name__ == "LazyFrame":
         raise InputError(
             f"{FRAME} is lazy; give X.collect(), or the path that "

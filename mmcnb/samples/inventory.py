@@ -54,9 +54,9 @@ class Inventory:
     record : dict
         The record, with ``format``, ``n_samples``, ``n_features``, ``n_nonzero``,
         ``digest``, ``inventory`` and ``metadata``. ``inventory`` lists the checksums of
-        the chunks of each array, by the array's path below the root. A checksum is
-        stored at the end of each chunk's zstd frame; in format 1, it is the BLAKE2b
-        hash of the values. ``metadata`` is the BLAKE2b hash of the record and of the
+        the chunks of each array, by the array's path below the root. The checksum of a
+        chunk is at the end of its zstd frame; in format 1, it is the BLAKE2b hash of
+        the chunk's values. ``metadata`` is the BLAKE2b hash of the record and of the
         metadata of all arrays.
     name : str
         Name of the store in messages.

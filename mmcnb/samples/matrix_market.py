@@ -31,7 +31,7 @@ class Header(NamedTuple):
     Attributes
     ----------
     form : {"coordinate", "array"}
-        Sparse or dense.
+        Layout of the matrix: sparse ("coordinate") or dense ("array").
     field : {"real", "double", "integer", "unsigned-integer", "pattern"}
         Type of the values; a pattern has no values, and its entries are 1.
     symmetry : {"general", "symmetric", "skew-symmetric"}
@@ -64,7 +64,7 @@ def read_header(path: Path) -> Header:
     Raises
     ------
     InputError
-        If they do not describe a matrix of real numbers.
+        If the lines do not describe a matrix of real numbers.
     """
     with open_text(path) as (_, text):
         lines = text.read(HEAD_BYTES).split(b"\n")
@@ -156,7 +156,7 @@ def read_lines(path: Path, header: Header) -> Iterator[Lines]:
     Raises
     ------
     InputError
-        If a line is malformed, or if their number differs from that in the size line.
+        If a line is malformed, or if the size line announces another number of lines.
     """
     n_read = 0
     for first, piece in read_pieces(path):

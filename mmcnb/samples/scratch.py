@@ -51,7 +51,7 @@ class ScratchRows:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of rows up to the last one written, and number of columns."""
+        """Number of rows up to the last row written, and number of columns."""
         return self.n_rows, self._n_columns
 
     def write(self, start: int, rows: np.ndarray) -> None:

@@ -400,9 +400,10 @@ class StoredArray(SlicedRows):
 
 
 def read_chunk_file(path: Path, most: int) -> bytes | OSError | None:
-    """Return the (at most ``most``) bytes of a chunk, or None if the file is missing.
+    """Return the bytes of a chunk file, or None if the file is missing.
 
-    If the file cannot be read, the error is returned and not raised.
+    The file may have at most ``most`` bytes. If it is longer or cannot be read, the
+    error is returned and not raised.
     """
     try:
         check_chunk_file(path, most)

@@ -82,7 +82,8 @@ def compression(path: Path) -> str | None:
         if first_bytes.match(head):
             return ending
     ending = path.suffix.lower()
-    # A file with the ending of a compression is damaged, unless it contains text.
+    # Without these first bytes, a file with the ending of a compressed file is damaged,
+    # unless it contains text.
     is_text = b"\n" in head and b"\0" not in head and not _is_binary(head)
     return ending if ending in _OPENERS and not is_text else None
 
@@ -125,13 +126,13 @@ def count_byte(text: bytes | memoryview, byte: bytes) -> int:
 
 
 def first_line_of_windows(path: Path) -> int:
-    """Return the number of the first line of a text that is not UTF-8.
+    """Return the number of the first line that is not UTF-8, or 0 if all lines are.
 
     Raises
     ------
     InputError
-        If most of its non-ASCII characters are UTF-8, so that it is damaged UTF-8 and
-        not another encoding; or if it is not text.
+        If most non-ASCII characters are UTF-8, so that the text is damaged UTF-8 and
+        not in another encoding, or if the file is not text.
     """
     first_line = 0
     n_utf8 = 0

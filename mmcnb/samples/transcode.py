@@ -176,7 +176,7 @@ class UTF8Reader:
         return text
 
     def _with_line_feeds(self, text: bytes, is_end: bool) -> bytes:
-        """Replace carriage returns by line feeds if one alone ends the first line."""
+        """Replace carriage returns by line feeds if the first line has no line feed."""
         if self._has_cr_ends is False:
             return text
         text = self._held + text

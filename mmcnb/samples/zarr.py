@@ -30,7 +30,7 @@ Node = zarr.Array | zarr.Group
 
 @dataclass(frozen=True)
 class ZarrStorage:
-    """A Zarr store with the inventory that covers the rows, or None."""
+    """A Zarr store, and the inventory that covers the rows, if any."""
 
     inventory: Inventory | None
 
@@ -92,7 +92,7 @@ class ZarrStorage:
 
 
 def open_zarr(source: Any, element: str | None = None) -> Samples:
-    """Open the rows of an open Zarr array or group, or at a path or an address."""
+    """Open the rows of a Zarr array or group: an open node, a path or an address."""
     node = open_node(source)
     with damage(f"{describe(node)}: the store's metadata cannot be read", OSError):
         inventory = find_inventory(node, describe(node))
