@@ -308,8 +308,8 @@ def _convert_table(
 
     def write_all() -> None:
         lengths = [0] * max(1, len(table.files))
-        # If no rows of a single file are dropped, they have the same numbers in the
-        # store.
+        # If no rows of a single file are dropped, each row has the same number in the
+        # store as in the file.
         has_numbers = bool(table.files) or table_options.missing == "drop"
         dtype = _written_dtype(rows, table_options.dtype)
         gaps = None

@@ -287,7 +287,11 @@ class StoreWriter(AtomicOutput):
         n_rows: int,
         y: npt.ArrayLike | None,
     ) -> None:
-        """Check and count rows that were passed as ``values``; ``block`` is written."""
+        """Check rows that will be written, and add them to the digest and the counts.
+
+        ``values`` are the numbers as the caller passed them, and ``block`` has the rows
+        to write.
+        """
         written = block.data if isinstance(block, matrix.CSRBlock) else block
         if (
             not matrix.all_finite(written)
@@ -501,8 +505,8 @@ def create_dense_store(
         Number of rows of a chunk. None means the largest power of two with which a
         chunk has at most 4 MiB and at most ``GROUP_ROWS`` rows.
     overwrite : bool or None, default=False
-        Whether to replace an existing store. None means False for a caller that has no
-        parameter ``overwrite``, which messages then do not mention.
+        Whether to replace an existing store. None is like False, but messages do not
+        suggest ``overwrite=True``.
 
     Returns
     -------

@@ -101,8 +101,8 @@ class AtomicOutput:
         Destination of the output.
     overwrite : bool or None, default=None
         Whether to replace an existing output; a folder is replaced only if it is empty
-        or a Zarr store. None means False for a caller that has no parameter
-        ``overwrite``, which messages then do not mention.
+        or a Zarr store. None is like False, but messages do not suggest
+        ``overwrite=True``.
 
     Attributes
     ----------

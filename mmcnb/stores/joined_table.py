@@ -159,7 +159,7 @@ class RowsThatTookPart:
         file : int
             Number of the file that has the next rows.
         first, n_rows : int
-            Number of the first of the next rows in the file, and how many they are.
+            Number of the first of these rows in the file, and number of these rows.
         """
         start = self._n_found
         stop = min(start + n_rows, int(self._stops[file]))

@@ -269,7 +269,7 @@ class LabelTable:
 
 
 def _names_of_plain_csv(path: PathLike) -> list[str] | None:
-    """Return the columns of a CSV file with commas, in UTF-8, whose header is first.
+    """Return the columns of a UTF-8 CSV file with commas and a header in line 1.
 
     The result is None for other files.
     """

@@ -97,9 +97,8 @@ class LabelsSink:
                 "are left."
             )
         not_there = worded(
-            f"{self.name}: the folder being written is not there",
-            "workers need to see it under the same path, "
-            "so choose one on a disk that they share",
+            f"{self.name}: the folder being written does not exist on this worker",
+            "choose a path on a disk that all workers share under the same path",
             FileNotFoundError,
         )
         with writing(self.name), not_there:
@@ -109,7 +108,10 @@ class LabelsSink:
 
 @lru_cache(maxsize=4)
 def _array_to_write(path: str) -> zarr.Array:
-    """Open an array to write; cache it, because opening takes as long as writing."""
+    """Open an array to write.
+
+    The array is cached, because opening takes as long as writing a chunk.
+    """
     return zarr.open_array(path, mode="r+")
 
 
@@ -127,8 +129,8 @@ class LabelsWriter(AtomicOutput):
     n_samples : int
         Number of labels.
     overwrite : bool or None, default=False
-        Whether to replace an existing store. None means False for a caller that has no
-        parameter ``overwrite``, which messages then do not mention.
+        Whether to replace an existing store. None is like False, but messages do not
+        suggest ``overwrite=True``.
 
     Attributes
     ----------

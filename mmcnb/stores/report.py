@@ -122,7 +122,7 @@ def _read_recorded(inventory: Inventory, show_progress: bool | None) -> dict[str
         raise damaged_chunks(inventory.name, damaged, "missing or damaged")
     if content.hexdigest(inventory.record["n_features"]) != inventory.record["digest"]:
         raise DamagedStoreError(
-            f"{inventory.name}: the rows are not those that were written: {RESTORE}."
+            f"{inventory.name}: the rows differ from what was written: {RESTORE}."
         )
     return {"chunks": n_chunks, "bytes": n_bytes}
 
@@ -152,7 +152,7 @@ def _add_chunk(
 def unchecked(samples: Samples) -> str:
     """Return what is wrong with a store without checksums, and what to do."""
     return (
-        "the store has no checksums, so damage can read as wrong numbers: "
+        "the store has no checksums, so damage can change numbers unnoticed: "
         f"write a checked copy with `{copy_command(samples)}`"
     )
 

@@ -242,7 +242,7 @@ def elsewhere(writer, digest):
     [
         (rewritten, "chunk c/0 is not what was written"),
         (removed, "chunk c/0 is missing"),
-        (elsewhere, "a disk that they share"),
+        (elsewhere, "a disk that all workers share"),
         (
             lambda writer, digest: writer.finish_chunks([]),
             "0 chunks of labels were written, but 1 are needed",
