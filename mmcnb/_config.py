@@ -28,15 +28,15 @@ class config:
     Parameters
     ----------
     engine : None, str or dask.distributed.Client, optional
-        What runs the passes over the rows: threads of this process (None), a Dask
-        cluster (a client or the address of its scheduler), or a new Dask cluster on
-        this machine (``"local:4"`` for four processes).
+        Engine that runs the passes over the rows: threads of this process (None), a
+        Dask cluster (a client or the address of its scheduler), or a new Dask cluster
+        on this machine (``"local:4"`` for four processes).
     memory_limit : str, int or None, optional
         Limit on the resident memory of the process: text with a unit such as
         ``"512MiB"``, or a number of bytes. None means half of the free memory.
     n_jobs : int or None, optional
-        Number of threads of this process. None and -1 use all cores, and -2 all but
-        one.
+        Number of threads of this process. None and -1 mean all cores, and -2 means all
+        cores but one.
 
     Raises
     ------

@@ -130,7 +130,7 @@ class IntervalOr:
 
 @dataclass(frozen=True)
 class Parsed:
-    """A value that a function accepts; for other values, it raises InputError."""
+    """A value that a function accepts, instead of raising InputError."""
 
     parse: Callable[[Any], Any]
     optional: bool = True

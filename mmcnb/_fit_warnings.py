@@ -1,4 +1,4 @@
-"""Collect the warnings of a fit, and issue them at its end, most important first.
+"""Collect the warnings of a fit, and issue them at the end, most important first.
 
 Every part of the library calls `warn`. Inside `collected_warnings`, a warning is issued
 at the end of the block; elsewhere, it is issued immediately.
@@ -88,8 +88,8 @@ class CollectedWarnings:
         Parameters
         ----------
         elsewhere : str
-            End of the sentence about further warnings, which names their place. If it
-            is empty, all warnings are issued.
+            End of the sentence about further warnings, which says where to find them.
+            If it is empty, all warnings are issued.
         """
         loud = [warning for warning in self._ordered if not warning.is_quiet]
         issued = loud

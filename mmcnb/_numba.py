@@ -224,7 +224,7 @@ class _Array(NamedTuple):
 
 
 def _in_all_lanes(builder: ir.IRBuilder, number: ir.Value) -> ir.Value:
-    """Emit a register that holds the same number in each lane."""
+    """Emit a register that contains the same number in each lane."""
     undefined = ir.Constant(REGISTER, ir.Undefined)
     first_lane = ir.Constant(INT32, 0)
     # The mask of a shuffle that copies lane 0 to every lane.

@@ -107,7 +107,7 @@ def needed_routines(routines: Collection[str], is_sparse: bool) -> list[ListedRo
 
 
 def compile_from(start: int, needed: Sequence[ListedRoutine]) -> int:
-    """Compile routines in this process until its memory has grown.
+    """Compile routines in this process until its peak memory exceeds GROWN_BYTES.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def compile_apart(routines: Collection[str], is_sparse: bool) -> None:
         )
         if result.returncode != 0:  # the fit compiles what is missing
             reason = result.stderr.strip()[-300:]
-            logger.warning("routines were not compiled ahead: %s", reason)
+            logger.warning("routines were not compiled in advance: %s", reason)
             return
         place = int(result.stdout)
 
@@ -193,7 +193,7 @@ def _environment() -> dict[str, str]:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Compile routines from a position on, and print that of the next process."""
+    """Compile routines from a position on; print the position for the next process."""
     start, is_sparse, *routines = arguments
     needed = needed_routines(routines, is_sparse == "1")
     print(compile_from(int(start), needed))

@@ -98,7 +98,7 @@ class DaskEngine(Engine):
         super().__init__(show_progress)
         self.engine = engine
         self._threads = ThreadEngine(n_jobs)
-        self.assigned: dict[int, str] = {}  # workers by the first row of their task
+        self.assigned: dict[int, str] = {}  # worker of each task, by its first row
         # Objects and their futures, by kind, id, and worker or rows. The object is
         # kept, because its id is unique only while it is alive.
         self._sent: dict[tuple[str, int, Place], tuple[object, Future]] = {}

@@ -34,7 +34,7 @@ SCRATCH_RATE = 0.9e9
 
 @dataclass(frozen=True)
 class RowShape:
-    """The shape of the rows of a planned fit, which need not exist yet.
+    """The shape of the rows of a planned fit; the rows need not exist yet.
 
     Parameters
     ----------
@@ -121,7 +121,8 @@ class FitNeeds:
     larger_rows : int, default=65536
         Maximum number of rows of the second sample.
     block_bytes : float, default=0.0
-        Bytes that the total of a block of rows occupies while it waits to be added.
+        Bytes that the total of a block of rows occupies while it waits to be added, if
+        they matter.
     thread_bytes : float, default=0.0
         Additional bytes of each thread during the sweeps.
     sweeps, likely_sweeps : int, default=1
@@ -460,7 +461,7 @@ def plan_passes(
     Returns
     -------
     FitPlan
-        The plan with the largest number of threads that the memory limit allows.
+        The plan with as many of the ``n_jobs`` threads as the memory limit allows.
 
     Raises
     ------

@@ -308,7 +308,7 @@ class SingleThreadedBLAS:
 
     Results of BLAS depend on its number of threads, so blocks run in parallel instead.
     The limit is global to the process. Engines that run at the same time share it, and
-    the last one to end lifts it.
+    the last engine to end lifts it.
     """
 
     def __init__(self) -> None:

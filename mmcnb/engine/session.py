@@ -112,7 +112,7 @@ def show_progress(engine: Engine, plan: FitPlan) -> Iterator[Callable[[str], Non
     if engine.show_progress is False:
         yield lambda stage: None
         return
-    # The first read draws the sample, and the last one labels the rows.
+    # The first read draws the sample, and the last read labels the rows.
     n_rows = plan.rows.n_samples * (plan.needs.reads + plan.needs.likely_sweeps)
     bar = progress(n_rows, "sample", enabled=engine.show_progress, lines=True)
     with bar as engine.fit_progress:
