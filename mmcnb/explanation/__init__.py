@@ -1,1 +1,1 @@
-"""What sets clusters apart, in figures and in words."""
+"""Explain what sets clusters apart, in figures and in words."""

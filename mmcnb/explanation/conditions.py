@@ -1,4 +1,4 @@
-"""Conditions on columns in the words and units of the user, with short thresholds."""
+"""Conditions on columns in the names and units of the user, with short thresholds."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -12,33 +12,35 @@ from mmcnb.explanation.summary import column_frame
 from mmcnb.samples import Samples
 from mmcnb.samples.matrix import Matrix, to_dense
 
-# Thresholds are rounded to the coarsest of these steps that is fine enough.
+# Thresholds are rounded to a multiple of the coarsest step with one between the bounds.
 DATE_UNITS = ("Y", "M", "D", "h", "m", "s")
 SECONDS = (DAY, 3600.0, 600.0, 60.0, 10.0, 1.0)
-MOST_DIGITS = 17  # digits that identify a float64
-# Kinds of columns that contain only 0 and 1; the threshold between these is 0.5.
+MOST_DIGITS = 17  # number of digits that identify a float64
+# Kinds of columns that contain only 0 and 1, for which the threshold is 0.5.
 BINARY = ("text", "flag", "binary")
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the user's table, on which a condition can be placed.
+    """A column of the user's table that can have a condition.
 
     Attributes
     ----------
     name : str or int
         Name of the column, or its number if it has no name.
     kind : {"number", "binary", "flag", "text", "order", "date", "time", "clock"}
-        A "binary" column has the numbers 0 and 1, a "flag" is false or true, and a
-        "clock" is a time of day, in seconds. For "text", each category is a column.
+        A "binary" column contains the numbers 0 and 1, a "flag" is false or true, and a
+        "clock" is a time of day in seconds. For "text", there is a column for each
+        category.
     places : tuple of int
-        Indices of the column in the rows. A clock has two, its sine and its cosine.
+        Indices of the column in the rows. A clock has two indices, for its sine and
+        cosine.
     category : str
-        The category of a text; otherwise "".
+        The category of a text column, or "".
     unit : str
-        Unit of numbers, or "".
+        Unit of the numbers, or "".
     levels : tuple of str
-        The texts of an ordered column, in their order.
+        The texts of an ordered column, from lowest to highest.
     """
 
     name: str | int
@@ -49,7 +51,7 @@ class Column:
     levels: tuple[str, ...] = ()
 
     def values_of(self, rows: Matrix) -> np.ndarray:
-        """Return the value in each row; NaN is a missing value."""
+        """Return the value in each row, with NaN for missing values."""
         values = to_dense(rows[:, list(self.places)], np.float64)
         if self.kind != "clock":
             return values[:, 0]
@@ -58,7 +60,7 @@ class Column:
         return np.round(turns % 1 * DAY) % DAY
 
     def texts_of(self, values: Iterable[float]) -> list[str]:
-        """Return values as the user would write them."""
+        """Return values as texts in the format and unit of the column."""
         if self.kind == "date":
             return _dates(list(values))
         return [self._text_of(value) for value in values]
@@ -72,7 +74,7 @@ class Column:
         return f"{text} {self.unit}" if self.unit else text
 
     def threshold(self, low: float, high: float, near: float) -> float:
-        """Return the shortest t with low <= t < high that is nearest to ``near``."""
+        """Return the shortest t with low <= t < high, if possible near ``near``."""
         if self.kind in BINARY:
             return 0.5
         if self.levels:
@@ -88,9 +90,9 @@ class Column:
 
 
 def columns_of(samples: Samples) -> list[Column | None]:
-    """Return the user's column to which each column of some rows belongs.
+    """Return the user's column for each column of the rows.
 
-    The second of the two columns of a clock has None.
+    The list contains None for the second of the two columns of a clock.
     """
     columns: list[Column | None] = []
     names = column_frame(samples).itertuples(index=False)
@@ -114,7 +116,7 @@ def columns_of(samples: Samples) -> list[Column | None]:
 
 
 def _units(samples: Samples) -> dict[str, str]:
-    """Return the units of those columns of a table that have one."""
+    """Return the units of the columns of a table, by column name."""
     if samples.encoding is None:
         return {}
     features = samples.encoding.features
@@ -122,7 +124,7 @@ def _units(samples: Samples) -> dict[str, str]:
 
 
 class Term(NamedTuple):
-    """A part of a condition in machine-readable form."""
+    """One term of a condition, in machine-readable form."""
 
     column: str | int
     operator: str
@@ -131,10 +133,10 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition on a column: low < value <= high, or that the value is missing.
+    """A condition on a column: low < value <= high, or a missing value.
 
-    If ``low`` is larger than ``high``, as for hours of the night, the condition is
-    value > low or value <= high.
+    If ``low`` is larger than ``high``, for example for hours of the night, the
+    condition is value > low or value <= high.
 
     Examples
     --------
@@ -153,7 +155,7 @@ class Condition:
 
     @property
     def n_bounds(self) -> int:
-        """Number of bounds; 0 if all values meet the condition."""
+        """Number of bounds, or 0 if all values meet the condition."""
         return self.is_missing + int(self.low > -np.inf) + int(self.high < np.inf)
 
     def holds(self, values: np.ndarray) -> np.ndarray:
@@ -167,7 +169,7 @@ class Condition:
         return is_above | is_below if self.low > self.high else is_above & is_below
 
     def terms(self) -> Iterator[Term]:
-        """Yield the parts of the condition in machine-readable form."""
+        """Yield the terms of the condition in machine-readable form."""
         name = self.column.name
         if self.is_missing:
             yield Term(name, "is", "missing")
@@ -239,9 +241,9 @@ class Condition:
 
 
 def short_number(low: float, high: float, near: float) -> float:
-    """Return the number t with the fewest digits for which low <= t < high.
+    """Return the number t with the fewest digits that satisfies low <= t < high.
 
-    If there are several, it is the nearest to ``near``.
+    If there are several such numbers, the one nearest to ``near`` is returned.
 
     Examples
     --------
@@ -266,7 +268,7 @@ def short_number(low: float, high: float, near: float) -> float:
 
 
 def _short_date(low: float, high: float) -> float:
-    """Return the start of a year, else a month, a day, ..., with low <= t < high."""
+    """Return the start of a year, month, day, ... that satisfies low <= t < high."""
     for unit in DATE_UNITS:
         date = np.datetime64(int(np.floor(low)), "s").astype(f"M8[{unit}]")
         for candidate in (date, date + 1):
@@ -277,7 +279,7 @@ def _short_date(low: float, high: float) -> float:
 
 
 def _dates(values: list[float]) -> list[str]:
-    """Format dates; all have a time if one of them is not the start of a day."""
+    """Format dates, with times unless all of them are at the start of a day."""
     texts = [str(pd.Timestamp(round(value * 1e6), unit="us")) for value in values]
     if all(text.endswith(" 00:00:00") for text in texts):
         texts = [text.removesuffix(" 00:00:00") for text in texts]

@@ -1,4 +1,4 @@
-"""Example rows of each cluster: typical rows, rows at its edge, and far rows."""
+"""Select example rows of each cluster: typical rows, rows at its edge, and far rows."""
 
 from typing import NamedTuple
 
@@ -16,21 +16,21 @@ from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.matrix import as_matrix
 from mmcnb.samples.row_index import RowIndex
 
-MOST_ROWS = 3  # of each kind in each cluster
+MOST_ROWS = 3  # examples of each kind in each cluster
 
 
 class ComparedRows(NamedTuple):
-    """Rows of a sample, as the model compares them.
+    """Distances, margins and outlier scores of the rows of a sample.
 
     Attributes
     ----------
     distances : ndarray of shape (m, k)
         Distance of each row to the mean of each cluster.
     margins : ndarray of shape (m, k)
-        Score of the row's own cluster minus the score of each other cluster; infinite
-        for its own cluster and if either of them is noise.
+        Score of the row's own cluster minus the score of each other cluster. The margin
+        is infinite for the row's own cluster and if either cluster is noise.
     far : ndarray of shape (m,)
-        Outlier scores; NaN if the model has no nodes.
+        Outlier scores, or NaN if the model has no nodes.
     """
 
     distances: np.ndarray
@@ -41,11 +41,12 @@ class ComparedRows(NamedTuple):
 def compare_rows(
     engine: Engine, model: Model, sample: Sample, groups: Groups
 ) -> ComparedRows:
-    """Compare rows with the clusters, by the scores of the model if possible.
+    """Compare rows with the clusters, using the scores of the model if possible.
 
-    The score of a row for a cluster is its decision value, if the model gives more than
-    90 % of the rows the labels of ``groups``. Otherwise, the user has passed other
-    labels, and the score is minus the distance to the mean of the cluster.
+    If the labels that the model predicts agree with ``groups`` for more than 90 % of
+    the rows, the score of a row for a cluster is its decision value. Otherwise, the
+    user has passed different labels, and the score is minus the distance to the mean of
+    the cluster.
     """
     labels = groups.clusters[sample.codes]
     is_noise = labels == -1
@@ -81,12 +82,12 @@ def _distances_to_means(rows: Samples, sample: Sample, groups: Groups) -> np.nda
 def _model_values(
     engine: Engine, model: Model, rows: Samples
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the decision values of rows, and their outlier scores or NaN."""
+    """Return the decision values and the outlier scores of rows."""
     features, rule = model.labelling(rows, of_nodes=True)
     if model.graph is None:
         values = np.concatenate(engine.run(DecisionPass(rule), features))
         return values, np.full(rows.n_samples, np.nan)
-    # One search for nodes gives both the decision values and the outlier scores.
+    # One search for nodes yields both the decision values and the outlier scores.
     gathered = engine.run(GatherPass(np.arange(rows.n_samples)), features)
     columns = np.concatenate(gathered)
     return rule.decide(columns), columns[:, -2]
@@ -97,8 +98,8 @@ def nearest_cluster(
 ) -> tuple[object, float]:
     """Return the other cluster with the largest mean score for rows of cluster k.
 
-    The mean margin to this cluster is returned, too. Ties are broken by the distance to
-    the mean of the cluster. Without another cluster, the result is (None, nan).
+    The mean margin to this cluster is also returned. Ties are broken by the distance to
+    the mean of the cluster. If there is no other cluster, the result is (None, nan).
     """
     members = sample.codes == k
     distances = compared.distances[members].mean(axis=0)
@@ -114,7 +115,7 @@ def row_table(
 ) -> pd.DataFrame:
     """Return example rows of each cluster, with their numbers and names.
 
-    A row is at the edge only if other rows of its cluster have larger margins.
+    A row is listed at the edge only if another row of its cluster has a larger margin.
     """
     kinds = {
         "typical": compared.distances[sample.cells],

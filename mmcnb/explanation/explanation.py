@@ -1,4 +1,4 @@
-"""What sets clusters apart: tables, and a sentence for each cluster."""
+"""Explain what sets clusters apart, with tables and a sentence for each cluster."""
 
 from dataclasses import dataclass
 from html import escape
@@ -42,73 +42,78 @@ from mmcnb.samples.row_index import RowIndex
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
-    """What sets the clusters of some rows apart.
+    """An explanation of what sets clusters apart.
 
-    Printing it shows one sentence per cluster. In a notebook it shows the sentences,
-    `rules`, the `tree` and `columns`.
+    Printing an explanation shows one sentence per cluster. In a notebook, it is
+    displayed as the sentences, `rules`, the `tree` and `columns`.
 
     Attributes
     ----------
     clusters : DataFrame
-        One row per cluster, noise (-1) first: "cluster", its number of "rows" and their
-        "share" of all rows, the "nearest" other cluster, the mean "margin" between the
-        two in the rows of the cluster, and the "sentence".
+        One row per cluster, with noise (-1) first: "cluster", its number of "rows" and
+        their "share" of all rows, the "nearest" other cluster, the mean "margin"
+        between the two clusters in the rows of the cluster, and the "sentence".
     columns : DataFrame
         For each cluster, the columns with the largest effects (at most 50), sorted by
-        how well they tell the cluster from other rows.
+        how well they separate the cluster from other rows.
 
         "column" is the name of a column, or its number if it has no name. "kind" is
         "number", "date" (in seconds since 1970), "flag" (0 or 1, so that means are
         shares), "time" (in seconds), "text" or "order" (ordered texts and ratings). A
         time of day has two rows with the "category" "sin" and "cos", the coordinates of
-        its place on a circle. For "text", the figures are those of one "category",
-        which a row has or does not have. For "order", "category" has the levels that
-        set the cluster apart, such as "4 or 5 of 5", "position" says whether these are
-        "low", "medium" or "high", and "share" and "others_share" are the shares of rows
-        with these levels in the cluster and in the others.
+        its position on a circle. For "text", the figures describe one "category", which
+        a row either has or does not have. For "order", "category" contains the levels
+        that set the cluster apart, such as "4 or 5 of 5", "position" is "low", "medium"
+        or "high", and "share" and "others_share" are the shares of rows with these
+        levels in the cluster and among other rows.
 
-        Gaps that were filled do not count in any figure, so a column without other
-        values has NaN. These figures are computed from all rows: "gaps" and
-        "others_gaps", the shares of missing values, "mean" and "others_mean". The other
-        figures are computed from a weighted sample: "effect", the difference of the two
-        means in standard deviations of the column; "median" and "others_median"; "auc",
-        the probability that a row of the cluster has a larger value than another row;
-        "near", the probability that it is nearer to the median of the cluster; "spread"
-        and "others_spread", the median distances from that median. So that a few
-        extreme values do not hide a column, values farther from its median than ten
-        times the median distance of all values that differ from it count in the effect
-        as if they were at this limit. The effect of sparse columns is computed from all
-        rows as they are.
+        Filled gaps are ignored, so a column without other values has NaN. The following
+        figures are computed from all rows: "gaps" and "others_gaps", the shares of
+        missing values, and "mean" and "others_mean". The other figures are computed
+        from a weighted sample: "effect", the difference of the two means in standard
+        deviations of the column; "median" and "others_median"; "auc", the probability
+        that a row of the cluster has a larger value than another row; "near", the
+        probability that a row of the cluster is nearer to the median of the cluster
+        than another row; and "spread" and "others_spread", the median distances from
+        the median of the cluster.
+
+        Extreme values could hide a column. For the effect, values are therefore clipped
+        to a maximum distance from the median of the column: ten times the median
+        distance of the values that differ from it. For sparse columns, the effect is
+        computed from all rows without clipping.
     rows : DataFrame
         For each cluster, up to three example rows of each "kind", with the "row"
         number, and the "name" if rows have names. "typical" rows have the smallest
-        "score", the distance to the mean of the cluster, so the first one is the medoid
-        in squared distances. Rows at the "edge" have the smallest margin to any other
-        cluster; rows with the largest margin of the cluster are not listed, so there
-        are none if all margins are equal. "far" rows have the largest outlier scores;
-        they are listed if the model has nodes. All examples come from the sample.
+        "score", the distance to the mean of the cluster, so the first typical row is
+        the medoid in squared distances. Rows at the "edge" have the smallest margin to
+        any other cluster. Rows with the largest margin of the cluster are not listed,
+        so a cluster in which all margins are equal has no rows at the edge. "far" rows
+        have the largest outlier scores; they are listed if the model has nodes. All
+        example rows are from the sample.
     rules : DataFrame
-        For each cluster, a "rule" of at most three "conditions" on columns that most of
-        its rows meet and few other rows do, such as "orders > 12 and payment =
-        invoice". A condition is a tuple of a name, an operator and a value. "coverage"
-        is the share of the cluster that meets the rule, and "precision" the share of
-        the "matching" rows that are in the cluster; both are counted on all rows. The
-        "sentence" contains all of this. Rules are searched on the sample, among the 50
-        columns with the largest effects. The rule is "" if none is better than no
-        conditions at all.
+        For each cluster, a "rule" of at most three "conditions" on columns that most
+        rows of the cluster meet and few other rows meet, such as "orders > 12 and
+        payment = invoice". A condition is a tuple of a name, an operator and a value.
+        "coverage" is the share of the cluster that meets the rule, and "precision" the
+        share of the "matching" rows that are in the cluster; both are computed from all
+        rows. The "sentence" contains the rule and these figures. Rules are searched for
+        in the sample, among the 50 columns with the largest effects. The rule is "" if
+        no rule is better than a rule without conditions.
     words : DataFrame or None
-        The ten columns that mark each cluster: "cluster", "word" and "score". It exists
-        for sparse rows without negative values whose columns have names, such as counts
-        of words; otherwise it is None. The score is a class-based TF-IDF: the share of
-        the word among all words of the cluster, times log(1 + mean number of words in a
-        cluster / number of occurrences of this word in all clusters).
+        The ten columns that mark each cluster: "cluster", "word" and "score". This
+        table exists for sparse rows without negative values if their columns have
+        names, for example counts of words; otherwise it is None. The score is a
+        class-based TF-IDF: the share of the word among all words of the cluster, times
+        log(1 + mean number of words in a cluster / number of occurrences of this word
+        in all clusters).
     tree : ClusterTree or None
-        A decision tree of at most four levels over the clusters. Printing it shows its
-        conditions, which are in the same words as rules, and the cluster that each leaf
-        names; ``tree.leaves`` is the table of its leaves, counted on all rows, and
-        ``tree.accuracy`` the share of rows whose cluster it names. It is grown on the
-        sample. It is None if there is only one cluster, if no split tells clusters
-        apart, or for more than 50 columns that have no names or are sparse.
+        A decision tree of at most four levels that predicts the clusters. Printing the
+        tree shows its conditions, in the same form as in rules, and the cluster that
+        each leaf predicts. ``tree.leaves`` is the table of its leaves, and
+        ``tree.accuracy`` the share of rows for which the prediction is correct; both
+        are counted on all rows. The tree is grown on the sample. It is None if there is
+        only one cluster, if no split separates clusters, or if there are more than 50
+        columns that have no names or are sparse.
 
     Examples
     --------
@@ -136,8 +141,7 @@ class Explanation:
     def to_dict(self) -> dict[str, Any]:
         """Return the tables as lists of rows for JSON, with None for missing values.
 
-        The tree is a dict with its "accuracy", its "text" and the table of its
-        "leaves".
+        The tree is a dict with the keys "accuracy", "text" and "leaves" (a table).
         """
         tables: dict[str, Any] = {"words": None, "tree": None}
         for name, table in vars(self).items():
@@ -166,15 +170,15 @@ class Explanation:
 
 
 class Sources(NamedTuple):
-    """The rows that are read for an explanation.
+    """The rows to read for an explanation, in three forms.
 
     Attributes
     ----------
     rows : Samples
         The rows as the model reads them, before scaling.
     described : Samples
-        The same rows with the columns that the explanation names: those of ``rows``, or
-        those of another table.
+        The same rows with the columns that the explanation names. These are the columns
+        of ``rows`` or of another table.
     with_gaps : Samples
         The rows of ``described``, with NaN instead of filled gaps.
     """
@@ -197,7 +201,7 @@ def explain(
     Parameters
     ----------
     engine : Engine
-        Runs the passes.
+        Engine that runs the passes.
     sources : Sources
         The rows, and the columns that the explanation names.
     groups : Groups
@@ -207,7 +211,7 @@ def explain(
     index : RowIndex
         Numbers and names of the rows in their source.
     most : int
-        Largest number of rows in the sample, for all clusters together.
+        Largest number of rows in the sample of all clusters.
 
     Returns
     -------
@@ -244,7 +248,7 @@ def explain(
     words = word_table(described, groups, moments, sample)
     if described is not sources.rows:
         sample = sample._replace(X=as_matrix(sources.rows.gather(rows)))
-    # Free the memory of the pass before the model needs memory for its own.
+    # Free the memory of the pass before the model needs memory.
     return_freed_memory()
     compared = compare_rows(engine, model, sample, groups)
     pairs = [nearest_cluster(compared, sample, groups, k) for k in range(sizes.size)]
@@ -271,7 +275,7 @@ def explain(
 
 
 class _Counts(NamedTuple):
-    """The counts of rules and of a tree on all rows."""
+    """The counts of the rules and of the tree on all rows."""
 
     rules: np.ndarray
     tree: TreeCounts | None
@@ -285,7 +289,7 @@ def _counts(
     tree: Node | None,
     sample: Sample,
 ) -> _Counts:
-    """Count on all rows, in one pass unless the sample already has all rows."""
+    """Count on all rows, in one pass unless the sample contains all rows."""
     passes: list[Any] = [RulesPass(rules, groups.codes)]
     if tree is not None:
         passes.append(TreePass(tree, groups.codes, groups.counts.size))

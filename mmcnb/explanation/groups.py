@@ -1,4 +1,4 @@
-"""The clusters to explain: their labels, and a sample of rows from each."""
+"""Group rows by cluster, and draw a sample of rows from each cluster."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from mmcnb.samples.matrix import Matrix
 
 
 def agree(labels: np.ndarray | None, rule: Rule, features: Samples) -> bool:
-    """Return whether a rule gives the first and the last rows the labels of a fit."""
+    """Return whether a rule predicts the labels of the first and last rows of a fit."""
     n = features.n_samples
     if labels is None or labels.size != n:
         return False
@@ -31,11 +31,11 @@ class Groups(NamedTuple):
     Attributes
     ----------
     clusters : ndarray of shape (k,)
-        The labels that occur, in ascending order.
+        The distinct labels, in ascending order.
     counts : ndarray of shape (k,), int64
         Number of rows of each cluster.
     codes : ndarray of shape (n,), int8 or wider
-        Index into ``clusters`` of the label of each row.
+        Index of the label of each row in ``clusters``.
     """
 
     clusters: np.ndarray
@@ -44,7 +44,7 @@ class Groups(NamedTuple):
 
     @property
     def known(self) -> np.ndarray:
-        """Indices of the clusters, without noise."""
+        """Indices of the clusters other than noise."""
         return np.flatnonzero(self.clusters != -1)
 
 
@@ -58,11 +58,11 @@ class Sample(NamedTuple):
     values : ndarray or csr_array of shape (m, d)
         The rows with NaN instead of filled gaps.
     rows : ndarray of shape (m,), int64
-        Row numbers in the data.
+        Numbers of the sampled rows in the data.
     codes : ndarray of shape (m,), int8 or wider
         Index of the cluster of each row.
     weights : ndarray of shape (m,), float64
-        Number of rows of its cluster that each row represents.
+        Number of rows of the cluster that each sampled row represents.
     """
 
     X: Matrix
@@ -73,7 +73,7 @@ class Sample(NamedTuple):
 
     @property
     def cells(self) -> tuple[np.ndarray, np.ndarray]:
-        """Index of the cluster of each row in arrays of shape (m, k)."""
+        """Index that selects each row's own cluster in arrays of shape (m, k)."""
         return np.arange(self.codes.size), self.codes
 
 
@@ -83,7 +83,7 @@ def grouped(labels: np.ndarray) -> Groups:
     Raises
     ------
     InputError
-        If some labels are numbers and others are names.
+        If some labels are numbers and other labels are names.
 
     Examples
     --------
@@ -92,10 +92,13 @@ def grouped(labels: np.ndarray) -> Groups:
     >>> grouped(np.array([3, -1, 3])).codes
     array([1, 0, 1], dtype=int8)
     """
-    with worded("labels has numbers and names", "give only one of the two", TypeError):
+    with worded(
+        "labels has numbers and names", "give either numbers or names", TypeError
+    ):
         sizes = pd.Series(labels, copy=False).value_counts().sort_index()
     clusters = sizes.index.infer_objects().to_numpy()
-    # Usually one byte per row. Each Dask worker receives the codes of its own rows.
+    # Codes usually take one byte per row. A Dask worker receives the codes of its rows
+    # only.
     dtype = np.min_scalar_type(-len(clusters))
     codes = []
     for start in range(0, len(labels), GROUP_ROWS):
@@ -113,10 +116,11 @@ def plan_explanation(
     n_jobs: int | None = None,
     n_landmarks: int = 0,
 ) -> tuple[int, int]:
-    """Plan the number of rows in the sample of k clusters, and of threads in the pass.
+    """Plan the number of sampled rows of k clusters, and the number of threads.
 
-    The sample has 20,000 rows, or fewer if the memory limit leaves less room beside the
-    float64 means. Memory for landmarks is needed if the rows have to be labelled first.
+    The sample has 20,000 rows, or fewer if the means (float64) leave less memory within
+    the limit. If the rows have to be labelled first, memory for the landmarks is also
+    needed.
 
     Raises
     ------
@@ -135,12 +139,13 @@ def plan_explanation(
     """
     d = rows.n_features
     size = rows.row_bytes
-    # Means are kept of the clusters, of all other rows, and of blocks that wait to be
-    # added. A row of the sample is gathered, scaled and mapped.
+    # Memory for means: of the clusters, of the rows outside each cluster, and of blocks
+    # not yet added. Memory for a row of the sample, which is gathered, scaled and
+    # mapped.
     means = 8.0 * k * d * (8 + 3 * TASK_BYTES / BLOCK_ROWS / size)
     row = 12 * size + 32 * k
-    # While blocks are read, gathered rows take a sixth of what they take later, hence
-    # 1.2.
+    # The factor 1.2 accounts for the gathered rows, which need a sixth of their later
+    # memory while blocks are read.
     read = replace(
         rows,
         row_bytes=1.2 * size,
@@ -155,7 +160,7 @@ def plan_explanation(
 
 
 def sizes_of_samples(counts: np.ndarray, most: int) -> np.ndarray:
-    """Divide a sample evenly among clusters, and take all rows of small clusters.
+    """Divide a sample evenly among clusters, including all rows of small clusters.
 
     Examples
     --------
@@ -172,7 +177,7 @@ def sizes_of_samples(counts: np.ndarray, most: int) -> np.ndarray:
 
 
 def draw_rows(groups: Groups, sizes: np.ndarray) -> np.ndarray:
-    """Draw rows at random from each cluster, and return their numbers in order."""
+    """Draw random rows from each cluster, and return their sorted row numbers."""
     random = np.random.RandomState(0)
     rows = []
     for k, size in enumerate(sizes.tolist()):

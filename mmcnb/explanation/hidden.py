@@ -1,4 +1,4 @@
-"""An explanation without the contents of cells and the names of rows."""
+"""Remove the contents of cells and the names of rows from explanations."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,30 +22,30 @@ from mmcnb.explanation.summary import ColumnFigures
 from mmcnb.samples import Samples
 from mmcnb.samples.encoding import Encoding
 
-# A figure of fewer rows may be the value of a cell, or tell it.
+# A figure of fewer rows may equal or reveal the value of a cell.
 LEAST_ROWS = 5
 HIDDEN = "…"
 OF_TIME = ("date", "time")
 
-Category = tuple[object, str]  # a column and one of its texts
+Category = tuple[object, str]  # a column, and one text of this column
 
 
 def hide_cells(explanation: Explanation, described: Samples) -> Explanation:
-    """Return an explanation that does not show texts, dates, times or single rows.
+    """Return an explanation without texts, dates, times and single rows.
 
     Parameters
     ----------
     explanation : Explanation
         The explanation.
     described : Samples
-        The rows whose columns it names.
+        The rows with the columns that the explanation names.
 
     Returns
     -------
     Explanation
         Names of columns, and medians, means and thresholds of numbers remain. Texts are
-        numbered, "value 1", "value 2", .... There are no example rows, and no figures
-        that fewer than five rows determine.
+        replaced by "value 1", "value 2", .... Example rows, and figures of fewer than
+        five rows, are left out.
     """
     wide = _wide_names(described)
     shown = _shown_clusters(explanation.clusters)
@@ -79,13 +79,13 @@ def hide_cells(explanation: Explanation, described: Samples) -> Explanation:
 
 
 def numbered_labels(labels: np.ndarray) -> np.ndarray:
-    """Return the number of each label that is a name; other labels stay as they are."""
+    """Return the numbers of labels that are names, or other labels unchanged."""
     groups = grouped(labels)
     return labels if groups.clusters.dtype.kind == "i" else groups.codes
 
 
 def texts_of_cells(encoding: Encoding | None) -> set[str]:
-    """Return the categories and the ordered texts in the columns of a table."""
+    """Return the categories and the ordered texts of all columns of a table."""
     texts: set[str] = set()
     for column in () if encoding is None else encoding.columns:
         texts.update(column.categories)
@@ -95,13 +95,13 @@ def texts_of_cells(encoding: Encoding | None) -> set[str]:
 
 
 def _shown_clusters(clusters: pd.DataFrame) -> list[Any]:
-    """Return the clusters for which many rows are inside, and many are outside."""
+    """Return the clusters with at least `LEAST_ROWS` rows inside and outside."""
     least = np.minimum(clusters["rows"], clusters["rows"].sum() - clusters["rows"])
     return clusters["cluster"][least >= LEAST_ROWS].tolist()
 
 
 def _wide_names(described: Samples) -> dict[object, str]:
-    """Return other names for 0/1 columns that are named by a text in a cell."""
+    """Return replacements for names of 0/1 columns that contain the text of a cell."""
     names = described.feature_names
     if described.encoding is not None or names is None or described.sources is None:
         return {}
@@ -115,7 +115,7 @@ def _wide_names(described: Samples) -> dict[object, str]:
 
 
 def _numbered_texts(columns: pd.DataFrame) -> dict[Category, str]:
-    """Return a number for each category of a text, in the order of the table."""
+    """Return "value 1", "value 2", ... for the categories of each text column."""
     texts: dict[Category, str] = {}
     counts: dict[object, int] = {}
     for row in columns[columns["kind"] == "text"].itertuples():
@@ -127,7 +127,7 @@ def _numbered_texts(columns: pd.DataFrame) -> dict[Category, str]:
 
 
 def _category(row: Any, texts: Mapping[Category, str]) -> str:
-    """Return what stands for the category of a row of the columns."""
+    """Return a replacement for the category in a row of `Explanation.columns`."""
     if row.kind == "text":
         return texts.get((row.column, row.category), "")
     if row.kind == "order":
@@ -172,7 +172,7 @@ def _rules(
 def _term(
     term: tuple[Any, ...], texts: Mapping[Category, str], wide: Mapping[object, str]
 ) -> str:
-    """Return a part of a condition; the place of a hidden value has an ellipsis."""
+    """Return a term of a condition as text, with an ellipsis for a hidden value."""
     column, operator, value = term
     name = short_name(wide.get(column, column))
     if isinstance(value, bool):

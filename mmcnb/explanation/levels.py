@@ -1,4 +1,4 @@
-"""Ordered columns: the levels that set a cluster apart, and their shares."""
+"""Find the levels of ordered columns that set a cluster apart."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,28 +13,29 @@ from mmcnb.samples import Samples
 
 
 class Order(NamedTuple):
-    """The levels of an ordered column: consecutive integers, perhaps with texts."""
+    """The levels of an ordered column, which are consecutive integers or texts."""
 
     first: int
     n_levels: int
     texts: Sequence[str] = ()
 
     def place_of(self, level: int) -> str:
-        """Return the text of a level, or its number."""
+        """Return the text of a level, or its number if levels have no texts."""
         return shown(self.texts[level]) if self.texts else str(self.first + level)
 
 
 class LevelShares(NamedTuple):
-    """Adjacent levels, and the shares of rows with one of them.
+    """Adjacent levels, and the shares of rows with any of these levels.
 
     Attributes
     ----------
     words : str
         The levels in words, such as "4 or 5 of 5", or "'often' or 'always'".
     position : {"low", "medium", "high"}
-        Whether the levels are at the lower or the upper end of the order, or neither.
+        Whether the levels are at the lower end of the order, at neither end, or at the
+        upper end.
     share, others_share : float
-        Share of the rows with these levels, in a cluster and in the others.
+        Share of the rows with these levels, in the cluster and among other rows.
     """
 
     words: str
@@ -46,7 +47,7 @@ class LevelShares(NamedTuple):
 def orders_of(samples: Samples, sample: Sample) -> dict[int, Order]:
     """Return the order of each ordered column, by column number.
 
-    Ordered columns are ordered texts and ratings by integers.
+    Ordered columns contain ordered texts or integer ratings.
     """
     if samples.is_sparse:
         return {}
@@ -81,7 +82,7 @@ def shares_of_levels(
     Returns
     -------
     LevelShares
-        Of all ranges of levels, the one with the largest difference of shares.
+        The range of levels with the largest excess of its share in the cluster.
 
     Examples
     --------
@@ -118,7 +119,7 @@ def shares_of_levels(
 
 
 def _words(order: Order, low: int, high: int) -> str:
-    """Return levels in words; numbers are followed by the largest of the scale."""
+    """Return a range of levels in words, with the largest level after numbers."""
     words = order.place_of(low)
     if high > low:
         link = "or" if high == low + 1 else "to"

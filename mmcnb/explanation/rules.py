@@ -1,8 +1,8 @@
-"""A rule for each cluster: at most three conditions that few other rows meet.
+"""Find a rule for each cluster: up to three conditions that few other rows meet.
 
-Rules are searched on a sample and counted on all rows. A rule is scored by the
-F-measure of its coverage c and precision p, 2cp / (c + p), minus a price for each bound
-of its conditions.
+Rules are searched for in a sample, and their counts are computed from all rows. The
+score of a rule is the F-measure of its coverage c and precision p, 2cp / (c + p), minus
+a price for each bound of its conditions.
 """
 
 from collections.abc import Iterator
@@ -23,20 +23,21 @@ from mmcnb.samples import Samples
 from mmcnb.samples.matrix import Block, Matrix, as_matrix
 
 MOST_CONDITIONS = 3
-# The search starts from the best pairs of conditions on a part of the sample, adds a
-# condition to the best of these, and refines the result on the whole sample.
+# The search starts from the best pairs of conditions on SEARCH_ROWS rows of the sample,
+# adds a condition to the best pairs, and refines the result on the whole sample.
 SEARCH_ROWS = 4000
-N_CUTS = 7  # thresholds per column in the first conditions
+N_CUTS = 7  # number of thresholds per column in the first conditions
 N_STARTS = 8
 N_LENGTHENED = 3
 MOST_ROUNDS = 3
-# A bound must raise F by more than LEAST_GAIN, so that it is worth reading, and by more
-# than the weight of LEAST_ROWS rows, so that it is not due to single rows.
+# A bound must increase F by more than LEAST_GAIN, so that it is worth reading, and by
+# more than LEAST_ROWS divided by the number of rows of the cluster, so that it does not
+# depend on single rows.
 LEAST_GAIN = 0.01
 LEAST_ROWS = 1.5
-LOST_BY_ROUNDING = 0.002  # loss in F that is accepted for a shorter threshold
-MOST_OF_OTHERS = 0.5  # weight of a cluster, as a fraction of the weight of the others
-# A rule must be better by this in F than a rule without conditions.
+LOST_BY_ROUNDING = 0.002  # accepted loss in F for a shorter threshold
+MOST_OF_OTHERS = 0.5  # largest weight of a cluster, relative to all other rows
+# The F-measure of a rule must exceed that of a rule without conditions by this value.
 LEAST_LEAD = 0.05
 
 Rule = tuple[Condition, ...]
@@ -54,17 +55,18 @@ class CountedRule(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """Weights of some rows in the search for the rule of one cluster.
+    """Weights of rows in the search for the rule of one cluster.
 
-    The cluster weighs at most half as much as all other clusters together. Otherwise no
-    rule for a cluster with most of the rows would be better than no conditions at all.
+    The cluster has at most half the weight of all other rows together. Otherwise, no
+    rule for a cluster with most of the rows would be better than a rule without
+    conditions.
 
     Attributes
     ----------
     inside : ndarray of shape (m,)
-        Weights of the rows of the cluster; 0 for others.
+        Weights of the rows of the cluster, and 0 for other rows.
     all : ndarray of shape (m,)
-        Weights of all rows.
+        Weights of all rows, including the cluster.
     price : float
         Price of a bound, as a difference in F.
     """
@@ -75,7 +77,7 @@ class Weights(NamedTuple):
 
     @classmethod
     def of_cluster(cls, weights: np.ndarray, is_inside: np.ndarray) -> "Weights":
-        """Return the weights for the cluster whose rows are marked."""
+        """Return the weights for the cluster that contains the marked rows."""
         total = weights[is_inside].sum()
         others = weights[~is_inside].sum()
         scale = min(1.0, MOST_OF_OTHERS * others / total)
@@ -84,25 +86,25 @@ class Weights(NamedTuple):
         return cls(inside, np.where(is_inside, inside, weights), price)
 
     def f_measure(self, mask: np.ndarray) -> float:
-        """Return the F-measure of a rule that the marked rows meet."""
+        """Return the F-measure of a rule, given the mask of rows that meet it."""
         matching = self.all[mask].sum()
         return 2 * float(self.inside[mask].sum() / (matching + self.inside.sum()))
 
 
 @dataclass(frozen=True, eq=False)
 class SearchRows:
-    """The values of some columns of a sample, on which rules are searched.
+    """The values of the columns of a sample that may occur in rules.
 
     Attributes
     ----------
     columns : list of Column
         The columns.
     values : ndarray of shape (m, c)
-        The values of each column; NaN is a missing value.
+        The values of each column, with NaN for missing values.
     codes : ndarray of shape (m,)
         Index of the cluster of each row.
     weights : ndarray of shape (m,)
-        Number of rows of its cluster that each row represents.
+        Number of rows of the cluster that each sampled row represents.
     """
 
     columns: list[Column]
@@ -125,7 +127,7 @@ class SearchRows:
         return cls(columns_and_kinds, values, sample.codes, sample.weights)
 
     def part(self, rows: np.ndarray) -> "SearchRows":
-        """Return some of the rows, with weights as if they were all rows."""
+        """Return some of the rows, with weights that preserve the sum per cluster."""
         n_rows = np.bincount(self.codes)
         n_kept = np.maximum(np.bincount(self.codes[rows], minlength=n_rows.size), 1)
         codes = self.codes[rows]
@@ -137,7 +139,7 @@ class SearchRows:
         return Weights.of_cluster(self.weights, self.codes == k)
 
     def mask(self, rule: Rule, but: int = -1) -> np.ndarray:
-        """Return which rows meet a rule, ignoring its condition at place ``but``."""
+        """Return which rows meet a rule without its condition at index ``but``."""
         met = np.ones(self.codes.size, bool)
         for place, condition in enumerate(rule):
             if place != but:
@@ -155,7 +157,7 @@ class SearchRows:
 
     @cached_property
     def first_conditions(self) -> list[Condition]:
-        """A few conditions on each column, with one bound each."""
+        """The first conditions of the search, with one bound each."""
         conditions = []
         for column, values in zip(self.columns, self.values.T, strict=True):
             known = values[~np.isnan(values)]
@@ -169,7 +171,7 @@ class SearchRows:
 
     @cached_property
     def indicators(self) -> np.ndarray:
-        """1.0 where a row meets a first condition, otherwise 0.0; of float32."""
+        """Indicators of the rows that meet each first condition, as float32."""
         met = np.empty((self.codes.size, len(self.first_conditions)), np.float32)
         for k, condition in enumerate(self.first_conditions):
             met[:, k] = condition.holds(self.values_of(condition))
@@ -179,18 +181,18 @@ class SearchRows:
         """Return the weight of rows of cluster k that meet each pair of conditions."""
         members = self.codes == k
         met = self.indicators[members]
-        # Counts of at most SEARCH_ROWS rows are exact in float32, and all rows of a
+        # Counts of up to SEARCH_ROWS rows are exact in float32, and all rows of a
         # cluster have the same weight.
         return self.weights[members][0] * (met.T @ met).astype(np.float64)
 
     @cached_property
     def pairs(self) -> np.ndarray:
-        """The weight of all rows that meet each pair of conditions."""
+        """Weight of all rows that meet each pair of conditions."""
         return (self.indicators.T * self.weights) @ self.indicators
 
 
 def _cuts(column: Column, known: np.ndarray) -> np.ndarray:
-    """Return thresholds for a column at its quantiles, except for the largest value."""
+    """Return thresholds for a column at its quantiles, below the largest value."""
     if column.kind in BINARY:
         return np.array([0.5])
     if known.size == 0:
@@ -207,9 +209,9 @@ class RuleSearch(NamedTuple):
     Attributes
     ----------
     rows : SearchRows
-        The rows on which the rule is searched.
+        The rows used by the search.
     weights : Weights
-        Their weights for this cluster.
+        The weights of these rows for this cluster.
     """
 
     rows: SearchRows
@@ -219,14 +221,15 @@ class RuleSearch(NamedTuple):
         """Return the F-measure of a rule minus the price of its bounds."""
         n_bounds = sum(condition.n_bounds for condition in rule)
         f_measure = self.weights.f_measure(self.rows.mask(rule))
-        # Rounding errors of sums must not decide between equal rules.
+        # Rounding makes the scores of equal rules independent of errors in sums.
         return round(f_measure - n_bounds * self.weights.price, 9)
 
     def starts(self, k: int) -> list[Rule]:
         """Return the best pairs of first conditions for cluster k.
 
-        There is one pair of conditions for each pair of columns. As all pairs are
-        tried, a conjunction is found even if neither column alone says anything.
+        There is at most one pair of conditions for each pair of columns. Because all
+        pairs are tried, a conjunction is found even if neither column alone separates
+        the cluster.
         """
         rows = self.rows
         conditions = rows.first_conditions
@@ -254,7 +257,7 @@ class RuleSearch(NamedTuple):
         return chosen
 
     def lengthened(self, rule: Rule) -> Iterator[Rule]:
-        """Yield the rule with each of the two best conditions on further columns."""
+        """Yield the rule with one of the two best conditions on other columns added."""
         rows = self.rows
         met = rows.mask(rule)
         indicators = rows.indicators[met]
@@ -274,7 +277,7 @@ class RuleSearch(NamedTuple):
                 return
 
     def polished(self, rule: Rule) -> Rule:
-        """Refine the conditions of a rule one by one, given the other conditions."""
+        """Refine the conditions of a rule one at a time, given the other conditions."""
         best = self.score(rule)
         for _ in range(MOST_ROUNDS):
             changed = rule
@@ -291,7 +294,7 @@ class RuleSearch(NamedTuple):
         return rule
 
     def best_condition(self, column: Column, others: np.ndarray) -> Condition:
-        """Return the best condition on a column, among rows that meet the others."""
+        """Return the best condition on a column among the rows marked in ``others``."""
         values = self.rows.values[others, self.rows.place_of[column]]
         ranked = RankedValues.of_rows(
             values, self.weights.inside[others], self.weights.all[others]
@@ -309,10 +312,10 @@ class RankedValues:
     values : ndarray of shape (v,)
         The distinct values.
     inside, all : ndarray of shape (v + 1,)
-        Weight of the rows with one of the first 0, 1, ..., v values: of the rows of the
-        cluster, and of all rows.
+        Weight of the rows that have one of the first 0, 1, ..., v values, in the
+        cluster and in total.
     missing : tuple of float
-        Weight of the rows without a value: of the cluster, and of all rows.
+        Weight of the rows without a value, in the cluster and in total.
     """
 
     values: np.ndarray
@@ -324,7 +327,7 @@ class RankedValues:
     def of_rows(
         cls, values: np.ndarray, inside: np.ndarray, all_weights: np.ndarray
     ) -> "RankedValues":
-        """Rank the values of rows with these weights; NaN is a missing value."""
+        """Rank the values of rows, in which NaN marks missing values."""
         order = np.argsort(values, kind="stable")
         n_known = values.size - np.count_nonzero(np.isnan(values))
         known = values[order[:n_known]]
@@ -342,8 +345,7 @@ class RankedValues:
     ) -> Condition:
         """Return the condition with the largest F-measure minus the price of bounds.
 
-        ``n_inside`` is the weight of the whole cluster, including rows that are not
-        ranked.
+        ``n_inside`` is the weight of the whole cluster, including rows without a rank.
         """
         everything = self.sums(0, self.values.size)
         with_gaps = [
@@ -361,7 +363,7 @@ class RankedValues:
         return list(options)[int(np.argmax(scores))]
 
     def sums(self, first: int, last: int) -> list[float]:
-        """Return the weights of values first to last - 1, in the cluster and in all."""
+        """Return the weight of values first to last - 1 in the cluster and in total."""
         return [float(sums[last] - sums[first]) for sums in (self.inside, self.all)]
 
     def _inequalities(
@@ -394,7 +396,7 @@ class RankedValues:
         return options
 
     def _condition(self, column: Column, first: int, last: int) -> Condition:
-        """Return the condition that is met by the values first to last - 1."""
+        """Return the condition that the values first to last - 1 meet."""
         low = self.values[first - 1] if first > 0 else -np.inf
         high = self.values[last - 1] if last < self.values.size else np.inf
         return Condition(column, float(low), float(high))
@@ -402,9 +404,9 @@ class RankedValues:
     def _best_interval(self, n_inside: float, f_measure: float) -> tuple[int, int]:
         """Return the interval of values with the largest F-measure.
 
-        F = 2 inside / (matching + n_inside) is a ratio of sums, which Dinkelbach's
-        algorithm (1967) maximises: each step finds the interval with the largest sum of
-        2 inside - F matching.
+        F = 2 inside / (matching + n_inside) is a ratio of sums. Dinkelbach's algorithm
+        (1967) maximises it: each step finds the interval with the largest sum of 2
+        inside - F matching.
         """
         best = (0, self.values.size)
         while True:
@@ -432,7 +434,7 @@ class RankedValues:
     def short_bound(
         self, condition: Condition, n_inside: float, is_low: bool
     ) -> Condition:
-        """Return the condition with a shorter threshold that hardly reduces F."""
+        """Return the condition with a shorter threshold and a similar F-measure."""
         bound = condition.low if is_low else condition.high
         other = condition.high if is_low else condition.low
         n = self.values.size
@@ -454,7 +456,7 @@ class RankedValues:
         least, most = self.values[[first - 1, last]].tolist()
         near = bound  # the levels of an order are not rounded
         if not condition.column.levels:
-            # The middle between two values is farthest from all rows.
+            # The midpoint between two values is farthest from all rows.
             near = float(self.values[max(place - 1, 0) : place + 1].mean())
         short = condition.column.threshold(least, most, near)
         if is_low:
@@ -472,7 +474,7 @@ class RankedValues:
 
 
 def largest_interval(sums: np.ndarray) -> tuple[int, int]:
-    """Return i < j for which sums[j] - sums[i] is largest.
+    """Return the indices i < j with the largest difference sums[j] - sums[i].
 
     Examples
     --------
@@ -487,7 +489,7 @@ def largest_interval(sums: np.ndarray) -> tuple[int, int]:
 
 
 def close_range(is_close: np.ndarray, place: int) -> tuple[int, int]:
-    """Return the first and the last place of the run of True around a place.
+    """Return the first and the last index of the run of True around an index.
 
     Examples
     --------
@@ -514,7 +516,7 @@ def joined(rule: Rule) -> Rule:
 
 
 def rule_of(k: int, rows: SearchRows, few: SearchRows) -> Rule:
-    """Return the rule of a cluster, which is empty if none is good enough.
+    """Return the rule of a cluster, which is empty if no rule is good enough.
 
     Parameters
     ----------
@@ -523,8 +525,8 @@ def rule_of(k: int, rows: SearchRows, few: SearchRows) -> Rule:
     rows : SearchRows
         The sample.
     few : SearchRows
-        The rows of the sample on which the rule is searched; it is then refined on all
-        rows of the sample.
+        The rows of the sample used by the search; the rule is then refined on all rows
+        of the sample.
     """
     search = RuleSearch(few, few.weights_for(k))
     short = {search.polished(rule) for rule in search.starts(k)} - {()}
@@ -550,7 +552,7 @@ def rule_of(k: int, rows: SearchRows, few: SearchRows) -> Rule:
 
 
 def shortened(search: RuleSearch, rule: Rule) -> Rule:
-    """Drop conditions that gain little, and shorten the thresholds of the others."""
+    """Drop conditions that do not improve the score, and shorten thresholds."""
     parts = [
         part
         for n_conditions in range(len(rule), 0, -1)
@@ -594,7 +596,7 @@ def str_of(rule: Rule) -> str:
 
 @dataclass(frozen=True)
 class RulesPass:
-    """Count the rows that meet each rule, in its cluster and in total.
+    """A pass that counts the rows that meet each rule, in its cluster and in total.
 
     Parameters
     ----------
@@ -616,7 +618,7 @@ class RulesPass:
         return total + other
 
     def counts(self, X: Matrix, codes: np.ndarray) -> np.ndarray:
-        """Return the counts for some rows: (in the cluster, in total) for each rule."""
+        """Return the counts (in the cluster, in total) of each rule for some rows."""
         counts = np.zeros((len(self.rules), 2), np.int64)
         for place, (k, rule) in enumerate(self.rules):
             met = np.ones(codes.size, bool)
@@ -633,25 +635,26 @@ def find_rules(
     means: Means,
     sample: Sample,
 ) -> list[tuple[int, Rule]]:
-    """Find the rule of each cluster on a sample.
+    """Find the rule of each cluster in a sample.
 
     Parameters
     ----------
     engine : Engine
-        Runs the searches.
+        Engine that runs the searches.
     samples : Samples
         The rows.
     groups : Groups
         The cluster of each row.
     means : Means
-        Means of the columns. Only the columns with the largest effects are searched.
+        Means of the columns. Only the 50 columns with the largest effects are searched.
     sample : Sample
-        The sample on which rules are searched.
+        The sample in which rules are searched for.
 
     Returns
     -------
     list of (k, rule)
-        A rule for each cluster except noise; an empty list if there is only one.
+        A rule for each cluster except noise, or an empty list if there is only one
+        cluster.
     """
     known = groups.known.tolist()
     if len(known) < 2:
@@ -668,7 +671,7 @@ def find_rules(
     if len(columns) <= MOST_COLUMNS:
         shared = rows_with(np.arange(len(columns)))
         if shared[1].first_conditions:
-            _ = shared[1].pairs  # cached before threads use it at the same time
+            _ = shared[1].pairs  # cached before several threads use it
 
     def of_cluster(k: int) -> tuple[int, Rule]:
         rows, part = shared or rows_with(strongest_columns(means, k))
@@ -678,7 +681,7 @@ def find_rules(
 
 
 def _few_rows(codes: np.ndarray, groups: Groups) -> np.ndarray:
-    """Draw the part of a sample on which rules are searched first."""
+    """Draw the rows of a sample that the search for rules starts with."""
     counts = np.bincount(codes, minlength=groups.counts.size)
     in_sample = Groups(groups.clusters, counts, codes)
     return draw_rows(in_sample, sizes_of_samples(counts, SEARCH_ROWS))
@@ -687,7 +690,7 @@ def _few_rows(codes: np.ndarray, groups: Groups) -> np.ndarray:
 def rule_table(
     groups: Groups, rules: list[tuple[int, Rule]], counts: np.ndarray
 ) -> pd.DataFrame:
-    """Return the table of rules, with the counts of `RulesPass` on all rows."""
+    """Return the table of rules, given the counts of `RulesPass` on all rows."""
     found = []
     for (k, rule), (inside, matching) in zip(rules, counts.tolist(), strict=True):
         is_counted = bool(rule and matching)

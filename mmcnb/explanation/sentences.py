@@ -1,4 +1,4 @@
-"""One plain sentence about each cluster."""
+"""Write one plain sentence about each cluster."""
 
 from collections.abc import Callable, Iterator
 
@@ -10,8 +10,8 @@ from mmcnb.explanation.summary import ColumnFigures, strength_of
 
 Describe = Callable[[ColumnFigures], str]
 DAY = 86_400  # seconds
-# By coordinate on a 24-hour clock, and whether it is high: the time of day at which it
-# is extreme, and the name of the coordinate.
+# For each coordinate on a 24-hour clock, and whether it is high: the time of day with
+# the extreme value, and the name of the coordinate.
 SIDES = {
     ("sin", True): ("6:00", "sine"),
     ("sin", False): ("18:00", "sine"),
@@ -21,7 +21,7 @@ SIDES = {
 
 
 def short_name(value: object, most: int = 40) -> str:
-    """Return a name on one line, with control characters escaped and cut if it is long.
+    """Return a name on one line, cut if it is long, with control characters escaped.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def short_name(value: object, most: int = 40) -> str:
 
 
 def percent(share: float) -> str:
-    """Format a share in percent, with enough decimals to tell it from 0 and 100.
+    """Format a share in percent, with enough decimals to distinguish it from 0 and 100.
 
     Examples
     --------
@@ -48,9 +48,9 @@ def percent(share: float) -> str:
 
 
 def two_numbers(first: float, second: float) -> tuple[str, str]:
-    """Format two numbers with three digits, or more if they would look equal.
+    """Format two numbers with three digits, or more if they would appear equal.
 
-    Numbers from 1,000 to 10,000 have four digits, as years do.
+    Numbers from 1,000 to 10,000 have four digits, so that years are complete.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def two_numbers(first: float, second: float) -> tuple[str, str]:
 
 
 def grouped_digits(value: float, digits: int) -> str:
-    """Format a number with ``digits`` digits, and in groups of three from 10,000 on."""
+    """Format a number with ``digits`` digits, with separators from 10,000 on."""
     value = float(f"{value:.{digits}g}")
     return f"{value:,.12g}" if abs(value) >= 10_000 else f"{value:.12g}"
 
@@ -76,7 +76,7 @@ def grouped_digits(value: float, digits: int) -> str:
 def two_dates(first: float, second: float) -> tuple[str, str]:
     """Format two dates, given as seconds since 1970.
 
-    The time is included if they are less than a day apart.
+    Times are included if the dates are less than a day apart.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def _date(seconds: float, unit: str) -> str:
 
 
 def phrase(row: ColumnFigures) -> str:
-    """Describe a column in a cluster and in others; ``row`` is from `column_table`."""
+    """Describe a column in a cluster and in others, given a row of `column_table`."""
     name = short_name(row.column)
     if row.kind in ("flag", "text"):
         return f"{name} {_frequency(row)}"
@@ -102,7 +102,7 @@ def phrase(row: ColumnFigures) -> str:
         return f"{name} is {_answers(row)}"
     if row.kind == "time" and row.category:
         return f"{name} {_side_of_clock(row)}"
-    # The other rows lie on both sides of the cluster.
+    # The values of the other rows are on both sides of the cluster.
     is_between = row.near > abs(row.auc - 0.5) + 0.65
     if is_between and row.spread < row.others_spread:
         return f"{name} {_range(row)}"
@@ -110,7 +110,7 @@ def phrase(row: ColumnFigures) -> str:
 
 
 def _frequency(row: ColumnFigures) -> str:
-    """Describe how often a flag is set, or a text has a category."""
+    """Describe how often a flag is set, or how often a text has a category."""
     word = "often" if row.auc > 0.5 else "rarely"
     if row.kind == "text":
         if row.auc > 0.5 and row.mean > 0.5:
@@ -120,7 +120,7 @@ def _frequency(row: ColumnFigures) -> str:
 
 
 def _side_of_clock(row: ColumnFigures) -> str:
-    """Describe on which side of a 24-hour clock most times of a cluster are."""
+    """Describe which side of a 24-hour clock most times of a cluster are on."""
     side, function = SIDES[row.category, row.median > row.others_median]
     value, others_value = two_numbers(row.median, row.others_median)
     return f"towards {side} ({function} {value}, others {others_value})"
@@ -135,7 +135,7 @@ def _answers(row: ColumnFigures) -> str:
 
 
 def _range(row: ColumnFigures) -> str:
-    """Describe where the middle half of a cluster lies."""
+    """Describe the median of a cluster, and the spread of its middle half."""
     end = row.median + row.spread
     if row.kind == "date":
         middle, _ = two_dates(row.median, end)
@@ -152,7 +152,7 @@ def _level(row: ColumnFigures) -> str:
     measure = "median"
     value = row.median
     others_value = row.others_median
-    if value == others_value:  # for instance if most values are 0
+    if value == others_value:  # for example if most values are 0
         measure = "mean"
         value = row.mean
         others_value = row.others_mean
@@ -172,12 +172,12 @@ def phrases(
     least: float = 0.15,
     describe: Describe = phrase,
 ) -> str:
-    """Return phrases for the columns that set a cluster apart, one per column.
+    """Return one phrase for each column that sets a cluster apart.
 
-    The result is empty if no column does. Columns must be at least half as strong as
-    the strongest one: what is high in one cluster only is somewhat low in all the
-    others, which says little about these. A frequent category of a text is preferred
-    to a rare one.
+    The result is empty if no column sets the cluster apart. Columns must be at least
+    half as strong as the strongest column, because a column that is high in only one
+    cluster is slightly low in all other clusters, and does not characterise them. A
+    frequent category of a text column is preferred to a rare category.
     """
     strength = strength_of(columns)
     strong = columns[strength >= max(least, strength.max() / 2)]
@@ -188,7 +188,7 @@ def phrases(
 
 
 def gap_phrases(columns: pd.DataFrame, most: int = 3, least: float = 0.2) -> str:
-    """Return phrases for the columns of a cluster with more or fewer gaps than others.
+    """Return phrases for columns with more or fewer gaps than in other clusters.
 
     Examples
     --------
@@ -210,7 +210,7 @@ def gap_phrases(columns: pd.DataFrame, most: int = 3, least: float = 0.2) -> str
 
 
 def cluster_phrases(columns: pd.DataFrame, describe: Describe = phrase) -> str:
-    """Return phrases for the values of a cluster, and for its missing values."""
+    """Return phrases for the values of a cluster and for its missing values."""
     of_gaps = gap_phrases(columns)
     of_values = phrases(columns, describe=describe)
     return ", ".join(filter(None, (of_values, of_gaps)))
@@ -244,12 +244,12 @@ def sentences(
     words: pd.DataFrame | None,
     describe: Describe = phrase,
 ) -> Iterator[str]:
-    """Yield a sentence for each cluster, about its columns or its words.
+    """Yield a sentence about the columns or the words of each cluster.
 
-    Each column is described by ``describe``.
+    The function ``describe`` returns the phrase for a column.
 
-    If there are words, columns are still preferred if most clusters have a column that
-    sets them clearly apart.
+    Columns are preferred to words if most clusters have a column that clearly sets them
+    apart.
     """
     first = strength_of(columns).groupby(columns["cluster"]).first()
     columns_tell = first.median() > 0.35

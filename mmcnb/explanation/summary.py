@@ -1,4 +1,4 @@
-"""Figures of clusters per column: means from all rows, ranks from a sample."""
+"""Compute figures of clusters per column: means from all rows, ranks from a sample."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,14 +14,14 @@ from mmcnb.explanation.levels import Order, orders_of, shares_of_levels
 from mmcnb.samples import Samples
 from mmcnb.samples.matrix import Block, as_matrix, to_dense
 
-# Per cluster.
+# Largest numbers per cluster.
 MOST_COLUMNS = 50
 MOST_WORDS = 10
-# Values farther from the median than FAR times the median distance are moved to this
-# limit before effects are computed: one row of totals would inflate the standard
-# deviation of its column, and hide it.
+# Values farther from the median than FAR times the median distance are clipped to this
+# limit before effects are computed. Otherwise, a single row of totals would inflate the
+# standard deviation of a column, and hide its effect.
 FAR = 10.0
-LIMIT_ROWS = 2000  # rows that are enough for these limits
+LIMIT_ROWS = 2000  # number of rows that suffices to compute these limits
 BLOCK_COLUMNS = 64
 
 
@@ -52,14 +52,14 @@ FIGURES = list(ColumnFigures._fields)
 
 
 class Moments(NamedTuple):
-    """Sums over the values of some rows; gaps (missing values) do not count.
+    """Sums over the values of some rows, ignoring gaps (missing values).
 
     Attributes
     ----------
     n : int
         Number of rows.
     gaps : ndarray of shape (k, d), or int
-        Number of gaps in each cluster and column; 0 if there are no gaps at all.
+        Number of gaps in each cluster and column, or 0 if no block has gaps.
     sums : ndarray of shape (k, d)
         Sum of the values in each cluster and column.
     squares : ndarray of shape (d,)
@@ -73,20 +73,20 @@ class Moments(NamedTuple):
 
     @property
     def n_values(self) -> np.ndarray | int:
-        """Number of values in each column."""
+        """Number of values in each column, without gaps."""
         if isinstance(self.gaps, int):
             return self.n
         return self.n - self.gaps.sum(axis=0)
 
     @property
     def column_means(self) -> np.ndarray:
-        """Mean of the values of each column; 0 if it has no values."""
+        """Mean of the values of each column, or 0 if a column has no values."""
         return self.sums.sum(axis=0) / np.maximum(self.n_values, 1)
 
 
 @dataclass(frozen=True)
 class MomentsPass:
-    """Compute moments of the columns, combined by Chan, Golub and LeVeque (1979).
+    """A pass that computes moments and combines them by Chan, Golub and LeVeque (1979).
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class MomentsPass:
     n_clusters: int
 
     def block(self, rows: Block, start: int, stop: int) -> Moments:
-        """Return the moments of one block, dense or CSR; NaN is a gap."""
+        """Return the moments of a dense or CSR block, in which NaN is a gap."""
         X = as_matrix(rows)
         n = stop - start
         codes = self.codes[start:stop]
@@ -144,7 +144,7 @@ class MomentsPass:
 def column_frame(samples: Samples) -> pd.DataFrame:
     """Return the name, kind and category of each column.
 
-    A column without a name is named by its number. The two columns of a time of day
+    A column without a name has its number as name. The two columns of a time of day
     have the categories "sin" and "cos".
     """
     columns: list[tuple[object, str, str]] = []
@@ -162,9 +162,9 @@ def column_frame(samples: Samples) -> pd.DataFrame:
 
 
 class Means(NamedTuple):
-    """Means of the columns in each cluster, arrays of shape (k, d).
+    """Means of the columns in each cluster, as arrays of shape (k, d).
 
-    A mean is NaN if there are no values.
+    A mean is NaN if it has no values.
 
     Attributes
     ----------
@@ -173,11 +173,11 @@ class Means(NamedTuple):
     others_mean : ndarray
         Mean over the rows of all other clusters.
     effect : ndarray
-        Difference of the two in standard deviations of the column; 0 if the column is
-        constant. For dense rows, it is that of a sample without extreme values, by
+        Difference of the two means in standard deviations of the column, or 0 if the
+        column is constant. For dense rows, the effect is computed by
         `effects_in_sample`.
     gaps, others_gaps : ndarray
-        Share of the rows without a value, in the cluster and in the others.
+        Share of the rows without a value, in the cluster and among other rows.
     """
 
     mean: np.ndarray
@@ -188,7 +188,7 @@ class Means(NamedTuple):
 
 
 def means_of(counts: np.ndarray, moments: Moments) -> Means:
-    """Return the means of clusters, given their numbers of rows and the moments."""
+    """Return the means of the clusters, given their numbers of rows and the moments."""
     shape = moments.sums.shape
     is_other = 1 - np.eye(counts.size)
     n_rows = counts[:, None]
@@ -214,14 +214,13 @@ def effects_in_sample(sample: Sample, n_clusters: int) -> np.ndarray:
     """Return the effects of dense columns in each cluster, without extreme values.
 
     An effect is the difference between the mean of a cluster and the mean of all other
-    rows, in standard deviations of the column. Values that are farther from the median
-    than ten times the median distance of all values that differ from it count as if
-    they were at this limit.
+    rows, in standard deviations of the column. Values are clipped to a maximum distance
+    from the median: ten times the median distance of the values that differ from it.
 
     Parameters
     ----------
     sample : Sample
-        Rows without CSR storage.
+        Sample of dense rows.
     n_clusters : int
         Number of clusters, k.
 
@@ -255,7 +254,7 @@ def effects_in_sample(sample: Sample, n_clusters: int) -> np.ndarray:
 
 
 def _limits(values: np.ndarray) -> tuple[float, float]:
-    """Return the limits of the values of a column that are not extreme."""
+    """Return the limits to which the values of a column are clipped."""
     values = values[~np.isnan(values)]
     if not values.size:
         return -np.inf, np.inf
@@ -269,7 +268,7 @@ def _limits(values: np.ndarray) -> tuple[float, float]:
 
 
 def _effects(values: np.ndarray, weights: csr_array) -> np.ndarray:
-    """Return the effects of columns; ``weights`` has the rows of each cluster."""
+    """Return the effects of columns, given the row weights of each cluster."""
     is_value = ~np.isnan(values)
     n_values = weights @ is_value.astype(np.float64)
     sums = weights @ np.where(is_value, values, 0)
@@ -286,7 +285,7 @@ def _effects(values: np.ndarray, weights: csr_array) -> np.ndarray:
 def _in_deviations(
     difference: np.ndarray, deviation: np.ndarray, column_means: np.ndarray
 ) -> np.ndarray:
-    """Return differences in standard deviations; 0 for columns that are constant."""
+    """Return differences in standard deviations, or 0 for constant columns."""
     varies = deviation > 1e-12 * np.abs(column_means)
     effect = np.zeros_like(difference)
     np.divide(difference, deviation, effect, where=varies)
@@ -294,7 +293,7 @@ def _in_deviations(
 
 
 def _ratio(sums: np.ndarray, n_values: np.ndarray) -> np.ndarray:
-    """Return means from sums and numbers of values; NaN without values."""
+    """Return means from sums and numbers of values, or NaN if there are no values."""
     means = np.full_like(sums, np.nan)
     np.divide(sums, n_values, means, where=n_values > 0)
     return means
@@ -307,15 +306,15 @@ def strongest_columns(means: Means, k: int) -> np.ndarray:
 
 
 class Comparison(NamedTuple):
-    """Comparison of the values of a cluster with those of other rows, all weighted.
+    """A weighted comparison of the values of a cluster with the values of other rows.
 
-    Gaps do not count. A figure is NaN if there are no values.
+    Gaps are ignored. A figure is NaN if it has no values.
 
     Attributes
     ----------
     auc : float, or ndarray of shape (d,)
-        Probability that a row of the cluster has a larger value than another row, where
-        ties count one half.
+        Probability that a row of the cluster has a larger value than another row, with
+        ties counted as one half.
     median, others_median : float, or ndarray of shape (d,)
         Weighted medians of the cluster and of the other rows.
     """
@@ -326,7 +325,7 @@ class Comparison(NamedTuple):
 
 
 def compare(values: np.ndarray, inside: np.ndarray, weights: np.ndarray) -> Comparison:
-    """Compare the values of one column inside and outside a cluster; NaN is a gap.
+    """Compare the values of one column inside and outside a cluster, ignoring NaN.
 
     Examples
     --------
@@ -342,7 +341,7 @@ def compare(values: np.ndarray, inside: np.ndarray, weights: np.ndarray) -> Comp
         inside = inside[~is_gap]
         weights = weights[~is_gap]
     distinct, codes = np.unique(values, return_inverse=True)
-    # Weights of the distinct values.
+    # Weights of the distinct values, inside and outside the cluster.
     w_in = np.bincount(codes, weights * inside, distinct.size)
     w_out = np.bincount(codes, weights * ~inside, distinct.size)
     w_below = w_out.cumsum() - w_out / 2
@@ -378,14 +377,14 @@ def median_of(values: np.ndarray, weights: np.ndarray) -> float:
 
 
 def strength_of(columns: pd.DataFrame) -> pd.Series:
-    """Return how well each column tells a cluster from other rows, up to 0.5."""
+    """Return how well each column separates a cluster from other rows, up to 0.5."""
     return np.fmax((columns["auc"] - 0.5).abs(), columns["near"] - 0.5)
 
 
 def column_table(
     engine: Engine, samples: Samples, groups: Groups, means: Means, sample: Sample
 ) -> pd.DataFrame:
-    """Return the 50 columns with the largest effects in each cluster, sorted."""
+    """Return the 50 columns with the largest effects per cluster, strongest first."""
     if groups.known.size < 2:
         return pd.DataFrame(columns=FIGURES)
     names = column_frame(samples)
@@ -416,7 +415,7 @@ def _add_ranks(
 ) -> None:
     """Add figures from the sample to the columns of a cluster, and mark flags."""
     by_value = compare_columns(values, inside, weights)
-    # Distances to the median of the cluster.
+    # Distances to the cluster's median.
     distances = np.abs(values - by_value.median)
     by_distance = compare_columns(distances, inside, weights)
     table["auc"] = by_value.auc
@@ -460,9 +459,9 @@ def _add_levels(
 
 
 def _telling_first(table: pd.DataFrame) -> pd.DataFrame:
-    """Sort the columns of a cluster by how well they tell it from other rows."""
-    # Both columns of a text with two categories are equally strong; the one that is
-    # frequent in the cluster comes first.
+    """Sort the columns of a cluster by how well they separate it from other rows."""
+    # Both columns of a text with two categories are equally strong. The category that
+    # is frequent in the cluster comes first.
     effect = table["effect"].round(9)
     keys = (-effect, -effect.abs(), -strength_of(table).round(9))
     return table.iloc[np.lexsort(keys)][FIGURES]
@@ -471,7 +470,7 @@ def _telling_first(table: pd.DataFrame) -> pd.DataFrame:
 def word_table(
     samples: Samples, groups: Groups, moments: Moments, sample: Sample
 ) -> pd.DataFrame | None:
-    """Return the words that mark each cluster; None unless columns are word counts."""
+    """Return the words that mark each cluster, or None if columns are not counts."""
     clusters = groups.clusters[groups.known]
     is_named = samples.is_sparse and samples.feature_names is not None
     if not clusters.size or not is_named or sample.X.min() < 0:
@@ -480,8 +479,8 @@ def word_table(
     is_used = counts.sum(axis=0) > 0
     names = np.array(samples.feature_names)[is_used]
     counts = counts[:, is_used]
-    # Class-based TF-IDF: the share among all words of the cluster, times
-    # log(1 + mean number of words in a cluster / occurrences of this word).
+    # Class-based TF-IDF: the share of the word among all words of the cluster, times
+    # log(1 + mean number of words in a cluster / number of occurrences of the word).
     cluster_sums = counts.sum(axis=1, keepdims=True)
     share = counts / np.maximum(cluster_sums, np.finfo(float).tiny)
     mean_sum = counts.sum() / clusters.size

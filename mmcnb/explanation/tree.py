@@ -1,7 +1,8 @@
-"""A shallow decision tree over the clusters: few conditions that name most rows.
+"""Grow a shallow decision tree that predicts the clusters of most rows.
 
-scikit-learn grows the tree on a sample. Its thresholds are shortened, splits that name
-hardly more rows are removed, and the leaves are counted on all rows.
+scikit-learn grows the tree on a sample. Its thresholds are then shortened, splits that
+predict hardly more rows correctly are removed, and the rows in each leaf are counted on
+all rows.
 """
 
 from collections.abc import Iterator
@@ -21,26 +22,26 @@ from mmcnb.samples import Samples
 from mmcnb.samples.matrix import Block, Matrix, as_matrix
 
 MOST_LEVELS = 4
-MORE_LEAVES = 4  # leaves beyond one for each cluster
-# For each additional leaf, splits must name more rows: at least this share of all rows,
-# and this number of standard deviations of the number that is named. The best of many
-# splits of rows with random labels seldom names as many more.
+MORE_LEAVES = 4  # number of leaves in addition to one for each cluster
+# For each additional leaf, splits must increase the number of correctly predicted rows
+# by at least this share of all rows, and by this multiple of the standard deviation of
+# the number. The best of many splits of rows with random labels seldom gains as much.
 LEAST_GAIN = 0.01
 LEAST_DEVIATIONS = 3.0
-# Loss in the Gini impurity, as a share of the rows of a split, that is accepted for a
-# shorter threshold.
+# Accepted increase in the Gini impurity for a shorter threshold, as a share of the rows
+# of the split.
 LOST_BY_ROUNDING = 0.002
 
 
 class Split(NamedTuple):
-    """A column and a threshold that divide rows in two.
+    """A column and a threshold that divide rows into two sides.
 
     Attributes
     ----------
     column : Column
         The column.
     threshold : float
-        The largest value of the low side; infinity divides values from gaps.
+        The largest value of the low side. Infinity separates values from gaps.
     missing_is_low : bool
         Whether missing values are on the low side.
     """
@@ -57,7 +58,7 @@ class Split(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """One side of a split."""
+    """One side of a split, as a condition."""
 
     split: Split
     is_low: bool
@@ -76,7 +77,7 @@ class Branch(NamedTuple):
 
     @property
     def _is_negated(self) -> bool:
-        """Whether the branch is the absence of a category of a text."""
+        """Whether the branch means that a text does not have a category."""
         return self.is_low and self.split.column.kind == "text"
 
     def terms(self) -> list[Term]:
@@ -108,16 +109,16 @@ class Branch(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A node of the tree on the sample: a leaf, or a split with two sides.
+    """A node of the tree, which is a leaf or a split with two sides.
 
     Attributes
     ----------
     weights : ndarray of shape (k,)
-        Weight of the rows of each cluster, in rows of the sample.
+        Weight of the rows of each cluster, in units of rows of the sample.
     split : Split or None
-        None for a leaf.
+        The split, or None for a leaf.
     sides : tuple of Node
-        The low and the high side of a split.
+        The low and the high side of the split; empty for a leaf.
     """
 
     weights: np.ndarray
@@ -126,7 +127,7 @@ class Node:
 
     @property
     def nodes(self) -> list["Node"]:
-        """The node and all nodes below it, each before its sides."""
+        """The node and all nodes below it, with each node before its sides."""
         return [self, *(node for side in self.sides for node in side.nodes)]
 
     @property
@@ -135,7 +136,7 @@ class Node:
         return [node for node in self.nodes if node.split is None]
 
     def pruned(self, least_gain: float) -> "Node":
-        """Return the node without splits that name little more per additional leaf."""
+        """Return the node without splits that gain too few correctly predicted rows."""
         if self.split is None:
             return self
         sides = tuple(side.pruned(least_gain) for side in self.sides)
@@ -143,7 +144,7 @@ class Node:
         n_rows = self.weights.sum()
         named = min(n_rows, sum(leaf.weights.max() for leaf in node.leaves))
         gain = named - self.weights.max()
-        deviation = np.sqrt(named * (n_rows - named) / n_rows)  # of a binomial number
+        deviation = np.sqrt(named * (n_rows - named) / n_rows)  # of a binomial variable
         least = max(least_gain, LEAST_DEVIATIONS * deviation)
         if gain < least * (len(node.leaves) - 1):
             return Node(self.weights)
@@ -151,14 +152,14 @@ class Node:
 
 
 class TreeCounts(NamedTuple):
-    """Numbers of rows, counted on all rows.
+    """Numbers of rows in the nodes of a tree, counted on all rows.
 
     Attributes
     ----------
     rows : ndarray of shape (n_nodes, k)
-        Rows of each cluster that reach each of `Node.nodes`.
+        Number of rows of each cluster that reach each of `Node.nodes`.
     gaps : ndarray of shape (n_nodes,)
-        Rows in which the column of the split is missing; 0 for leaves.
+        Number of rows with a missing value in the column of the split; 0 for leaves.
     """
 
     rows: np.ndarray
@@ -167,7 +168,7 @@ class TreeCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class TreePass:
-    """Count the rows of each cluster that reach each node of a tree.
+    """A pass that counts the rows of each cluster that reach each node of a tree.
 
     Parameters
     ----------
@@ -214,23 +215,26 @@ class TreePass:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClusterTree:
-    """A shallow decision tree over the clusters, as a second view beside their rules.
+    """A shallow decision tree that predicts clusters, as an alternative to rules.
 
-    Its at most four levels of conditions are disjoint, so that each row is in one leaf,
-    which names the most frequent cluster of its rows. Printing it shows the conditions
-    as an indented text. `Explanation` has it as ``tree``.
+    The tree has up to four levels of conditions. Each row is in exactly one leaf, and
+    each leaf predicts the most frequent cluster of its rows. Printing the tree shows
+    the conditions as an indented text. The attribute ``tree`` of `Explanation` is such
+    a tree.
 
     Attributes
     ----------
     leaves : DataFrame
-        One row per leaf: its "path" from the root, such as "orders > 12 and payment is
-        not invoice"; the same as "conditions", tuples of a name, an operator and a
-        value; the "cluster" that it names, its number of "rows", their "share" of all
-        rows, and its "precision", the share of its rows that are in the cluster. All
-        are counted on all rows, noise included. The operator of a branch that missing
-        values follow ends with "or missing".
+        One row per leaf. "path" is the path from the root as text, such as "orders > 12
+        and payment is not invoice", and "conditions" is this path as a list of tuples
+        of a name, an operator and a value. "cluster" is the cluster that the leaf
+        predicts, "rows" the number of rows in the leaf, "share" their share of all
+        rows, and "precision" the share of the rows in the leaf that are in the cluster.
+        All rows are counted, including noise. If missing values follow a branch, its
+        operator ends with "or missing".
     accuracy : float
-        Share of the rows, noise left out, whose cluster the tree names.
+        Share of the rows, except noise, for which the tree predicts the correct
+        cluster.
     text : str
         The indented text.
     """
@@ -254,7 +258,7 @@ class ClusterTree:
 def find_tree(
     samples: Samples, groups: Groups, means: Means, sample: Sample
 ) -> Node | None:
-    """Grow a tree on a sample.
+    """Grow a tree on a sample, and return its root.
 
     Parameters
     ----------
@@ -263,22 +267,23 @@ def find_tree(
     groups : Groups
         The cluster of each row.
     means : Means
-        Means of the columns, to select the 50 columns with the largest effects.
+        Means of the columns. If there are more than 50 columns, the 50 columns with the
+        largest effects are used.
     sample : Sample
         The sample.
 
     Returns
     -------
     Node or None
-        The root. None if there is only one cluster, if no column has a name and there
-        are more than 50, or if no split tells the clusters apart.
+        The root. None if there is only one cluster, if there are more than 50 columns
+        that have no names or are sparse, or if no split separates the clusters.
     """
     columns = _readable_columns(samples, means)
     if groups.known.size < 2 or not columns:
         return None
     is_known = np.isin(sample.codes, groups.known)
     rows = SearchRows.of_sample(columns, sample)
-    # Ranks are exact in single precision, to which scikit-learn converts the values.
+    # scikit-learn converts values to single precision, in which ranks are exact.
     ranks = np.full(rows.values.shape, np.nan, np.float32)
     distinct = []
     for place, values in enumerate(rows.values.T):
@@ -307,7 +312,7 @@ def find_tree(
 
 
 def _readable_columns(samples: Samples, means: Means) -> list[Column]:
-    """Return the columns that a reader can look up; at most 50 if they are many."""
+    """Return the columns for splits: all of them, or up to 50 that have names."""
     columns = columns_of(samples)
     places = np.arange(len(columns))
     if len(columns) > MOST_COLUMNS:
@@ -329,13 +334,13 @@ class _Grown(NamedTuple):
     rows : SearchRows
         The sample.
     n_clusters : int
-        Number of clusters, with noise.
+        Number of clusters, including noise.
     tree : sklearn.tree._tree.Tree
         The tree.
     used : ndarray of int
-        The columns of the sample on which it was grown.
+        The columns of the sample that were used to grow the tree.
     distinct : list of ndarray
-        The distinct values of each column of the sample, by their rank.
+        The distinct values of each column of the sample, by rank.
     """
 
     rows: SearchRows
@@ -345,7 +350,7 @@ class _Grown(NamedTuple):
     distinct: list[np.ndarray]
 
     def node(self, number: int, rows: np.ndarray) -> Node:
-        """Return a node of the tree with short thresholds, for these rows."""
+        """Return a node of the tree for the given rows, with short thresholds."""
         codes = self.rows.codes[rows]
         weights = self.rows.weights[rows]
         by_cluster = np.bincount(codes, weights, minlength=self.n_clusters)
@@ -370,7 +375,7 @@ class _Grown(NamedTuple):
         codes: np.ndarray,
         weights: np.ndarray,
     ) -> Split:
-        """Return a split with a short threshold that hardly adds impurity."""
+        """Return a split with a short threshold that adds little impurity."""
         column = self.rows.columns[place]
         missing_is_low = bool(self.tree.missing_go_to_left[number])
         distinct = self.distinct[place]
@@ -384,14 +389,15 @@ class _Grown(NamedTuple):
 
 
 class _Cuts(NamedTuple):
-    """All thresholds between the values of a column, and what they leave impure.
+    """All thresholds between the values of a column, and the resulting impurities.
 
     Attributes
     ----------
     values : ndarray of shape (v,)
-        The distinct values, ascending.
+        The distinct values, in ascending order.
     impurity : ndarray of shape (v - 1,)
-        Weighted Gini impurity of the two sides, if the values up to each are low.
+        Weighted Gini impurity of the two sides for a threshold at each value except the
+        last.
     tolerance : float
         Impurity that a shorter threshold may add.
     """
@@ -408,7 +414,7 @@ class _Cuts(NamedTuple):
         weights: np.ndarray,
         missing_is_low: bool,
     ) -> "_Cuts":
-        """Return the cuts of the values of some rows; NaN is a missing value."""
+        """Return the cuts of the values of some rows; NaN marks missing values."""
         is_gap = np.isnan(values)
         order = np.argsort(values, kind="stable")[: np.count_nonzero(~is_gap)]
         known = values[order]
@@ -423,14 +429,14 @@ class _Cuts(NamedTuple):
             high = of_cluster.sum() - low
             of_low += low, low**2
             of_high += high, high**2
-        # W - sum over clusters of w_c^2 / W, of each side.
+        # The impurity of each side is W - sum over clusters of w_c^2 / W.
         impurity = of_low[0] - of_low[1] / of_low[0]
         impurity += of_high[0] - of_high[1] / of_high[0]
         distinct = known[np.append(lasts, known.size - 1)]
         return cls(distinct, impurity, LOST_BY_ROUNDING * float(weights.sum()))
 
     def short_threshold(self, column: Column, bound: float) -> float:
-        """Return a threshold near a value that has few digits."""
+        """Return a threshold with few digits near a value."""
         place = int(np.searchsorted(self.values, bound, "right")) - 1
         if not 0 <= place < self.impurity.size:
             return bound
@@ -444,7 +450,7 @@ class _Cuts(NamedTuple):
 
 
 class _Leaf(NamedTuple):
-    """A row of the leaves of a `ClusterTree`; see there for the fields."""
+    """A row of `ClusterTree.leaves`; see `ClusterTree` for the fields."""
 
     path: str
     conditions: list[tuple[Any, ...]]
@@ -464,7 +470,7 @@ class _Place(NamedTuple):
 def _places(
     node: Node, gaps: dict[Node, int], path: tuple[Branch, ...] = ()
 ) -> Iterator[_Place]:
-    """Yield a node and all nodes below it, as they are printed."""
+    """Yield a node and all nodes below it in the order in which they are printed."""
     yield _Place(node, path)
     if node.split is None:
         return
@@ -475,14 +481,14 @@ def _places(
         (low, Branch(split, True, has_gaps and split.missing_is_low)),
         (high, Branch(split, False, has_gaps and not split.missing_is_low)),
     ]
-    if split.column.kind in BINARY:  # what a row has comes before what it lacks
+    if split.column.kind in BINARY:  # presence comes before absence
         sides.reverse()
     for side, branch in sides:
         yield from _places(side, gaps, (*path, branch))
 
 
 def counted_tree(tree: Node, counts: TreeCounts, groups: Groups) -> ClusterTree:
-    """Return a tree for users, with its leaves counted on all rows."""
+    """Return the tree to show to users, with leaves counted on all rows."""
     rows = dict(zip(tree.nodes, counts.rows, strict=True))
     gaps = dict(zip(tree.nodes, counts.gaps.tolist(), strict=True))
     n_rows = int(groups.counts.sum())
@@ -520,7 +526,7 @@ def counted_tree(tree: Node, counts: TreeCounts, groups: Groups) -> ClusterTree:
 
 
 def _outcome(leaf: _Leaf) -> str:
-    """Say which cluster a leaf names, and how many of its rows are in the cluster."""
+    """Return the cluster that a leaf predicts, and its precision, as text."""
     title = cluster_title(leaf.cluster)
     name = f"{title[0].lower()}{title[1:]}"
     return f"{name} ({percent(leaf.precision)} of {leaf.rows:,} rows)"
