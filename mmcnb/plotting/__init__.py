@@ -1,4 +1,4 @@
-"""Displays in the style of scikit-learn; matplotlib is imported when one is drawn."""
+"""Displays in the style of scikit-learn, which import matplotlib when drawing."""
 
 from mmcnb.plotting._cluster_map import ClusterMapDisplay
 from mmcnb.plotting._clusters import ClusterDisplay

@@ -1,4 +1,4 @@
-"""Map of rows: the plane in which the kernel features of the rows vary most."""
+"""Map rows to the plane in which their kernel features vary most."""
 
 from __future__ import annotations
 
@@ -31,12 +31,14 @@ class ClusterMapDisplay:
     """Scatter plot of rows on two principal components of the kernel, by cluster.
 
     Rows are mapped to the feature space of the kernel, restricted to the span of the
-    basis vectors of the model, and then to two principal components. For a linear model
-    these are components of the columns. With several kernels, the features are those of
-    the weighted sum of the kernels, each scaled by its variance in the drawn rows.
+    basis vectors of the model, and then to two principal components. For a linear
+    model, these are the principal components of the columns. With several kernels, the
+    features represent the weighted sum of the kernels, each scaled by its variance in
+    the drawn rows.
 
-    The plane shows only a part of the variance, which the axis labels give. Clusters
-    that overlap on the map may be well separated in other directions.
+    The plane shows only a part of the variance; the axis labels contain the
+    percentages. Clusters that overlap on the map may be well separated in other
+    directions.
 
     Create a display with `from_estimator`.
 
@@ -49,7 +51,7 @@ class ClusterMapDisplay:
     variance_ratio : ndarray of shape (2,)
         Fraction of the total variance that each axis shows.
     n_samples : int
-        Number of rows from which these were drawn.
+        Number of rows that the points were drawn from.
 
     Attributes
     ----------
@@ -60,7 +62,7 @@ class ClusterMapDisplay:
     scatter_ : matplotlib PathCollection
         The points.
     legend_ : matplotlib Legend
-        Clusters, with their shares of the drawn rows.
+        Clusters with their shares of the drawn rows.
 
     Examples
     --------
@@ -102,9 +104,9 @@ class ClusterMapDisplay:
             Rows with the same columns as in the fit. Only the sample is read.
         labels : array-like of shape (n_samples,) or None, default=None
             Cluster of each row of X, as numbers or names, with -1 for noise. If None,
-            the clusters that the estimator predicts.
+            the estimator predicts the clusters.
         sample_size : int, default=2000
-            Largest number of rows to draw.
+            Maximum number of rows to draw.
         random_state : int, RandomState or None, default=0
             Seed of the sample.
         ax : matplotlib Axes, optional
@@ -170,11 +172,11 @@ class ClusterMapDisplay:
 
 
 def kernel_features(model: Model, samples: Samples) -> Any:
-    """Return rows, dense or CSR, whose inner products are the kernel of the model."""
+    """Return dense or CSR rows with inner products equal to the kernel of the model."""
     rows = model.scaled(samples)
     if model.kernel is None:
         return as_matrix(rows.block(0, rows.n_samples)).astype(np.float64)
-    # More than about 500 vectors make no visible difference.
+    # More than about 500 basis vectors make no visible difference.
     basis = model.basis[:: -(-model.basis.shape[0] // 500)]
     mapped = KernelSamples(rows, model.kernel.against(basis), np.float64)
     values = mapped.block(0, rows.n_samples)
@@ -185,13 +187,13 @@ def kernel_features(model: Model, samples: Samples) -> Any:
 
 
 def _weighted(model: Any, values: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    """Return features of the weighted sum of kernels, each scaled to variance 1."""
+    """Return features of the weighted sum of kernels that are scaled to variance 1."""
     kernels = model.kernel
     grams = grams_of(kernels, basis)
     parts = []
     for k, columns in enumerate(kernels.slices(basis.shape[0])):
         part = values[:, columns] @ normalization_of(grams[k])
-        # The variance is 0 if all drawn rows are equal.
+        # If all drawn rows are equal, the variance is 0.
         variance = total_variance_of(part, None)
         if not variance > 0:
             variance = 1.0

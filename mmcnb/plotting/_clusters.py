@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 class ClusterDisplay:
     """Scatter plot of rows in two of their columns, coloured by cluster.
 
-    By default, these are the two columns with the largest F ratio, the variance between
-    clusters over the variance within clusters. The F ratio of a column is computed from
-    its values or from their squared distances from the mean, whichever is larger, in at
-    most 10,000 rows. Columns with only two values are used last, because their points
-    overlap. If many rows share the whole numbers of a column, such as answers from 1 to
-    5, each point is drawn a little beside its place, so that points do not hide others.
+    By default, the two columns with the largest F ratios are drawn. The F ratio is the
+    variance between clusters divided by the variance within clusters. It is computed
+    from the values of a column and from their squared distances from the mean, in at
+    most 10,000 rows, and the larger of the two ratios counts. Columns with only two
+    values are used last, because their points overlap. If the values of a column are
+    integers that many rows share, such as answers from 1 to 5, each point is moved
+    slightly, so that points do not hide each other.
 
     Create a display with `from_estimator` or `from_predictions`.
 
@@ -37,7 +38,7 @@ class ClusterDisplay:
     labels : ndarray of shape (n_samples,)
         Cluster of each row; -1 is noise.
     names : tuple of two str, default=("", "")
-        Names of the two columns, for the axis labels.
+        Names of the two columns, used as axis labels.
 
     Attributes
     ----------
@@ -46,7 +47,7 @@ class ClusterDisplay:
     figure_ : matplotlib Figure
         Figure that contains the axes.
     legend_ : matplotlib Legend
-        Clusters, with their shares of the rows.
+        Clusters with their shares of the rows.
     scatter_ : matplotlib PathCollection
         The points.
 
@@ -92,7 +93,7 @@ class ClusterDisplay:
             Numbers of the columns of the x and the y axis. If None, the two columns
             that separate the clusters most.
         sample_size : int, default=10_000
-            Largest number of rows to read and draw.
+            Maximum number of rows to read and draw.
         random_state : int, RandomState or None, default=0
             Seed of the sample.
         ax : matplotlib Axes, optional
@@ -108,13 +109,13 @@ class ClusterDisplay:
         Raises
         ------
         InputError
-            If the rows cannot be read, ``features`` names a missing column, or
-            ``sample_size`` is below 1.
+            If the rows cannot be read, ``features`` contains a column that X does not
+            have, or ``sample_size`` is below 1.
         """
         sample = draw_rows(estimator, X, sample_size, random_state).samples
         rows: Any = sample
         if not hasattr(estimator, "model_"):
-            # Estimators of other libraries do not accept Samples.
+            # Estimators of other libraries do not accept `Samples`.
             rows = as_matrix(sample.block(0, sample.n_samples))
         labels = np.asarray(estimator.predict(rows))
         points, names = two_columns(sample, features, labels)
@@ -155,8 +156,8 @@ class ClusterDisplay:
         Raises
         ------
         InputError
-            If the numbers of rows and labels differ, or ``features`` names a missing
-            column.
+            If the numbers of rows and labels differ, or ``features`` contains a column
+            that X does not have.
         """
         samples = open_samples(X)
         clusters = labels_of_rows(labels, None, samples)

@@ -1,4 +1,4 @@
-"""Sample the rows and choose the columns that displays draw, from any storage."""
+"""Sample the rows and select the columns that displays draw, from any storage."""
 
 import warnings
 from typing import Any, NamedTuple
@@ -14,7 +14,8 @@ from mmcnb.samples import BLOCK_ROWS, Samples, open_samples
 from mmcnb.samples.matrix import as_matrix, to_dense
 from mmcnb.tables.options import options_of_fit
 
-MOST_MOVED = 0.3  # of the difference between two whole numbers
+# Largest move of a point, as a fraction of the smallest difference between two values.
+MOST_MOVED = 0.3
 
 
 class DrawnRows(NamedTuple):
@@ -25,9 +26,9 @@ class DrawnRows(NamedTuple):
     samples : Samples
         The drawn rows, in memory.
     numbers : ndarray of shape (m,)
-        Their row numbers in ``source``.
+        Row numbers of the drawn rows in ``source``.
     source : Samples
-        The rows from which they were drawn.
+        The rows that the sample was drawn from.
     """
 
     samples: Samples
@@ -57,7 +58,7 @@ def two_columns(
 ) -> tuple[np.ndarray, tuple[str, str]]:
     """Return two columns of all rows, and their names.
 
-    If ``features`` is None, these are the columns that separate the clusters most.
+    If ``features`` is None, the two columns with the largest F ratios are returned.
 
     Raises
     ------
@@ -71,8 +72,8 @@ def two_columns(
     is_known = [isinstance(k, int | np.integer) and 0 <= k < d for k in columns]
     if is_known != [True, True]:
         raise InputError(
-            f"features={shown(features)} are not two columns of X, which has {d}; "
-            f"give two numbers from 0 to {d - 1}."
+            f"features={shown(features)} are not two columns of X, which has {d} "
+            f"columns; give two numbers from 0 to {d - 1}."
         )
     n = samples.n_samples
     parts = []
@@ -90,11 +91,12 @@ def two_columns(
 def separating_columns(
     samples: Samples, labels: np.ndarray, most: int = 10_000
 ) -> list[int]:
-    """Return the two columns with the largest F ratios, in the order of columns.
+    """Return the two columns with the largest F ratios, in ascending order.
 
-    The F ratio of a column is computed in at most ``most`` rows, from the values or
-    from their squared distances from the mean, whichever is larger, because clusters
-    may be rings. Columns with only two values come last, because their points overlap.
+    The F ratio of a column is computed in at most ``most`` rows, from the values and
+    from their squared distances from the mean, because clusters may be rings; the
+    larger ratio counts. Columns with only two values are used last, because their
+    points overlap.
     """
     from sklearn.feature_selection import f_classif
 
@@ -108,7 +110,7 @@ def separating_columns(
         is_flag = (above * below == 0).all(axis=0)
         forms.append((values - values.mean(axis=0)) ** 2)
     with np.errstate(all="ignore"), warnings.catch_warnings():
-        # The ratio of a constant column, or with a single cluster, is undefined.
+        # The ratio is undefined for a constant column or a single cluster.
         warnings.simplefilter("ignore")
         ratios = [f_classif(form, labels[rows])[0] for form in forms]
     ratio = np.nan_to_num(ratios, nan=-1.0).max(axis=0)
@@ -116,10 +118,11 @@ def separating_columns(
 
 
 def spread_out(values: np.ndarray, seed: int) -> np.ndarray:
-    """Move whole numbers apart that many rows share; return other values as they are.
+    """Move integers that many rows share, or return other values unchanged.
 
-    They move at random by up to `MOST_MOVED` of the least difference between two of
-    them, so they do not get among others.
+    Each value moves by a random amount, up to `MOST_MOVED` times the smallest
+    difference between two distinct values. Points with different values therefore do
+    not mix.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Style of all displays: axes, points and a legend in the colours of clusters."""
+"""Draw axes, points and a legend in the style of all displays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NOISE_COLOR = (0.7, 0.7, 0.7, 1.0)
-MOST_ENTRIES = 20  # in a legend
+MOST_ENTRIES = 20  # largest number of entries in a legend
 
 
 def new_axes(**figure: Any) -> Axes:
@@ -23,7 +23,7 @@ def new_axes(**figure: Any) -> Axes:
 
 
 def cluster_colors(clusters: np.ndarray) -> np.ndarray:
-    """Return the RGBA colour of each cluster, by its number or the order of names."""
+    """Return the RGBA colour of each cluster, by number or by the order of names."""
     from matplotlib import colormaps
 
     numbers = np.asarray(clusters)
@@ -40,9 +40,9 @@ def cluster_colors(clusters: np.ndarray) -> np.ndarray:
 
 
 def legend_entries(labels: np.ndarray) -> list[str]:
-    """Return a text for each cluster, with its share of the rows.
+    """Return a text for each cluster with its share of the rows.
 
-    If there are more than 20 clusters, the last text counts the remaining ones.
+    If there are more than 20 clusters, the last text counts the remaining clusters.
     """
     clusters, counts = np.unique(labels, return_counts=True)
     entries = []
@@ -87,7 +87,7 @@ def scatter_clusters(
 
 
 def label_text(value: object) -> str:
-    """Return text for a figure: cut, and with ``$`` and control characters escaped."""
+    """Shorten a text for figures, and escape ``$`` and control characters."""
     text = plain(value, kept="")
     if len(text) > 30:
         text = f"{text[:29]}…"

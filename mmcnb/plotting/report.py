@@ -1,4 +1,4 @@
-"""HTML report of a fit: what sets its clusters apart, and how far to trust them."""
+"""Write an HTML report of a fit, with an explanation of its clusters."""
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -27,8 +27,8 @@ from mmcnb.plotting.report_map import PageRows, draw_map
 from mmcnb.stores.atomic import atomic_write
 
 HIDDEN = (
-    '<p class="note">The contents of cells, the names of rows and the place of the '
-    "data are not on this page.</p>"
+    '<p class="note">The contents of cells, the names of rows, and the path of the '
+    "data are not shown on this page.</p>"
 )
 EXAMPLES = (
     "Typical rows are nearest to the mean of the cluster, edge rows are nearest to "
@@ -36,7 +36,7 @@ EXAMPLES = (
     "from 0, and a header is not counted."
 )
 NO_EDGE = "none: no row is near another cluster"
-# Words of the verdict, and what they mean.
+# Terms in the verdict, and their explanations.
 TERMS = {
     "agreement with other candidates": (
         "The agreement of two partitions is 1 if they are equal, and about 0 by chance "
@@ -47,12 +47,12 @@ TERMS = {
         "separates the clusters; see Candidates."
     ),
     "evidence": (
-        "The evidence says by how many spreads the clusters are clearer than those of "
-        "rows without structure."
+        "The evidence is the number of spreads by which the clusters are clearer than "
+        "clusters of rows without structure."
     ),
 }
 BROKEN = "wrong known labels"
-OF_BROKEN = " Wrong known labels are the share of known labels in another cluster."
+OF_BROKEN = " Wrong known labels are the share of known labels in a different cluster."
 LAYER = ["n_clusters", "J", "persistence", "smallest", "taken"]
 CANDIDATE = ["candidate", "J", "information", "gap", "broken"]
 
@@ -66,19 +66,19 @@ def write_report(
 ) -> None:
     """Write an HTML report of a fit to one file.
 
-    The file is replaced only when the new report is complete.
+    An existing file is replaced only when the new report is complete.
 
     Parameters
     ----------
     path : path
-        File to write. An existing file is replaced.
+        File to write.
     estimator : estimator
         The fitted estimator.
     explanation : Explanation
-        Explanation of the clusters of these rows.
+        Explanation of the clusters of the rows.
     rows : PageRows
-        The rows. Without their names, the page shows no cell either, and `hide_cells`
-        has made the explanation.
+        The rows. If ``row_index`` is None, the page shows no cells, and ``explanation``
+        must be a result of `hide_cells`.
     repeat : Repeat
         The command and the call that repeat the fit.
     """
@@ -143,7 +143,7 @@ def _hidden_verdict(
         for column in report.get("columns") or ()
         if column["treatment"] == "left out"
     ]
-    # The reason for the scaling may have the extremes of a column.
+    # The reason for the scaling may contain the extreme values of a column.
     facts |= {
         "Columns": "",
         "Columns left out": ", ".join(left_out),
@@ -153,14 +153,14 @@ def _hidden_verdict(
 
 
 def _terms(facts: Mapping[str, Any]) -> str:
-    """Return a note that explains the words of a verdict."""
+    """Return a note that explains the terms in a verdict."""
     verdict_text = f"{facts['Trust']} {facts['Number of clusters']}"
     sentences = [text for word, text in TERMS.items() if word in verdict_text]
     return f'\n<p class="note">{" ".join(sentences)}</p>' if sentences else ""
 
 
 def _separating_columns(explanation: Any, most: int = 3) -> list[str]:
-    """Return the columns that tell the clusters apart best, averaged over all rows."""
+    """Return the columns that separate the clusters best, averaged over all rows."""
     columns = explanation.columns
     if columns.empty:
         return []
@@ -178,7 +178,7 @@ def _separating_columns(explanation: Any, most: int = 3) -> list[str]:
 
 
 def _clusters(explanation: Any, hides: bool) -> Iterator[str]:
-    """Yield the HTML of each cluster: a sentence, a bar of its size, and details."""
+    """Yield the HTML of each cluster: a sentence, a bar for its size, and details."""
     for cluster in explanation.clusters.itertuples(index=False):
         facts = _facts(_facts_of_cluster(explanation, cluster, hides))
         columns = explanation.columns
@@ -193,7 +193,7 @@ def _clusters(explanation: Any, hides: bool) -> Iterator[str]:
 
 
 def _facts_of_cluster(explanation: Any, cluster: Any, hides: bool) -> dict[str, str]:
-    """Return the size, nearest cluster, examples, rule and words of a cluster."""
+    """Return the size, nearest cluster, example rows, rule and words of a cluster."""
     facts = {
         "Rows": f"{cluster.rows:,}",
         "Nearest cluster": "" if pd.isna(cluster.nearest) else str(cluster.nearest),
@@ -215,7 +215,7 @@ def _facts_of_cluster(explanation: Any, cluster: Any, hides: bool) -> dict[str, 
 
 
 def _tree(explanation: Any, hides: bool) -> str:
-    """Return the text of the tree over the clusters, or why there is none."""
+    """Return the HTML of the tree over the clusters, or why it is left out."""
     if hides:
         return "<p>Left out, because its conditions show cells.</p>"
     if explanation.tree is not None:
@@ -223,8 +223,8 @@ def _tree(explanation: Any, hides: bool) -> str:
     if (explanation.clusters["cluster"] != -1).sum() < 2:
         return "<p>No tree, because there is only one cluster.</p>"
     return (
-        "<p>No tree, because no conditions on columns with names tell the clusters "
-        "apart.</p>"
+        "<p>No tree, because no conditions on columns with names separate the "
+        "clusters.</p>"
     )
 
 
@@ -233,7 +233,7 @@ def _row_text(row: int, name: Any) -> str:
 
 
 def _figures(columns: pd.DataFrame, hides: bool) -> pd.DataFrame:
-    """Return a table of some columns of a cluster, with shares of missing values."""
+    """Return a table of the figures of columns of a cluster."""
     rows = []
     for row in columns.itertuples():
         here, others = _middles(row)
@@ -262,10 +262,10 @@ def _name(row: Any) -> str:
 
 
 def _middles(row: Any) -> tuple[str, str]:
-    """Return the medians of the cluster and of the other rows, as sentences show them.
+    """Return the medians of a cluster and of other rows, in the format of sentences.
 
-    These are means if the medians are equal, and shares for flags and texts. A text is
-    empty if there are no values.
+    Means are returned if the medians are equal, and shares for flags and texts. The
+    result is an empty text if there are no values.
     """
     pair = (row.median, row.others_median)
     if row.median == row.others_median:
@@ -286,7 +286,7 @@ def _middles(row: Any) -> tuple[str, str]:
 
 
 def _effects(columns: pd.DataFrame, most: int = 30) -> str:
-    """Return a table with the effects of the most telling columns in each cluster."""
+    """Return a table with the effects of the strongest columns in each cluster."""
     names = list(map(_name, columns.itertuples()))
     ranks = columns.groupby("cluster").cumcount()
     named = columns.assign(column=names, rank=ranks)
@@ -296,7 +296,7 @@ def _effects(columns: pd.DataFrame, most: int = 30) -> str:
 
 
 def _shaded(effect: float) -> str:
-    """Return a cell of the heat map, which is empty if there is no effect."""
+    """Return a cell of the heat map, which is empty for NaN."""
     if np.isnan(effect):
         return "<td></td>"
     side = "high" if effect > 0 else "low"
@@ -306,7 +306,7 @@ def _shaded(effect: float) -> str:
 
 
 def _repeat(repeat: Any) -> Iterator[str]:
-    """Yield the HTML of the command and the call that repeat a fit."""
+    """Yield the HTML of the command and the Python call that repeat a fit."""
     for note in repeat.notes:
         yield f'<p class="note">{_escaped(note)}</p>'
     if repeat.command:
@@ -315,7 +315,7 @@ def _repeat(repeat: Any) -> Iterator[str]:
 
 
 def _cell(value: Any) -> str:
-    """Return a table cell; floats have three significant digits, as in sentences."""
+    """Return an HTML table cell, with numbers rounded as in sentences."""
     if pd.isna(value):
         value = ""
     elif isinstance(value, bool):
@@ -328,7 +328,7 @@ def _cell(value: Any) -> str:
 
 
 def _table(frame: pd.DataFrame, cell: Callable[[Any], str] = _cell) -> str:
-    """Return a table in a scrollable box, whose first column is the row header."""
+    """Return an HTML table in a scrollable box, with the first column as row header."""
     if frame.empty:
         return "<p>None.</p>"
     head = "".join(f'<th scope="col">{_escaped(name)}</th>' for name in frame)
@@ -343,9 +343,9 @@ def _table(frame: pd.DataFrame, cell: Callable[[Any], str] = _cell) -> str:
 
 
 def _facts(facts: Mapping[str, Any]) -> str:
-    """Return an HTML description list; facts without text are left out.
+    """Return an HTML description list, without facts that have no text.
 
-    A list of several texts becomes a list.
+    If a fact has several texts, they become an HTML list.
     """
     items = ""
     for name, value in facts.items():
@@ -361,5 +361,5 @@ def _facts(facts: Mapping[str, Any]) -> str:
 
 
 def _escaped(value: object) -> str:
-    """Return text with markup escaped."""
+    """Return a value as text, with markup and control characters escaped."""
     return escape(plain(value, kept=""))

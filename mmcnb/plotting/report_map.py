@@ -1,4 +1,4 @@
-"""Map of a report: rows as dots in an inline SVG, which check boxes show and hide."""
+"""Draw the map of a report: an inline SVG with rows as dots, shown by check boxes."""
 
 from collections.abc import Iterator
 from html import escape
@@ -18,17 +18,17 @@ from mmcnb.samples.matrix import as_matrix, to_dense
 from mmcnb.samples.row_index import RowIndex
 
 MOST_DOTS = 2000
-MOST_GROUPS = 20  # with a colour and a check box of their own
+MOST_GROUPS = 20  # largest number of clusters with a separate colour and check box
 WIDTH = 720
 HEIGHT = 540
 MARGIN = 12
 RADIUS = 3.2
-# Each has a contrast of at least 3 with the background of light and of dark pages.
+# Each colour has a contrast of at least 3 with the background of light and dark pages.
 COLORS = (
     *("#2f7fc1", "#c8690c", "#2b9160", "#cf4a5c"),
     *("#8f62c9", "#94713f", "#bf4f99", "#1b8a98"),
 )
-GREY = "#7c7c7c"  # of noise, and of clusters beyond the largest
+GREY = "#7c7c7c"  # colour of noise and of small clusters
 
 
 class PageRows(NamedTuple):
@@ -39,9 +39,9 @@ class PageRows(NamedTuple):
     samples : Samples
         The rows.
     row_index : RowIndex or None
-        Their names and numbers; None if the page must not show them.
+        Names and numbers of the rows; None if the page must not show them.
     labels : ndarray or None
-        Cluster of each row; None for the clusters that the model predicts.
+        Cluster of each row. If None, the model predicts the clusters.
     """
 
     samples: Samples
@@ -50,7 +50,7 @@ class PageRows(NamedTuple):
 
 
 class PageMap(NamedTuple):
-    """A map as parts of a page: its rules of style, and its HTML."""
+    """The parts of a page for a map: style rules and HTML."""
 
     style: str
     html: str
@@ -62,15 +62,15 @@ class Group(NamedTuple):
     Attributes
     ----------
     name : str
-        Class of the dots.
+        CSS class of the dots.
     title : str
         Text of the check box.
     color : str
         Colour of the dots.
     shape : int
-        Number of their shape.
+        Number of the shape of the dots.
     dots : ndarray of int64
-        Numbers of the dots.
+        Indices of the dots in the group.
     """
 
     name: str
@@ -81,11 +81,11 @@ class Group(NamedTuple):
 
 
 def draw_map(estimator: Any, rows: PageRows) -> PageMap:
-    """Return a map of at most 2,000 rows.
+    """Return a map of up to 2,000 random rows.
 
     If the model has nodes, the map is a layout of the graph of nearest neighbours among
-    the drawn rows, compared as the nodes are. Otherwise it is the plane in which the
-    kernel features of the rows vary most.
+    the drawn rows, with the same metric as between nodes. Otherwise, it is the plane in
+    which the kernel features of the rows vary most.
     """
     drawn = draw_rows(estimator, rows.samples, MOST_DOTS, 0)
     if rows.labels is None:
@@ -112,29 +112,30 @@ def draw_map(estimator: Any, rows: PageRows) -> PageMap:
 
 
 def _places(model: Model, samples: Samples) -> tuple[np.ndarray, str]:
-    """Return the coordinates of rows, and a sentence about them."""
+    """Return the coordinates of rows, and the caption of the map."""
     nodes = model.graph
     if nodes is not None:
         scaled = model.scaled(samples)
         rows = as_matrix(scaled.block(0, scaled.n_samples))
         try:
             graph = node_graph(rows, None, np.random.RandomState(0), axes=nodes.axes)
-        except InputError:  # all of them are equal
+        except InputError:  # all rows are equal
             return np.zeros((samples.n_samples, 2)), "All of these rows are equal."
         places = layout(graph.edges()[0], 0, n_components=2)[graph.node_of]
         return places, (
-            "Rows are near on the map if they are linked in the graph of nearest "
-            "neighbours. Long distances and directions mean nothing."
+            "Rows are close together on the map if they are linked in the graph of "
+            "nearest neighbours. Long distances and directions have no meaning."
         )
     places, ratio = principal_plane(kernel_features(model, samples))
     return places, (
-        f"The plane of largest variance, which has {ratio[0]:.0%} (across) and "
-        f"{ratio[1]:.0%} (up) of it. Clusters that overlap here may be separate."
+        f"The plane of largest variance, with {ratio[0]:.0%} of the variance along "
+        f"the horizontal and {ratio[1]:.0%} along the vertical axis. Clusters that "
+        "overlap here may be separate in other directions."
     )
 
 
 def _on_page(places: np.ndarray) -> np.ndarray:
-    """Scale coordinates to the page, equally along both axes."""
+    """Scale coordinates to the page, by the same factor along both axes."""
     low = places.min(axis=0)
     high = places.max(axis=0)
     space = np.array([WIDTH - 2 * MARGIN, HEIGHT - 2 * MARGIN])
@@ -153,7 +154,7 @@ def _have_gaps(drawn: DrawnRows) -> np.ndarray:
 
 
 def _are_far(model: Model, samples: Samples, labels: np.ndarray) -> np.ndarray:
-    """Return which rows are noise, or farther out than 99 in 100 rows of the fit."""
+    """Return which rows are noise or farther out than 99 % of the rows of the fit."""
     is_noise = labels == -1
     if model.graph is None or not np.isfinite(model.graph.bound):
         return np.asarray(is_noise)
@@ -164,7 +165,7 @@ def _are_far(model: Model, samples: Samples, labels: np.ndarray) -> np.ndarray:
 
 
 def _groups(labels: np.ndarray) -> Iterator[Group]:
-    """Yield a group for each of the largest clusters, and one for the others."""
+    """Yield groups: the largest clusters, all other clusters, and noise."""
     clusters, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     is_noise = clusters == -1
     order = np.argsort(-counts, kind="stable")
@@ -189,7 +190,7 @@ def _groups(labels: np.ndarray) -> Iterator[Group]:
 def _titles(
     rows: np.ndarray, labels: np.ndarray, index: RowIndex | None
 ) -> list[str] | None:
-    """Return the number, name and cluster of each row; None without an index."""
+    """Return the number, name and cluster of each row, or None without an index."""
     if index is None:
         return None
     titles = []
@@ -207,11 +208,11 @@ def _dots(
     marks: dict[str, np.ndarray],
     titles: list[str] | None,
 ) -> str:
-    """Return the SVG with a group of dots for each cluster, the largest below."""
+    """Return the SVG with a group of dots for each cluster, the largest drawn first."""
     parts = []
     for group in sorted(groups, key=lambda group: -group.dots.size):
         parts.append(f'<g class="{group.name}">')
-        # Marked dots are drawn last, so that others do not cover them.
+        # Marked dots are drawn last, so that other dots do not cover them.
         n_marks = np.sum(
             [is_marked[group.dots] for is_marked in marks.values()], axis=0
         )
@@ -224,7 +225,7 @@ def _dots(
             tag, form = _shape(group.shape, *places[dot])
             parts.append(f"<{tag}{classes} {form}>{title}</{tag}>")
         parts.append("</g>")
-    label = "Rows as dots, by cluster; rows that are alike are near to each other"
+    label = "Rows as dots, by cluster; similar rows are close to each other"
     parts.append("</svg>\n")
     return (
         f'<svg class="dots" role="img" aria-label="{label}" '
@@ -233,7 +234,7 @@ def _dots(
 
 
 def _shape(number: int, x: float, y: float) -> tuple[str, str]:
-    """Return the element of a dot, and its attributes."""
+    """Return the SVG element of a dot, and its attributes."""
     r = RADIUS
     if number % 3 == 0:
         return "circle", f'cx="{x:.1f}" cy="{y:.1f}" r="{r}"'
@@ -245,7 +246,7 @@ def _shape(number: int, x: float, y: float) -> tuple[str, str]:
 
 
 def _style(groups: list[Group], marks: dict[str, np.ndarray]) -> Iterator[str]:
-    """Yield the rules that colour dots, and those that hide them."""
+    """Yield the CSS rules that colour dots, and the rules that hide them."""
     for group in groups:
         yield f".{group.name} {{ fill: {group.color}; stroke: {group.color}; }}"
     yield "@media screen {"
@@ -256,7 +257,7 @@ def _style(groups: list[Group], marks: dict[str, np.ndarray]) -> Iterator[str]:
 
 
 def _switches(groups: list[Group], marks: dict[str, np.ndarray], n_dots: int) -> str:
-    """Return a check box for each group, and for each mark that some dots have."""
+    """Return a check box for each group, and for each mark that occurs."""
     lines = ""
     for group in groups:
         tag, form = _shape(group.shape, 6, 6)
