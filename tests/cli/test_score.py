@@ -67,7 +67,7 @@ def test_scores_are_worded(three, printed):
         r"^cluster sizes  0: \d+ \(\d+\.\d%\), 1: ",
         r"^balanced error +\d\.\d%  \(",
         r"^adjusted rand index +0\.9\d\d  \(",
-        r"^J +\d\.\d{2}  \(needs no classes",
+        r"^J +\d\.\d{2}  \(does not need classes",
         r"^class / cluster +\d +\d +\d +best +Jaccard$",
         r"^2 +\d+ +\d+ +\d+ +\d +0\.\d{2}$",
     ):
