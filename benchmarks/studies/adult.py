@@ -1,20 +1,21 @@
-"""Adult a1a to a9a (1,605 to 32,561 sparse rows), SKMMC's Fig. 1: error and time of all methods.
+"""Adult a1a to a9a (1,605 to 32,561 sparse rows), as in SKMMC's Fig. 1: error and time of all methods.
 
 ``python -m benchmarks adult [--quick] [--seeds N] [--part NAME ...]`` has two sections.
-"sizes" fits the nine sizes by both
-protocols, three times with other seeds: k-means, linear CPMMC and LG-MMC, and SKMMC by
-default and at each width of the paper's grid. The methods of the paper's protocol stand
-at the parameters of the least mean balanced error, as the classes tell; SKMMC starts
-there from three coin flips on 2,000 rows, and eta is 0.1. With the basis and the
-settings of the paper there are ten runs. Slopes are of time against the number of rows
-on logarithmic scales. Up to the 32,561 rows of a9a, SKMMC spends its time on a sample of
-fixed size: a slope near 0 there describes that sample, and not growth.
+"sizes" fits k-means, linear CPMMC and LG-MMC, and SKMMC with its defaults and at each
+width of the paper's grid, to the nine sizes with both protocols and three seeds. In the
+paper's protocol, the parameters with the smallest mean balanced error are selected with
+the classes; SKMMC starts from three random labellings of 2,000 rows, and eta is 0.1.
+SKMMC with the basis and the settings of the paper has ten runs. Slopes are fitted to
+the logarithms of time and number of rows. Up to the 32,561 rows of a9a, SKMMC spends
+most of its time on a sample of fixed size, so a slope near 0 describes this sample and
+not growth.
 
-"replicated", which runs only if it is asked for, measures growth beyond the sample: a9a
-is repeated with Gaussian noise of deviation 0.05 on its 123 columns up to 10^6, 3 10^6
-and 10^7 rows, which says nothing of the error on that many other people. The rows are
-written block by block to a dense Zarr store (4.9 GB of float32; extended USPS would
-take 27), and SKMMC by default is fitted from it within 1 GiB.
+"replicated", which runs only if it is requested, measures growth beyond the sample: a9a
+is repeated, with Gaussian noise of standard deviation 0.05 on its 123 columns, up to
+10^6, 3 10^6 and 10^7 rows. Its error is therefore not the error on so many different
+people. The rows are written block by block to a dense Zarr store (4.9 GB of float32;
+extended USPS would take 27 GB), and SKMMC with its defaults is fitted to this store
+within 1 GiB.
 """
 
 from functools import partial
@@ -47,25 +48,27 @@ REPLICATED = f"{LARGEST}, replicated"
 REPLICATED_ROWS = (10**6, 3 * 10**6, 10**7)
 QUICK_REPLICATED_ROWS = (50_000, 100_000, 200_000)
 SMOKE_REPLICATED_ROWS = (400, 800)
-NOISE = 0.05  # deviation, of columns that are 0 or 1
+NOISE = 0.05  # standard deviation of the noise on columns of 0 and 1
 BLOCK = 2**16
 LIMIT = "1GiB"
 
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """All methods at each size."""
+    """Yield all methods at each size."""
     for name in options.pick(SIZES, SIZES, SIZES[:2]):
         rows = options.rows_of(name)
         yield from runs_of(
             name, rows, options, starts=STARTS, own_basis_runs=OWN_BASIS_RUNS
         )
         if rows is not None and rows == options.rows:
-            break  # a1a is part of a2a and so on: the others would be as large
+            # The sets are nested (a1a is a part of a2a), so the other sizes would be equally
+            # large.
+            break
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Errors, times, and their slopes."""
+    """Return errors, times, and their slopes."""
     table = table_of(frame)
     slopes = slopes_of(table)
     found = {"adult": table} | ({} if slopes.empty else {"adult-slopes": slopes})
@@ -77,7 +80,7 @@ def tables(frame: pd.DataFrame) -> Result:
 
 @frame_of_runs
 def grid_of_replicated(options: Options) -> Runs:
-    """Yield SKMMC by default within the limit at each size, the smallest first."""
+    """Yield SKMMC with its defaults within the limit at each size, the smallest first."""
     sizes = options.pick(REPLICATED_ROWS, QUICK_REPLICATED_ROWS, SMOKE_REPLICATED_ROWS)
     for rows in sizes:
         for seed in options.repeats(1):
@@ -91,7 +94,7 @@ def grid_of_replicated(options: Options) -> Runs:
 
 
 def compute_replicated(run: Run) -> dict[str, Any]:
-    """Write the rows to a store unless it is there, and fit it in its own process."""
+    """Write the rows to a store unless it exists, and fit it in a separate process."""
     rows = run.parameters["rows"]
     write = partial(write_replicated, rows=rows, noise=run.settings["noise"])
     store = written_once(run.folder, f"{LARGEST}-{rows}", write)
@@ -101,9 +104,9 @@ def compute_replicated(run: Run) -> dict[str, Any]:
 
 
 def write_replicated(path: Path, rows: int, noise: float) -> None:
-    """Write rows of a9a again and again with Gaussian noise, block by block.
+    """Write the rows of a9a repeatedly with Gaussian noise, block by block.
 
-    Each repeat of the set has other noise, also the first.
+    Each repetition of the data set has different noise; the first one has noise, too.
     """
     data = load_once(LARGEST)
     dense = data.X.toarray()
@@ -135,5 +138,5 @@ SECTIONS = {
 
 
 def usual_sections(options: Options) -> list[str]:
-    """Return the sections that run by default; "replicated" only to see that it runs."""
+    """Return the sections that run by default; "replicated" only runs in a smoke run."""
     return [*SECTIONS] if options.smoke else ["sizes"]

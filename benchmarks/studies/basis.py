@@ -1,11 +1,11 @@
-"""The basis: how many labels of the exact method landmarks and other bases reproduce, and their cost.
+"""How well landmarks and other bases reproduce the labels of the exact method, and what they cost.
 
 ``python -m benchmarks basis [--quick] [--seeds N] [--part NAME]`` has two sections:
 
-labels    `KernelCPMMC` at bandwidth 1 on the small UCI sets. Beside it are
+labels    `KernelCPMMC` at bandwidth 1 on the small UCI sets. It is compared with
           `SparseKernelMMC` with 10, 20, 50, 100 and n landmarks and, for one seed, with
           the basis of the paper, at C = 2 and C = 10. Agreement is the share of rows
-          with the same label; kernel evaluations are those of each row
+          with the same label; kernel evaluations are counted per row
 streamed  `mmcnb.estimate_basis` of a Zarr store: of 10^7 x 32 (``--quick``: 10^6), peak
           memory and reads; and of 10^5 rows, whether the basis has the same bits as in
           memory
@@ -33,7 +33,7 @@ CS = (2.0, 10.0)
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Each basis at each C, in turn for each data set and seed."""
+    """Yield each basis at each C, in turn for each data set and seed."""
     for name, C in product(
         options.pick(SETS, SETS, SETS[2:3]), options.pick(CS, CS, CS[:1])
     ):
@@ -51,7 +51,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """A basis beside the exact method."""
+    """Fit with a basis, and compare the labels with those of the exact method."""
     data = run.data
     C = run.parameters["C"]
     landmarks = run.parameters.get("landmarks")
@@ -65,8 +65,8 @@ def compute(run: Run) -> dict[str, Any]:
     return found | {
         "agreement": max(same, 1 - same),
         "basis_vectors": vectors,
-        # Landmarks take one kernel value a row each; only the fit itself knows the cost
-        # of the paper's basis.
+        # Landmarks need one kernel value per row and landmark; the cost of the paper's
+        # basis is only known after the fit.
         "kernel_evaluations": vectors
         if landmarks
         else model.report_.get("kernel_evaluations", np.nan),
@@ -75,14 +75,15 @@ def compute(run: Run) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _exact_labels(name: str, rows: int | None, **given: Any) -> np.ndarray:
-    """Labels of the exact method, kept for the runs that are compared with it."""
+    """Return the labels of the exact method, cached for the runs that are compared with them."""
     return fit(mmcnb.KernelCPMMC(**given), load_once(name, rows).X).labels_
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """One row a basis and C: means over data sets and seeds, and the least agreement.
+    """Return one row per basis and C: means over data sets and seeds, and the smallest agreement.
 
-    The goals: as many landmarks as rows are the exact method; fifty are almost.
+    There are two goals: with one landmark per row, the labels equal those of the exact
+    method; with fifty, they almost do.
     """
     groups = frame.groupby(["method", "landmarks", "C"], sort=False, dropna=False)
     table = groups[

@@ -1,35 +1,35 @@
-"""The default's choice among its candidates, on problems of five kinds and beside its peers.
+"""The default's choice among its candidates on problems of five kinds, beside its peers.
 
 ``python -m benchmarks choice [--quick] [--jobs N] [--part NAME ...]`` has five
 sections:
 
 problems  shapes; tables and pairs of digits and letters, with two classes; sets with
-          more; texts as words and as embeddings; cells, expression and images. Each is
-          clustered at the number of its classes by `MaximumMarginClustering`, by its
-          candidates of the graph alone, by the widest margin alone, by
+          more classes; texts as words and as embeddings; cells, expression and images.
+          Each is clustered with the number of its classes by `MaximumMarginClustering`,
+          by its candidates of the graph alone, by the widest margin alone, by
           `SparseKernelMMC` if there are two, and by the libraries of the study of
           peers. Tables have means by kind and half, mean ranks among the peers, the
           problems on which a peer is ahead, the candidates, and how often the trust is
           right
-papers    the sets of the papers as published, with five seeds, and MNIST with 24
-repeats   eight sets of all kinds by each method with ten seeds, in processes of their
-          own: AMI, the share labelled, seconds, memory, and whether another seed and
-          one thread give the same clusters
+papers    the data sets of the papers, unchanged, with five seeds, and MNIST with 24
+repeats   eight data sets of all kinds by each method with ten seeds, in separate
+          processes: AMI, the share of labelled rows, seconds, memory, and whether
+          another seed and one thread give the same clusters
 clubench  the ten data sets in the repository of CLUBench, with five of its methods and
           other peers; only if CLUBENCH names the folder of a clone
 costs     seconds of the graph and of the candidates of 20,000 nodes; of a million
           sparse texts, with their memory; the memory of ``mmcnb fit`` within 512 MiB;
-          and the time beside ``KMeans(n_init=10)`` on all cores. Run it alone, on an
-          idle machine
+          and the time relative to ``KMeans(n_init=10)`` on all cores. Run this section
+          alone, on an idle machine
 
-Most tables are standardised; adult, digits, images and words are as published; cells
-are 50 principal components. At most 10,000 rows are drawn. At most ten pairs of a set
-take part, three of them with peers. Each set weighs the same in a mean, however many
-problems it has. All problems of a set are in one half; ``--quick`` takes the half for
-tuning, and one seed. J of a peer's labels is that of `mmcnb.partition_score`, for which
-noise does not count; compare it only if a peer finds as many clusters. If
-``MMCNB_BEFORE`` names the folder of a checkout, the default of that commit takes part
-in the first section, called "before".
+Most tables are standardised; adult, digits, images and words are unchanged; cells are
+reduced to 50 principal components. At most 10,000 rows are drawn. A data set has at
+most ten pairs, and peers are fitted to three of them. Each data set has the same weight
+in a mean, however many problems it has. All problems of a data set are in one half;
+``--quick`` uses the tuning half, and one seed. J of a peer's labels is computed by
+`mmcnb.partition_score`, which ignores noise; it is comparable only if the numbers of
+clusters are equal. If ``MMCNB_BEFORE`` names the folder of a checkout, the first
+section includes the default of that commit, called "before".
 """
 
 import json
@@ -71,7 +71,7 @@ from mmcnb.datasets import SHAPES
 PEERS = (KMEANS, *libraries.METHODS, CUT, DENSITY)
 CLUBENCH = "clubench"
 MOST_MARGIN_CLUSTERS = 12
-FEW_COLUMNS = (*SHAPES, "haberman")  # EVoC needs four
+FEW_COLUMNS = (*SHAPES, "haberman")  # EVoC needs four columns
 # seeds
 PAPERS = {
     "a9a": 5,
@@ -83,7 +83,7 @@ PAPERS = {
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """All methods that are installed on each problem."""
+    """Yield all installed methods on each problem."""
     rows = min(options.rows or MOST_ROWS, MOST_ROWS)
     here = installed(PEERS)
     commit = commit_before()
@@ -112,14 +112,14 @@ def grid(options: Options) -> Runs:
 
 
 def ours_on(problem: Problem) -> Iterator[str]:
-    """The default, what it chooses from, and the widest margin of two clusters."""
+    """Return the default, its candidates of the graph alone, and the widest margin for two clusters."""
     yield from (FRONT_DOOR, GRAPH)
     yield from (MARGIN,) if problem.n_clusters <= MOST_MARGIN_CLUSTERS else ()
     yield from (HINGE,) if problem.n_clusters == 2 else ()
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Fit one method to one problem, without classes."""
+    """Fit one method to one problem, without the classes."""
     name, source, kind, classes, with_peers = run.settings["problem"]
     problem = Problem(name, source, kind, tuple(classes), with_peers)
     data = rows_of(problem, run.settings["rows"], run.seed)
@@ -127,14 +127,15 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def recorded(run: Run, data: Data, k: int) -> dict[str, Any]:
-    """Return scores of a fit, J, and of the default its candidates and its trust."""
+    """Return scores of a fit, J and, for the default, its candidates and its trust."""
     given = {"n_init": 10} if run.method == KMEANS else {}
     model = estimator(run.method, k, random_state=run.seed, **given)
     compiled = libraries.first_seconds(run.method)
     found = scored(data, model, with_noise) | {"k": k}
     found |= {"compile_seconds": compiled or found["compile_seconds"]}
     if run.method == BEFORE:
-        found |= {"seconds": model.seconds_, "peak_mib": np.nan}  # of the other process
+        # Measured in the other process.
+        found |= {"seconds": model.seconds_, "peak_mib": np.nan}
     if run.method in (FRONT_DOOR, GRAPH, MARGIN):
         judged = {one["candidate"]: one["J"] for one in model.report_["candidates"]}
         found |= {
@@ -152,7 +153,7 @@ def recorded(run: Run, data: Data, k: int) -> dict[str, Any]:
 
 @frame_of_runs
 def grid_of_papers(options: Options) -> Runs:
-    """The default on each set, and the widest margin of two clusters."""
+    """Yield the default on each data set, and the widest margin for two clusters."""
     for name in options.pick(tuple(PAPERS), tuning(tuple(PAPERS)), ("mnist-3v8",)):
         rows = options.rows_of(name, QUICK_ROWS if options.quick else None)
         for seed, method in product(options.repeats(PAPERS[name]), (FRONT_DOOR, HINGE)):
@@ -161,7 +162,7 @@ def grid_of_papers(options: Options) -> Runs:
 
 
 def compute_of_papers(run: Run) -> dict[str, Any]:
-    """Fit one method to one set, without classes."""
+    """Fit one method to one data set, without the classes."""
     return recorded(run, run.data, n_clusters_of(run.dataset))
 
 
@@ -179,6 +180,6 @@ SECTIONS = {
 
 
 def usual_sections(options: Options) -> list[str]:
-    """Return all sections, but that of CLUBench only if its files are here."""
+    """Return all sections; the section of CLUBench only if its files are available."""
     is_here = _choice_clubench.VARIABLE in os.environ
     return [name for name in SECTIONS if name != CLUBENCH or is_here]

@@ -1,13 +1,13 @@
-"""The continuation rule: no fit collapses or degenerates, and the objective never rises.
+"""The continuation in C: no fit collapses or degenerates, and the objective never rises.
 
-``python -m benchmarks collapse`` fits the UCI sets at five bandwidths, from eight coin
-flips each. Sigma is 0.25, 0.5, 1, 2 and 4 times the root mean squared pairwise
-distance; a fit has one start, and all rows in the sample. A fit is collapsed when a
-cluster has less than its least share. It is degenerate when |w|² is below 1e-6 of the
-total variance in feature space or no larger than random labels give. How often the
-quantile step that keeps the least share fired is counted. Within one C the objective of
-the cutting planes after a round may not exceed the primal value at the end of the round
-before.
+``python -m benchmarks collapse`` fits the UCI sets at five bandwidths, from eight
+random labellings each. Sigma is 0.25, 0.5, 1, 2 and 4 times the root mean squared
+pairwise distance; a fit has one start, and all rows in the sample. A fit has collapsed
+if a cluster is smaller than its minimum share. It is degenerate if |w|² is below 1e-6
+of the total variance in feature space, or not larger than for random labels. The study
+also counts how often the quantile step, which enforces the minimum share, was needed.
+At a fixed C, the objective of the cutting planes after a round must not exceed the
+primal value at the end of the previous round.
 """
 
 from functools import lru_cache
@@ -32,7 +32,7 @@ COUNTS = [*BAD, "quantile_steps", "rounds", "rises"]
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """One fit from one coin flip at one bandwidth."""
+    """Yield one fit from one random labelling at one bandwidth."""
     for name in options.pick(UCI, UCI, UCI[2:3]):
         rows = {"rows": options.rows_of(name)}
         for width, start in product(PAPER_WIDTHS, range(options.seeds or STARTS)):
@@ -40,7 +40,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Fit from one start, with all rows in the sample, and judge the fit."""
+    """Fit from one start, with all rows in the sample, and check the fit."""
     X = run.data.X
     given = with_gamma(run.parameters, X) | {
         "init": "random",
@@ -67,9 +67,9 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def count_rises(history: pd.DataFrame) -> tuple[int, int]:
-    """Return the rounds that follow another at the same C, and how many rose.
+    """Return the number of rounds that follow another round at the same C, and how many of them rose.
 
-    A round rises if it ends above the one before.
+    A round rises if its objective exceeds the primal value of the previous round.
 
     Examples
     --------
@@ -89,14 +89,14 @@ def count_rises(history: pd.DataFrame) -> tuple[int, int]:
 
 @lru_cache(maxsize=1)
 def _total_variance(name: str, rows: int | None, gamma: float) -> float:
-    """trace(K̃)/n of the Gaussian kernel: 1 less the mean of the kernel matrix."""
+    """Return trace(K̃)/n of the Gaussian kernel, which is 1 minus the mean of the kernel matrix."""
     from sklearn.metrics.pairwise import rbf_kernel
 
     return float(1 - rbf_kernel(load_once(name, rows).X, gamma=gamma).mean())
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Counts of each data set, and of all."""
+    """Return counts for each data set, and for all."""
     told = frame.assign(fits=1, with_quantile_step=frame["quantile_steps"] > 0)
     sums = ["fits", *COUNTS, "with_quantile_step"]
     table = told.groupby(["dataset", "n", "d"], sort=False)[sums].sum().reset_index()

@@ -1,36 +1,38 @@
-"""Raw tables of six kinds, with columns as they are, standardised, or by ``scale="auto"``.
+"""Raw tables of six kinds, whose columns are unscaled, standardised, or scaled by ``scale="auto"``.
 
 ``python -m benchmarks columns [--quick] [--seeds N] [--part NAME ...]`` has seven
 sections:
 
-sets   made tables with flags, text and dates; made numbers with units and long tails;
-       real tables; sets of one unit (pixels, embeddings, words, expression, spectra);
-       shapes in the plane; coordinates in metres. Each is clustered at the number of
-       its classes: by `MaximumMarginClustering` and by k-means with ten starts, with
-       each scale; by UMAP and HDBSCAN on standardised columns; and, if it has flags and
-       text, by PAM on Gower's distance. Tables have means by kind and half, and the
-       sets that gain or lose most by "auto" over the better of the other scales
-mixed  tables of numbers beside flags and text, whole and with gaps in a fifth of the
-       cells of every second column, by ours and by peers made for such tables: PAM on
+sets   synthetic tables with flags, text and dates; synthetic numbers with units and
+       long tails; real tables; data sets of one unit (pixels, embeddings, words,
+       expression, spectra); shapes in the plane; coordinates in metres. Each is
+       clustered with the number of its classes by `MaximumMarginClustering` and by
+       k-means with ten starts, with each scale; by UMAP and HDBSCAN on standardised
+       columns; and, if it has flags and text, by PAM on Gower's distance. Tables have
+       means by kind and half, and the data sets that gain or lose most by "auto" over
+       the better of the other scales
+mixed  tables of numbers, flags and texts, without gaps and with gaps in a fifth of the
+       cells of every second column, by the default and by peers for such tables: PAM on
        Gower's distance, KAMILA, k-prototypes, latent classes (StepMix), and k-means on
        the factors of mixed data. A table has the means by kind
-surveys  answers from 1 to 5 as numbers, as texts and as ordered texts, beside an age
-       and a score, and two real tables: with scales, and as if none were known
+surveys
+       answers from 1 to 5 as numbers, as texts and as ordered texts, beside an age and
+       a score, and two real tables: with known scales, and as if no scale were known
 gaps   gaps of four kinds in half of the columns of 15 tables, filled from the nearest
-       rows and by the median, at the number of the classes and without it
-flags  of the same fits: how many failed and how many good partitions have a trust that
-       names columns which alone make the clusters
-texts  the step of texts beside numbers, as "auto" decides it and at fixed lengths: made
-       tables of 1 to 8 numbers and 2 to 20 texts, with the clusters in the numbers, in
-       the texts or in both, and the paired gain over the shortest step
-costs  time of "auto" over that of None, for 20,000 rows of 100 columns in memory, and
-       for a million rows of 50 in a store (or as many as ``--rows`` says); and whether
-       both read the store equally often. Run it alone, on an idle machine
+       rows and by the median, with the number of classes and without it
+flags  for the fits of "sets": in how many failed and in how many good partitions the
+       trust names columns that alone determine the clusters
+texts  the step of texts beside numbers, as "auto" selects it and at fixed lengths:
+       synthetic tables of 1 to 8 numbers and 2 to 20 texts, with the clusters in the
+       numbers, in the texts or in both, and the paired gain over the shortest step
+costs  ratio of the times of "auto" and None, for 20,000 rows of 100 columns in memory,
+       and for a million rows of 50 columns (or ``--rows``) in a store; and whether both
+       read the store equally often. Run this section alone, on an idle machine
 
-At most 4,000 rows are drawn, and no column was touched before. For all but "auto", text
-becomes columns of 0 and 1, and dates become seconds. UMAP is at the settings of its
-guide to clustering, and noise is a cluster of its own. All that is made of a set is in
-one half; ``--quick`` takes the half for tuning, and one seed.
+At most 4,000 rows are drawn, and columns are not preprocessed. For all methods except
+"auto", texts become columns of 0 and 1, and dates become seconds. UMAP has the settings
+of its guide to clustering, and noise counts as a cluster. Everything derived from a
+data set is in one half; ``--quick`` uses the tuning half, and one seed.
 """
 
 from functools import lru_cache
@@ -71,9 +73,9 @@ SETS = "sets"
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Yield all methods that are installed on each set.
+    """Yield all installed methods on each data set.
 
-    Ours and k-means run with each scale.
+    The default and k-means run with each scale.
     """
     rows = min(options.rows or MOST_ROWS, MOST_ROWS)
     peers = installed((UMAP_DENSITY,))
@@ -94,16 +96,16 @@ def grid(options: Options) -> Runs:
 
 
 def grid_of_flags(options: Options) -> pd.DataFrame:
-    """Return our fits among those of the sets.
+    """Return our fits among the fits of the section "sets".
 
-    The journal has them if that section ran.
+    If that section ran, the journal has these fits.
     """
     runs = grid(options)
     return runs[runs["method"] == FRONT_DOOR]
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Fit one method to one set, without classes."""
+    """Fit one method to one data set, without the classes."""
     method = run.method
     data_set = Set(*run.settings["set"])
     rows = run.settings["rows"]
@@ -135,12 +137,12 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def taken_whole(X: Any) -> Any:
-    """Return rows of which the front door takes all columns."""
+    """Return a table with all of its columns, which the default then uses."""
     return with_seconds(X) if isinstance(X, pd.DataFrame) else X
 
 
 def scaled(numbers: Any, scale: str) -> Any:
-    """Return numbers as they are, or standardised, for methods that do not scale."""
+    """Return numbers unchanged or standardised, for methods that do not scale."""
     from sklearn.preprocessing import StandardScaler
 
     if scale == NONE:
@@ -150,7 +152,7 @@ def scaled(numbers: Any, scale: str) -> Any:
 
 @lru_cache(maxsize=1)
 def treated(data_set: Set, rows: int, seed: int) -> Any:
-    """Return the rows of a set as our default compares them with ``scale="auto"``."""
+    """Return the rows of a data set as the default compares them with ``scale="auto"``."""
     data = rows_of(data_set, rows, seed)
     n_clusters = np.unique(data.y).size
     model = estimator(FRONT_DOOR, n_clusters, scale=AUTO, random_state=seed)
@@ -161,7 +163,7 @@ def treated(data_set: Set, rows: int, seed: int) -> Any:
 
 
 def flag_of(model: Any) -> dict[str, Any]:
-    """Return the trust in a fit, and the columns that alone make its clusters."""
+    """Return the trust in a fit, and the columns that alone determine its clusters."""
     trust = model.report_["trust"]
     columns = list(map(str, trust.get("columns") or ()))
     return {

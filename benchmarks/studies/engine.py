@@ -1,7 +1,7 @@
-"""The engine in whole fits: within 1 GiB, beside k-means, and with Dask.
+"""The engine in whole fits: within 1 GiB, beside k-means and other libraries, and with Dask.
 
-``python -m benchmarks engine [--quick] [--part NAME ...]`` measures, each in turn with
-its peer:
+``python -m benchmarks engine [--quick] [--part NAME ...]`` has four sections, in which
+mmcnb and its peers take turns:
 
 large  ``mmcnb fit`` of two rings and two blobs (32 columns) under 1 GiB: peak memory of
        the process tree, time in multiples of a bare scan, reads of the rows
@@ -12,7 +12,7 @@ others the default, given the number of clusters, beside one start of FAISS and 
        are not installed are left out
 dask   a fit on 1 and 2 worker processes beside threads: time and labels
 
-Ratios are of medians of runs that take turns. ``--quick`` takes small sizes.
+Ratios are ratios of medians. ``--quick`` uses small sizes.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ QUICK_LARGE_ROWS = 10**5
 DASK_ROWS = 2 * 10**6
 QUICK_DASK_ROWS = 5 * 10**4
 LIMIT = 1024  # MiB
-# two reads to begin
+# including two reads at the start
 MOST_SCANS = 25
 MOST_READS = 6 + 2
 # relative widths, as published
@@ -55,7 +55,8 @@ GIVEN = {
     **dict.fromkeys(MNIST_PAIRS, 0.5),
     "usps-extended": 0.5,
 }
-# Seconds of SKMMC in those of k-means: at the given width, and by default.
+# Largest ratio of the seconds of SKMMC to those of k-means: at the given width, and
+# with the defaults.
 TIMES = {"a9a": 1.0, **dict.fromkeys(MNIST_PAIRS, 0.5), "usps-extended": 0.1}
 AUTO_TIMES = {"a9a": 4.0, **dict.fromkeys(MNIST_PAIRS, 1.5), "usps-extended": 0.3}
 QUICK_NAMES = ("a9a", "mnist-1v7")
@@ -80,7 +81,7 @@ OTHERS = (
 
 @frame_of_runs
 def large_grid(options: Options) -> Runs:
-    """``mmcnb fit`` of data larger than its memory."""
+    """Yield ``mmcnb fit`` of data larger than its memory limit."""
     rows = options.sized(LARGE_ROWS, QUICK_LARGE_ROWS)
     names = ("rings",) if options.smoke else ("rings", "blobs")
     for name, seed in product(names, options.repeats(1)):
@@ -88,7 +89,7 @@ def large_grid(options: Options) -> Runs:
 
 
 def large(run: Run) -> dict[str, Any]:
-    """Run the command on a store in a process that is watched, and a bare scan."""
+    """Run the command on a store in a watched process, and measure a bare scan."""
     store = _store(run)
     found = protocol.fit_store(
         store,
@@ -107,7 +108,7 @@ def _store(run: Run) -> str:
 
 
 def large_tables(frame: pd.DataFrame) -> Result:
-    """Time, memory and reads of each data set."""
+    """Return time, memory and reads for each data set."""
     counts = ("scans", "label_seconds", "reads", "sweeps", "gap")
     table = over_seeds(frame, ["dataset", "method"], ERROR, *counts)
     rows = table.set_index("dataset")
@@ -129,9 +130,9 @@ def large_tables(frame: pd.DataFrame) -> Result:
 
 @frame_of_runs
 def peers_grid(options: Options) -> Runs:
-    """Yield k-means of ten starts and SKMMC, turn by turn.
+    """Yield k-means with ten starts and SKMMC, turn by turn.
 
-    SKMMC is by default and at the width of the papers.
+    SKMMC has its defaults, or the width of the papers.
     """
     for name in options.pick(tuple(GIVEN), QUICK_NAMES, QUICK_NAMES[:1]):
         settings = {
@@ -151,7 +152,7 @@ def peers_grid(options: Options) -> Runs:
 
 
 def peers_tables(frame: pd.DataFrame) -> Result:
-    """Time and error beside k-means, and reads."""
+    """Return time and error beside k-means, and reads."""
     table = over_seeds(frame, ["dataset", "protocol", "method"], ERROR, "reads")
     table["of k-means"] = ratio_to(table, table[table["method"] == KMEANS])
     ours = table[table["method"] == SKMMC]
@@ -170,7 +171,7 @@ def peers_tables(frame: pd.DataFrame) -> Result:
 
 @frame_of_runs
 def others_grid(options: Options) -> Runs:
-    """All methods that are installed, turn by turn."""
+    """Yield all installed methods, turn by turn."""
     for name in options.pick(OTHERS_ON, QUICK_NAMES, QUICK_NAMES[:1]):
         settings = {
             "rows": options.rows_of(name, QUICK_ROWS if options.quick else None)
@@ -180,7 +181,7 @@ def others_grid(options: Options) -> Runs:
 
 
 def others(run: Run) -> dict[str, Any]:
-    """Fit one method to one data set, given its number of clusters."""
+    """Fit one method to one data set, with its number of clusters."""
     data = (
         blobs()
         if run.dataset == BLOBS
@@ -197,7 +198,7 @@ def others(run: Run) -> dict[str, Any]:
 def blobs() -> Data:
     """Draw blobs in 128 columns around 100 centres.
 
-    They are as far apart as neighbours often are among embeddings.
+    The centres are as far apart as neighbours in embeddings often are.
     """
     random = np.random.default_rng(0)
     centres = random.normal(size=(CENTRES, BLOB_COLUMNS))
@@ -207,7 +208,7 @@ def blobs() -> Data:
 
 
 def others_tables(frame: pd.DataFrame) -> Result:
-    """Time in that of k-means with ten starts, and ARI."""
+    """Return time, relative to k-means with ten starts, and ARI."""
     table = over_seeds(frame, ["dataset", "method"], "ari", "error")
     table["of k-means"] = ratio_to(table, table[table["method"] == KMEANS])
     return Result({"engine-others": table}, [])
@@ -218,7 +219,7 @@ def others_tables(frame: pd.DataFrame) -> Result:
 
 @frame_of_runs
 def dask_grid(options: Options) -> Runs:
-    """The same fit by threads and by worker processes."""
+    """Yield the same fit by threads and by worker processes."""
     settings = {"rows": options.sized(DASK_ROWS, QUICK_DASK_ROWS)}
     for seed, workers in product(
         options.repeats(1), (0, 2) if options.quick else (0, 1, 2)
@@ -229,7 +230,7 @@ def dask_grid(options: Options) -> Runs:
 
 
 def dask(run: Run) -> dict[str, Any]:
-    """A fit by so many worker processes, or by threads if there are none."""
+    """Fit by worker processes, or by threads if their number is 0."""
     from distributed import Client, LocalCluster
 
     store = _store(run)
@@ -247,7 +248,7 @@ def dask(run: Run) -> dict[str, Any]:
 
 
 def _second_fit(model: Any, store: str) -> dict[str, Any]:
-    """A second fit: in the first one workers load and compile the kernels."""
+    """Measure a second fit, because workers load and compile the kernels in the first one."""
     first, second = (protocol.timed(model, store)["seconds"] for _ in range(2))
     labels = np.asarray(model.labels_)
     seconds = {"seconds": second, "compile_seconds": max(0.0, first - second)}
@@ -256,7 +257,7 @@ def _second_fit(model: Any, store: str) -> dict[str, Any]:
 
 
 def dask_tables(frame: pd.DataFrame) -> Result:
-    """Time beside threads, and whether the labels are the same."""
+    """Return the time beside threads, and whether the labels are equal."""
     by_threads = frame[frame["workers"] == 0].set_index("seed")
     digests = frame["seed"].map(by_threads["labels_digest"])
     is_same = frame["labels_digest"] == digests

@@ -1,10 +1,11 @@
-"""Precision of the cutting planes, SKMMC's Fig. 3 to 6: error, time and cuts against eta on the small sets.
+"""Precision eta of the cutting planes, as in SKMMC's Fig. 3 to 6: error, time and cuts on the small sets.
 
 ``python -m benchmarks eta [--quick] [--seeds N]`` fits SKMMC at five values of eta up
-to 1, by default and, from coin flips, at each width of the paper's grid, whose best at
-each eta is chosen by the classes, three times with other seeds. At these widths it also
-has the basis of the paper. Cuts are steps of the cutting-plane loop, rounds those of
-CCCP, over all starts and widths. ``--quick`` takes three sets and three values.
+to 1 with three seeds: with its defaults, and from random labels at each width of the
+paper's grid, where the best width for each eta is selected with the classes. At these
+widths, SKMMC with the paper's basis is fitted as well. Cuts are steps of the
+cutting-plane loop, and rounds are rounds of CCCP, counted over all starts and widths.
+``--quick`` uses three data sets and three values.
 """
 
 from itertools import product
@@ -24,7 +25,7 @@ QUICK_ETAS = (0.01, 0.1, 1.0)
 QUICK_SETS = ("heart", "ionosphere", "breast")
 KEYS = ["dataset", "protocol", "method", "eta"]
 COUNTS = ("cuts", "rounds", "cuts_a_round", "basis_vectors")
-# The paper on eta: at its largest, a cut or two a round and little more error.
+# The paper says of the largest eta: one or two cuts per round, and little more error.
 MOST_RISE = 0.02
 MOST_CUTS = 2.0
 MOST_TIME = 1.0
@@ -32,7 +33,7 @@ MOST_TIME = 1.0
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Each eta by default and at each width."""
+    """Yield each eta with the defaults and at each width."""
     etas = options.pick(ETAS, QUICK_ETAS, QUICK_ETAS)
     for name in options.pick(UCI, QUICK_SETS, QUICK_SETS[:1]):
         data = {"rows": options.rows_of(name)}
@@ -60,7 +61,7 @@ def grid(options: Options) -> Runs:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Each set at its best width, means over the sets, and goals."""
+    """Return each data set at its best width, means over the data sets, and goals."""
     settings = over_seeds(frame, [*KEYS, "parameters"], ERROR, *COUNTS)
     table = best(settings, KEYS, ERROR)
     means = means_of(settings, table)
@@ -91,20 +92,20 @@ def tables(frame: pd.DataFrame) -> Result:
 def means_of(settings: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     """Return means over the data sets.
 
-    Errors are at the best width, counts and seconds over all widths.
+    Errors are those at the best width; counts and seconds are means over all widths.
 
     Parameters
     ----------
     settings : DataFrame
         One row for each data set, protocol, method, eta and width.
     table : DataFrame
-        Of these the rows at the best width.
+        The rows of ``settings`` at the best width.
 
     Returns
     -------
     DataFrame
-        One row for each protocol, method and eta, with the seconds beside those at the
-        least eta.
+        One row for each protocol, method and eta, with the ratio of the seconds to
+        those at the smallest eta.
     """
     keys = KEYS[1:]
     means = settings.groupby(keys)[[*COUNTS, "seconds"]].mean()

@@ -1,33 +1,36 @@
-"""Evolution of labels: its error beside the published one, local search and k-means; its time against rows.
+"""Evolution of labels: error beside the published one, local search and k-means; time against rows.
 
 ``python -m benchmarks evolutionary [--quick] [--seeds N] [--part NAME ...]`` has six
 sections:
 
 tables  Tables 1 and 2 of Gieseke et al. on four pairs of digits, ionosphere, A and B of
-        letter, two classes of satellite and five pairs of MNIST. Label-free are
-        `EvolutionaryMMC` (EvoMMC), the same with landmarks (FastEvoMMC),
-        `UnsupervisedRLS` ("mixed shaking") and k-means of ten starts. The paper's
-        protocol knows the classes. It has a grid of three bandwidths (sigma = 1, 3, 5
+        letter, two classes of satellite and five pairs of MNIST. The label-free methods
+        are `EvolutionaryMMC` (EvoMMC), the same with landmarks (FastEvoMMC),
+        `UnsupervisedRLS` ("mixed shaking") and k-means with ten starts. The paper's
+        protocol uses the classes. It has a grid of three bandwidths (sigma = 1, 3, 5
         times the norm of the columns' ranges, gamma = 1/sigma²) and three ridges (alpha
         = 1/2n, 1/200n, 1/1000n). The kernel is not centred, the balance is bounded by
-        the sizes of the classes, and of ten runs that of least error counts. EvoMMC has
-        ten parents and offspring, FastEvoMMC one, and n/10 landmarks (MNIST: n/100). As
-        there, EvoMMC is fitted to 1,000 rows of each MNIST pair (here three runs and
-        one seed). The other columns of Table 1 have the same bandwidths and balance:
-        IterSVR at three C, the semidefinite programs MMC and GMMC (up to 361 rows) at C
-        = 1 and one more bandwidth, linear CPMMC at three C, from k-means, coin flips
-        and four mixed starts. Errors are shares of wrong rows, as published
+        the sizes of the classes, and the run with the smallest error of ten counts.
+        EvoMMC has ten parents and offspring, FastEvoMMC one, and n/10 landmarks (MNIST:
+        n/100). As in the paper, EvoMMC is fitted to 1,000 rows of each MNIST pair (here
+        three runs and one seed). The other columns of Table 1 have the same bandwidths
+        and balance: IterSVR at three C, the semidefinite programs MMC and GMMC (up to
+        361 rows) at C = 1 and one more bandwidth, linear CPMMC at three C, from
+        k-means, random labels and four mixed starts. Errors are fractions of wrong
+        rows, as published
 pairs   the mean of Table 1 over all 45 pairs of digits, one seed
-mnist   the same over all 45 pairs of MNIST, one run at each point of the grid; it takes
-        many hours, and so runs only if it is asked for
-growth  its Fig. 1: seconds against rows, of a run and of a generation, beside a fitness
-        computed anew in O(n²), and beside one that trains a support vector machine
+mnist   the same over all 45 pairs of MNIST, one run at each point of the grid. It takes
+        many hours, so it runs only if it is requested
+growth  Fig. 1 of the paper: seconds of a run and of a generation against rows, beside a
+        fitness that is computed from scratch in O(n²), and one that trains a support
+        vector machine
 restarts
-        its Fig. 2: the least error of some runs by the paper's protocol against their
-        number, at the best point of the grid; means of ten repeats
+        Fig. 2 of the paper: the smallest error of several runs with the paper's
+        protocol against their number, at the best point of the grid; means of ten
+        repetitions
 
-``--quick`` takes three sets, two pairs of digits, one of MNIST, and a few points of the
-grid.
+``--quick`` uses three data sets, two pairs of digits, one pair of MNIST, and a few
+points of the grid.
 """
 
 import json
@@ -104,9 +107,9 @@ PEER_GRIDS: dict[str, Sequence[dict[str, Any]]] = {
 }
 RUNS = 10
 QUICK_RUNS = 3
-SUBSET = 1000  # rows of an MNIST pair that the paper gives EvoMMC
-MANY = 10**7  # generations: an evolution ends when it stalls
-MOST_LANDMARKS = 200  # of FastEvoMMC by default
+SUBSET = 1000  # rows of an MNIST pair to which the paper fits EvoMMC
+MANY = 10**7  # generations; an evolution ends earlier, when it no longer improves
+MOST_LANDMARKS = 200  # default of FastEvoMMC
 SIZES = (250, 500, 1000, 2000, 4000)
 QUICK_SIZES = (100, 200, 400)
 GENERATIONS = 100_000
@@ -128,7 +131,7 @@ def grid(
     one_seed: bool = False,
     most_runs: int = RUNS,
 ) -> Runs:
-    """Yield all methods by both protocols on the data sets of the scale."""
+    """Yield all methods with both protocols on the data sets of the scale."""
     for name in options.pick(*scales):
         is_mnist = name.startswith(MNIST)
         rows = options.rows_of(name)
@@ -159,7 +162,8 @@ def grid(
                     },
                 )
         for method, every_point in PEER_GRIDS.items():
-            is_programme = method in (SDP, GMMC)  # semidefinite: it draws nothing
+            # Semidefinite programs are deterministic.
+            is_programme = method in (SDP, GMMC)
             if is_programme and name not in FEW_ROWS:
                 continue
             peer_points = options.pick(every_point, every_point[::2], every_point[:1])
@@ -177,10 +181,10 @@ def grid(
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Fit a method by default, or several times at a point of the grid.
+    """Fit a method with its defaults, or several times at a point of the grid.
 
-    By the paper's protocol the fit of least error counts, as the classes tell.
-    ``mean_error``, seconds and generations are means over all of them.
+    In the paper's protocol, the fit with the smallest error counts, which is selected
+    with the classes. ``mean_error``, seconds and generations are means over all fits.
     """
     data = run.data
     method = run.method
@@ -204,7 +208,7 @@ def compute(run: Run) -> dict[str, Any]:
 def at_point(run: Run, data: Data) -> dict[str, Any]:
     """Return the parameters at a point of the grid.
 
-    The bound of the balance is the first that the classes keep.
+    The bound of the balance is the smallest that the classes satisfy.
     """
     n = len(data.y)
     parameters = dict(run.parameters)
@@ -233,12 +237,12 @@ def at_point(run: Run, data: Data) -> dict[str, Any]:
 
 
 def range_norm(X: np.ndarray) -> float:
-    """Norm of the columns' ranges, the paper's unit of sigma."""
+    """Return the norm of the columns' ranges, the paper's unit of sigma."""
     return float(np.sqrt(np.sum(np.ptp(X, axis=0).astype(float) ** 2)))
 
 
 def fitted(data: Data, method: str, **parameters: Any) -> dict[str, Any]:
-    """Measure one fit; of the evolution its generations and its fitness too."""
+    """Measure one fit; for the evolution, also its generations and its fitness."""
     name = ESTIMATORS.get(method, method)
     model = estimator(name, **parameters)
     measures = protocol.scored(data, model)
@@ -253,9 +257,9 @@ def _generations(model: Any) -> int:
 
 
 def table_of(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return means over the seeds: of the defaults, and of the best point.
+    """Return means over the seeds, for the defaults and for the best point of the grid.
 
-    The point of the grid is best on average.
+    The best point of the grid is the one with the smallest mean error.
     """
     keys = ["dataset", "protocol", "method"]
     settings = over_seeds(
@@ -265,7 +269,7 @@ def table_of(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Return Tables 1 and 2 beside the published ones."""
+    """Return Tables 1 and 2 beside the published tables."""
     table = table_of(frame)
     metrics = {
         f"published {metric}": metric for metric in ("error", "seconds", "generations")
@@ -275,7 +279,7 @@ def tables(frame: pd.DataFrame) -> Result:
 
 
 def tables_of_pairs(frame: pd.DataFrame) -> Result:
-    """Return mean errors over the pairs, beside the published ones of all pairs."""
+    """Return mean errors over the pairs, beside the published means over all pairs."""
     groups = table_of(frame).groupby(["protocol", "method"], sort=False)
     means = groups[["n", "error", "seconds"]].mean().reset_index()
     whole = whole_of_pairs(frame)
@@ -285,19 +289,20 @@ def tables_of_pairs(frame: pd.DataFrame) -> Result:
 
 
 def whole_of_pairs(frame: pd.DataFrame) -> str:
-    """Return the set of whose pairs the runs are."""
+    """Return the data set to which the pairs of the runs belong."""
     return MNIST if str(frame["dataset"].iloc[0]).startswith(MNIST) else OPTDIGITS
 
 
 def pairs_of(whole: str, count: int) -> str:
-    """Return the paper's name of the mean over pairs of a set."""
+    """Return the paper's name for the mean over the pairs of a data set."""
     return f"{whole}, {count} pairs"
 
 
 def published_goals(table: pd.DataFrame) -> list[Goal]:
-    """Judge errors by the published ones.
+    """Return goals for the errors from the published errors.
 
-    Evolution is judged by the classes, and local search without them.
+    The goals for evolution are for the paper's protocol, those for local search are
+    label-free.
     """
     published = {(PAPER, EVO): EVO, (PAPER, FAST): FAST, (LABEL_FREE, SHAKING): EVO}
     goals = []
@@ -316,7 +321,7 @@ def published_goals(table: pd.DataFrame) -> list[Goal]:
 
 @frame_of_runs
 def grid_of_growth(options: Options) -> Runs:
-    """Each method at each size."""
+    """Yield each method at each size."""
     seconds = options.pick(NAIVE_SECONDS, QUICK_NAIVE_SECONDS, QUICK_NAIVE_SECONDS)
     for n in options.sizes_within(options.pick(SIZES, QUICK_SIZES, QUICK_SIZES)):
         for method in (EVO, FAST, NAIVE, TRAINED):
@@ -331,7 +336,7 @@ def grid_of_growth(options: Options) -> Runs:
 
 
 def grown(run: Run) -> dict[str, Any]:
-    """Seconds of a run and of a generation, of one parent and one child."""
+    """Measure the seconds of a run and of a generation, with one parent and one child."""
     n = run.parameters["rows"]
     X, R, Z, alpha = _matrices(n)
     start = np.where(np.arange(n) % 2, 1, -1).astype(np.int8)
@@ -363,7 +368,7 @@ def grown(run: Run) -> dict[str, Any]:
     evolve = partial(
         kernels.evolve_labels, M, M is R, start[None], int(0.03 * n) + n % 2, 1
     )
-    evolve(10, 10, 0)  # compiles
+    evolve(10, 10, 0)  # compiles the routines
     started = time.perf_counter()
     evolve(GENERATIONS, GENERATIONS, 0)
     return found | {"generation_seconds": (time.perf_counter() - started) / GENERATIONS}
@@ -371,7 +376,7 @@ def grown(run: Run) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _matrices(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Rows, R of all of them, features of a tenth of them, and alpha."""
+    """Return rows, R of all rows, features of a tenth of the rows, and alpha."""
     X, _ = make_block("blobs", 0, n, 2, random_state=1)
     X = X.astype(np.float64)
     alpha = 1 / (1000 * n)
@@ -398,9 +403,9 @@ def _quadratic_fitness(
 def _trained_fitness(
     X: np.ndarray, R: np.ndarray, alpha: float
 ) -> Callable[[np.ndarray], float]:
-    """Return the least hinge loss and norm of a machine of the labels.
+    """Return the smallest hinge loss plus norm of a machine of the labels.
 
-    It is in LIBSVM's form of the same ridge.
+    The machine has LIBSVM's form and the same ridge.
     """
     K = rbf_kernel(X, gamma=1 / range_norm(X) ** 2)
     machine = SVC(C=1 / (2 * alpha * len(X)), kernel="precomputed")
@@ -421,7 +426,7 @@ SLOW = {NAIVE: _quadratic_fitness, TRAINED: _trained_fitness}
 def _naive_generation(
     fitness: Callable[[np.ndarray], float], y: np.ndarray, seconds: float
 ) -> float:
-    """Seconds of a generation whose fitness is computed anew."""
+    """Return the seconds of a generation whose fitness is computed from scratch."""
     random = np.random.default_rng(0)
     y = y.astype(np.float64)
     least = fitness(y)
@@ -439,7 +444,7 @@ def _naive_generation(
 
 
 def tables_of_growth(frame: pd.DataFrame) -> Result:
-    """Fig. 1: seconds of a run and of a generation against rows, and their slopes."""
+    """Return Fig. 1: seconds of a run and of a generation against rows, and their slopes."""
     done = frame[frame["status"] == OK]
     seconds = done.melt(
         ["n", "method"], ["seconds", "generation_seconds"], "of"
@@ -462,9 +467,9 @@ def tables_of_growth(frame: pd.DataFrame) -> Result:
 
 @frame_of_runs
 def grid_of_restarts(options: Options) -> Runs:
-    """Yield evolution by the paper's protocol at each point of the grid.
+    """Yield evolution with the paper's protocol at each point of the grid.
 
-    These are runs of the section "tables".
+    The runs are those of the section "tables".
     """
     runs = grid((SETS, FEW_ROWS[::2], SETS[-1:]), options)
     runs = runs[(runs["protocol"] == PAPER) & runs["method"].isin([EVO, FAST])]
@@ -473,7 +478,7 @@ def grid_of_restarts(options: Options) -> Runs:
 
 @frame_of_runs
 def restarts(frame: pd.DataFrame, options: Options) -> Runs:
-    """Each number of restarts at the best point of the grid."""
+    """Yield each number of restarts at the best point of the grid."""
     numbers = options.pick(RESTARTS, QUICK_RESTARTS, QUICK_RESTARTS[:2])
     for row in table_of(frame).itertuples():
         settings = {
@@ -495,9 +500,9 @@ def restarts(frame: pd.DataFrame, options: Options) -> Runs:
 
 
 def compute_restarts(run: Run) -> dict[str, Any]:
-    """Return the least error of the first runs of a repeat, and their seconds.
+    """Return the smallest error of the first runs of a repetition, and their seconds.
 
-    The classes tell the error.
+    The error is measured with the classes.
     """
     if run.part == "tables":
         return compute(run)
@@ -515,9 +520,9 @@ def compute_restarts(run: Run) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def repeated(text: str) -> tuple[list[float], list[float]]:
-    """Return errors and seconds of all runs of a repeat.
+    """Return errors and seconds of all runs of a repetition.
 
-    Its numbers of restarts share them.
+    All numbers of restarts use these runs.
     """
     run = Run(**json.loads(text))
     data = run.data
@@ -529,7 +534,7 @@ def repeated(text: str) -> tuple[list[float], list[float]]:
 
 
 def tables_of_restarts(frame: pd.DataFrame) -> Result:
-    """Fig. 2: the error against the number of restarts."""
+    """Return Fig. 2: the error against the number of restarts."""
     keys = ["dataset", "method", "restarts"]
     table = over_seeds(frame[frame["part"] == "restarts"], keys, "error")
     return Result(
@@ -565,5 +570,5 @@ SECTIONS = {
 
 
 def usual_sections(options: Options) -> list[str]:
-    """All sections but that of many hours."""
+    """Return all sections except the one that takes many hours."""
     return [name for name in SECTIONS if name != MNIST]

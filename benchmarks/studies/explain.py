@@ -1,21 +1,22 @@
-"""Explanations of clusters: whether columns that were planted are named, and what an explanation costs.
+"""Explanations of clusters: whether planted columns and rules are found, and what an explanation costs.
 
 ``python -m benchmarks explain [--quick] [--seeds N] [--rows N] [--part NAME ...]`` has
 three sections:
 
-planted  made tables of 5 to 500 columns and 2 to 8 clusters, in each of which one to
-         three columns are higher or lower than in the others. Columns have units of
-         many sizes, half of them a long tail. Labels are those of the making. A cluster
-         counts as explained if its planted columns are the first ones of its table of
-         columns, among three
-rules    twelve made tables in which a cluster is a conjunction of two columns, numbers
-         or categories, beside 4 to 40 irrelevant columns and with up to 10 % of wrong
-         labels. A rule is found if it names the two columns; its coverage and its
-         precision are compared with those of the planted conjunction
-costs    seconds, reads and peak memory within 512 MiB: of rows of 50 columns in a
+planted  synthetic tables of 5 to 500 columns and 2 to 8 clusters; in each cluster, one
+         to three columns are higher or lower than in the others. Columns have units of
+         very different sizes, and half of them have a long tail. The labels are the
+         true ones. A cluster counts as explained if its planted columns are among the
+         first three columns in its table of columns
+rules    twelve synthetic tables in which a cluster is a conjunction of conditions on
+         two columns, numbers or categories, with 4 to 40 irrelevant columns and up to
+         10 % wrong labels. A rule counts as found if it names the two columns; its
+         coverage and precision are compared with those of the planted conjunction
+costs    seconds, reads and peak memory within 512 MiB, for rows of 50 columns in a
          store, with labels and without, beside bare reads of the store and `predict`;
-         and of 20,000 sparse rows of 20,000 columns in 30 clusters. The peak is of
-         ``mmcnb explain`` in a process of its own. Run it alone, on an idle machine
+         and for 20,000 sparse rows of 20,000 columns in 30 clusters. The peak is that
+         of ``mmcnb explain`` in a separate process. Run this section alone, on an idle
+         machine
 """
 
 import time
@@ -32,11 +33,11 @@ from benchmarks.tables import Goal, Result
 
 TABLES = 100
 QUICK_TABLES = 20
-# of a table, from and to
+# smallest and largest numbers of a table
 COLUMNS = (5, 500)
 CLUSTERS = (2, 8)
 ROWS = (500, 5000)
-# columns of a cluster; how far they are moved, in deviations
+# Number of columns of a cluster, and how far they are shifted, in standard deviations.
 MOST_PLANTED = 3
 SHIFTS = (2.0, 4.0)
 FIRST = 3
@@ -44,7 +45,7 @@ LEAST_SHARE = 0.95
 
 
 class Planted(NamedTuple):
-    """A table, its clusters, and the columns in which each differs."""
+    """A table, its clusters, and the columns in which each cluster differs."""
 
     X: np.ndarray
     y: np.ndarray
@@ -53,14 +54,14 @@ class Planted(NamedTuple):
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Yield a table a seed."""
+    """Yield one table per seed."""
     rows = min(ROWS[1], options.rows or ROWS[1])
     for seed in range(options.seeds or options.pick(TABLES, QUICK_TABLES, 2)):
         yield Run("planted", "explain", seed, settings={"rows": rows})
 
 
 def planted(seed: int, most_rows: int) -> Planted:
-    """Make a table; clusters share columns if there are fewer than three for each.
+    """Generate a table; clusters share columns if there are fewer than three for each.
 
     Examples
     --------

@@ -1,16 +1,16 @@
-"""Growth: time, error and peak memory against rows, columns and clusters.
+"""Growth of time, error and peak memory with the numbers of rows, columns and clusters.
 
 ``python -m benchmarks growth [--quick] [--rows N] [--part NAME ...]`` has three
 sections:
 
 rows      two rings with 32 columns in a Zarr store, of 10⁴ to 10⁷ rows: ``mmcnb fit``
-          within 512 MiB in a process of its own, by the default and by
-          `SparseKernelMMC`. The seconds are from its report, the peak resident memory
-          is that of the process and its children (Linux). k-means beside it is
-          scikit-learn's MiniBatchKMeans, given the same store a block at a time
+          within 512 MiB in a separate process, by the default and by `SparseKernelMMC`.
+          The seconds are those of the report, and the peak resident memory is that of
+          the process and its children (Linux). For comparison, scikit-learn's
+          MiniBatchKMeans is fitted to the same store, block by block
 columns   10⁵ rows of ten half circles in 8 to 512 columns, by the default and by
           `UnsupervisedRLS`
-clusters  as many rows of 2 to 64 half circles in 50 columns, by the same
+clusters  10⁵ rows of 2 to 64 half circles in 50 columns, by the same methods
 
 The number of clusters is given. ``--quick`` stops at 10⁶ rows.
 """
@@ -49,11 +49,12 @@ MEMORY_LIMIT = 512  # MiB
 MOST_ROWS = 10**7
 QUICK_ROWS = 10**6
 SMOKE_ROWS = 2000
-MEMORY_ROWS = 10**6  # from here on the store is larger than the rest of the limit
+MEMORY_ROWS = 10**6  # from this size on, the store is larger than the rest of the limit
 PEER_ROWS = 2**15
 MOST_SLOPE = 1.1
 WIDE_ROWS = 10**5
-USUAL = {"columns": 50, "clusters": 10}  # of what does not grow
+# Values that are fixed while the other one grows.
+USUAL = {"columns": 50, "clusters": 10}
 SMALL_AND_LARGE = {
     "columns": [8, 16, 32, 64, 128, 256, 512],
     "clusters": [2, 4, 8, 16, 32, 64],
@@ -67,7 +68,7 @@ WORDS = {
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Ours and k-means on the same store, size by size."""
+    """Yield our methods and k-means on the same store, size by size."""
     for n, seed, method in product(
         sizes(options), options.repeats(1), (*WORDS, MINIBATCH)
     ):
@@ -77,7 +78,7 @@ def grid(options: Options) -> Runs:
 def sizes(options: Options) -> list[int]:
     """Return numbers of rows: the largest, and tenths of it down to 10⁴.
 
-    Of fewer rows there is one tenth.
+    If the largest number is below 10⁵, one tenth of it is used as well.
     """
     most = options.rows or (QUICK_ROWS if options.quick else MOST_ROWS)
     if options.smoke:
@@ -90,7 +91,7 @@ def sizes(options: Options) -> list[int]:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """``mmcnb fit`` in a process that is watched, or k-means of mini-batches."""
+    """Run ``mmcnb fit`` in a watched process, or k-means with mini-batches."""
     how = {
         "rows": run.parameters["rows"],
         "features": FEATURES,
@@ -102,16 +103,17 @@ def compute(run: Run) -> dict[str, Any]:
             estimator(MINIBATCH, n_init=10, random_state=0), store, PEER_ROWS
         )
     few = next(blocks_of(store, PEER_ROWS))
-    compiled = compile_seconds(few, estimator(run.method))  # into the cache on disk
+    # Compiled into the cache on disk.
+    compiled = compile_seconds(few, estimator(run.method))
     words = ("--method", *WORDS[run.method], "--memory-limit", f"{MEMORY_LIMIT}MiB")
     found = fit_store(store, 0, *words)
     return found | {"compile_seconds": compiled}
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Return means of each size; judge the slopes of time, and peak memory.
+    """Return means for each size, with goals for the slopes of time and for peak memory.
 
-    Slopes are over all sizes and the last two.
+    Slopes are fitted to all sizes, and to the last two.
     """
     keys = ["dataset", "rows", "method"]
     told = ("label_seconds", "passes")
@@ -139,7 +141,7 @@ def _goals(method: str, ours: pd.DataFrame) -> list[Goal]:
 
 
 def grid_of(what: str) -> Callable[[Options], pd.DataFrame]:
-    """The grid in which the columns, or the clusters, grow."""
+    """Return the grid in which the columns, or the clusters, grow."""
 
     @frame_of_runs
     def grid(options: Options) -> Runs:
@@ -155,7 +157,7 @@ def grid_of(what: str) -> Callable[[Options], pd.DataFrame]:
 
 
 def compute_sized(run: Run) -> dict[str, Any]:
-    """A fit of half circles in a store, given their number."""
+    """Fit half circles in a store, with their number."""
     rows = run.settings["rows"]
     columns = run.parameters["columns"]
     clusters = run.parameters["clusters"]
@@ -173,7 +175,7 @@ def compute_sized(run: Run) -> dict[str, Any]:
 def tables_of(what: str) -> Callable[[pd.DataFrame], Result]:
     """Return the tables of a section in which the columns or the clusters grow.
 
-    The goals are slopes of time.
+    The goals are for the slopes of time.
     """
 
     def tables(frame: pd.DataFrame) -> Result:

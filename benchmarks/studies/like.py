@@ -1,15 +1,15 @@
-"""Clusters that keep their numbers after a new fit: how many do, and how many rows keep their label.
+"""New fits with ``like``: how many clusters keep their numbers, and how many rows their labels.
 
-``python -m benchmarks like [--quick] [--seeds N]`` takes shapes, tables and digits, of
-both halves. It fits nine tenths of the rows, and then, with ``like`` and without:
+``python -m benchmarks like [--quick] [--seeds N]`` uses shapes, tables and digits of
+both halves. It fits nine tenths of the rows, and then fits, with ``like`` and without:
 
-vanished  the same rows without those of the second largest cluster
+vanished  the same rows without the second largest cluster
 seed      the same rows with another seed
 more      all rows
 
-Of the earlier rows that are in both fits, ``rows`` is the share that keep their label,
-and ``plain`` that of the fit without ``like``. ``numbers`` is the share of clusters
-whose number is kept. ``free`` says whether no row has the number of the cluster that
+``rows`` is the share of the rows of both fits that keep their label, and ``plain`` is
+this share for the fit without ``like``. ``numbers`` is the share of the clusters that
+keep their number. ``free`` says whether no row has the number of the cluster that
 vanished.
 """
 
@@ -54,7 +54,7 @@ FIGURES = ["numbers", "rows", "plain", "free"]
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Yield each case on each set."""
+    """Yield each case on each data set."""
     most = options.sized(ROWS, QUICK_ROWS)
     names = options.pick(SETS, SETS, SETS[:2])
     for name, seed, case in product(names, options.repeats(3), CASES):
@@ -68,7 +68,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Fit the first rows, then fit again; ``free`` is of one case alone."""
+    """Fit the first rows, then fit again; only one case has ``free``."""
     case = run.parameters["case"]
     X = rows_of_set(run.dataset, run.settings["rows"], run.seed).X
     X = X[np.random.default_rng(run.seed).permutation(X.shape[0])]
@@ -100,14 +100,14 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def fitted(X: Any, seed: int, **like: Any) -> Any:
-    """Return the default, fitted."""
+    """Return the fitted default."""
     return fit(mmcnb.MaximumMarginClustering(random_state=seed), X, **like)
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Return means by case and half, and of each set; judge another seed.
+    """Return means by case and half, and the results for each data set, with goals for another seed.
 
-    The goals are of a fit of the same rows with another seed.
+    The goals are for the fit of the same rows with another seed.
     """
     frame = frame[frame["status"] == OK].assign(half=frame["dataset"].map(half_of))
     frame = frame.reindex(columns=frame.columns.union(FIGURES, sort=False))

@@ -1,14 +1,15 @@
-"""Limits: peak memory of the default on twelve shapes of rows, and of all methods at 512 MiB.
+"""Peak memory of the default for twelve shapes of rows, and of all methods within 512 MiB.
 
-``python -m benchmarks limits [--part shapes] [--quick] [--rows N]`` writes each shape to
-a Zarr store and runs ``mmcnb fit`` on it, with labels, in a process of its own. The peak
-is the largest resident memory of that process and its children (Linux). A limit that the
-plan refuses is no run: "refused" has the least that it asks for. Kernels are compiled
-before. ``--quick`` has a fiftieth of the rows of each shape.
+``python -m benchmarks limits [--part shapes] [--quick] [--rows N]`` writes each shape
+to a Zarr store and runs ``mmcnb fit`` on it, with labels, in a separate process. The
+peak is the largest resident memory of this process and its children (Linux). If the
+plan refuses a limit, there is no run, and "refused" is the smallest limit that the
+message names. Kernels are compiled before the measurement. ``--quick`` uses a fiftieth
+of the rows of each shape.
 
 ``--part papers`` fits the methods of the papers to 8,000,000 x 64 rows within 512 MiB,
-twice in processes of their own: "cold" with an empty compile cache, and "warm" with one
-that a small fit has filled.
+twice, in separate processes: "cold" with an empty compile cache, and "warm" with a
+cache that a small fit has filled.
 """
 
 import shutil
@@ -44,7 +45,7 @@ FEWEST_ROWS = 1000
 
 
 class Shape(NamedTuple):
-    """Rows and columns of a made data set, its clusters, and its function."""
+    """Numbers of rows, columns and clusters of a synthetic data set, and its function."""
 
     kind: str
     rows: int
@@ -66,12 +67,12 @@ SHAPES = {
     "very wide, sparse": Shape("texts", 2000, 300_000, 2),
     "sparse, ten clusters": Shape("texts", 500_000, 10_000, 10),
 }
-QUICK_PART = 50  # of the rows
+QUICK_PART = 50  # divides the number of rows
 
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Each limit on each shape."""
+    """Yield each limit for each shape."""
     names = options.pick(tuple(SHAPES), tuple(SHAPES), ("many rows",))
     limits = options.pick(LIMITS, LIMITS, LIMITS[-1:])
     for seed, name, limit in product(options.repeats(1), names, limits):
@@ -84,7 +85,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """The peak of a fit, or the least limit if this one is refused."""
+    """Return the peak of a fit, or the smallest limit if this limit is refused."""
     shape = SHAPES[run.dataset]._replace(rows=run.settings["rows"])
     limit = run.parameters["limit"]
     store = written_once(
@@ -94,9 +95,9 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def fit_within(store: str, n_clusters: int, limit: int, seed: int) -> dict[str, Any]:
-    """Fit the default within so many MiB, in a process of its own.
+    """Fit the default within a limit in MiB, in a separate process.
 
-    The kernels are compiled before.
+    The kernels are compiled before the measurement.
     """
     mmcnb.warmup(None)
     model = estimator(FRONT_DOOR, n_clusters, memory_limit=f"{limit}MiB")
@@ -125,7 +126,7 @@ def write(shape: Shape, path: Path) -> None:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Peaks beside limits and plans; the goal takes the largest share of a limit."""
+    """Return peaks beside limits and plans; the goal is for the largest peak relative to its limit."""
     kept = [
         "dataset",
         "limit",
@@ -138,7 +139,7 @@ def tables(frame: pd.DataFrame) -> Result:
         "ari",
     ]
     table = frame.reindex(columns=kept)
-    # otherwise of this process
+    # otherwise, the limit of this process would apply
     table["peak_mib"] = table["peak_mib"].where(table["refused"] == "")
     table["of limit"] = table["peak_mib"] / table["limit"]
     taken = float(table["of limit"].max())
@@ -157,7 +158,7 @@ CACHES = ("cold", "warm")
 
 @frame_of_runs
 def papers_grid(options: Options) -> Runs:
-    """Each method, with machine code in the cache and without."""
+    """Yield each method, with compiled code in the cache and without."""
     rows = options.sized(PAPER_ROWS, PAPER_ROWS // QUICK_PART)
     names = tuple(_limits_papers.METHODS)
     for seed, cache, name in product(options.repeats(1), CACHES, names):
@@ -171,7 +172,7 @@ def papers_grid(options: Options) -> Runs:
 
 
 def papers(run: Run) -> dict[str, Any]:
-    """Plan and peak of a method in a process of its own."""
+    """Return the plan and the peak of a method in a separate process."""
     rows = run.settings["rows"]
     store = written_once(
         run.folder,
@@ -197,7 +198,7 @@ def papers(run: Run) -> dict[str, Any]:
 
 
 def papers_tables(frame: pd.DataFrame) -> Result:
-    """Plans and peaks; the goals count methods that fit, and take the largest peak."""
+    """Return plans and peaks, with goals for the number of methods that fit and the largest peak."""
     kept = ["method", "cache", "n", "d", "refused", "planned_mib", "peak_mib", "ari"]
     table = frame.reindex(columns=[*kept, "seconds"])
     fits = (table["peak_mib"] <= PAPER_LIMIT) & (table["refused"] == "")
@@ -215,5 +216,5 @@ SECTIONS = {
 
 
 def usual_sections(options: Options) -> tuple[str, ...]:
-    """The shapes; the methods of the papers take hours."""
+    """Return the shapes, because the methods of the papers take hours."""
     return ("shapes",)

@@ -3,33 +3,36 @@
 ``python -m benchmarks mkc [--quick] [--seeds N] [--rows N] [--part NAME ...]`` has six
 sections:
 
-table2  Table 2 of Zhao, Kwok and Zhang but for MNIST, and the thesis's Tab. 5-3: each
-        kernel alone, MKC, k-means, normalised cut, IterSVR (of two clusters). By the
-        paper's protocol each cluster takes its majority class. The parameters are those
-        of the highest accuracy over a grid, a subset of the thesis's Tab. 5-2; k-means
-        is the mean of 50 runs from random rows. Label-free are defaults, k-means of ten
-        starts, spectral clustering of ten neighbours. The paper writes the Gaussian
-        exp(-d²/(2 sigma)), without a square; both readings are in the grid of MKC, the
-        printed one in those of its peers. The grid of MKC has the threshold of 1 and
-        the adaptive one, and for two clusters four coin flips at a large C. All rows
-        are the basis, of letterABCD landmarks. Columns are as in the files; svmguide1-a
-        is a draw, as the paper does not say which 1,000 rows it took
-table3  Table 3 and the thesis's Tab. 5-4: the model of some rows labels the others; the
-        figures of Table 3 for models of all rows are those of Table 2
-speed   Fig. 1: seconds beside the sum of those of each kernel alone; Fig. 2: against
-        rows; Fig. 3: against kernels and against eta
+table2  Table 2 of Zhao, Kwok and Zhang except MNIST, and the thesis's Tab. 5-3: each
+        single kernel, MKC, k-means, normalised cut, and IterSVR for two clusters. In
+        the paper's protocol, a cluster counts as its majority class, and the parameters
+        with the highest accuracy are selected from a grid, a subset of the thesis's
+        Tab. 5-2; k-means is the mean of 50 runs from random rows. The label-free
+        methods have their defaults: k-means with ten starts, spectral clustering with
+        ten neighbours. The paper writes the Gaussian exp(-d²/(2 sigma)), without a
+        square; the grid of MKC has both readings, and the grids of its peers have the
+        printed one. The grid of MKC also has the threshold 1 and the adaptive threshold
+        and, for two clusters, four random labellings at a large C. All rows are the
+        basis, except for letterABCD, which has landmarks. Columns are as in the files.
+        svmguide1-a is a random sample, because the paper does not say which 1,000 rows
+        it used
+table3  Table 3 and the thesis's Tab. 5-4: a model of some rows labels the other rows.
+        The figures of Table 3 for models of all rows are those of Table 2
+speed   Fig. 1: seconds beside the sum of the seconds of each single kernel; Fig. 2:
+        seconds against rows; Fig. 3: seconds against kernels and against eta
 curves  Fig. 5.1 to 5.3 of the thesis: accuracy by round of the CCCP; 5.4: seconds
         against rows and eta together; 5.5 to 5.7: violation of the next constraint by
-        cutting plane. All are fits in its form, from a coin flip. Its CCCP runs at each
-        cutting plane; ours keeps the labels while planes are added
-mnist   Table 2's last line: parameters by the classes of 1,000 rows, then all 35,735;
-        and the default from a Zarr store in a process that is watched: peak memory,
-        time beside k-means
-starts  Rings in 64 columns and two moons in 22, of 20,000 rows and 36 seeds: how many
-        fits by default do not find them
+        cutting plane. All fits have the form of the thesis and start from random
+        labels. The thesis runs CCCP at each cutting plane; our fits do not change the
+        labels while planes are added
+mnist   the last line of Table 2: parameters are selected with the classes of 1,000
+        rows, and then all 35,735 rows are fitted; and the default is fitted to a Zarr
+        store in a watched process: peak memory, and time beside k-means
+starts  20,000 rows of rings in 64 columns and of two moons in 22 columns, 36 seeds: how
+        many fits with the defaults do not find them
 
-``--quick`` takes two data sets of 200 rows, a few points of the grid, and shorter
-figures.
+``--quick`` uses two data sets of 200 rows, a few points of the grid, and fewer points
+of the figures.
 """
 
 import json
@@ -75,9 +78,10 @@ from benchmarks.tables import (
 SAMPLE = "MKC of a sample"
 SLACK = 0.01
 QUICK_FORMS = ("C=2^1", "C=10, adaptive", "C=2^6, coin flip 0")
-COMBINED = 3  # Gaussians, best alone, that are tried in the combination
+# Number of Gaussians, the best single ones, that are tried in the combination.
+COMBINED = 3
 CUT_FRACTIONS = tuple(f / 10 for f in range(1, 11))
-SVR_WEIGHTS = (0.1, 1.0, 10.0)  # C of a row
+SVR_WEIGHTS = (0.1, 1.0, 10.0)  # values of C
 # of k-means
 RUNS = 50
 QUICK_RUNS = 10
@@ -93,7 +97,7 @@ TABLE2_COLUMNS = [
 ]
 TABLE2_COLUMNS += ["label-free accuracy", "published rand", "rand", "label-free rand"]
 TABLE2_COLUMNS += ["seconds", "parameters"]
-SCALES = {  # the sets of a section: all, quick, smoke
+SCALES = {  # the data sets of a section: all, quick, smoke
     "table2": (
         (*models.TABLE2, *models.THESIS_ONLY),
         ("ionosphere", "digits0689"),
@@ -130,7 +134,7 @@ COLUMNS = {
 
 @frame_of_runs
 def points_of(name: str, method: str, kernels: Iterable[str], options: Options) -> Runs:
-    """Every form with each choice of kernels."""
+    """Return every form with each choice of kernels."""
     rows = {"rows": models.rows_of_set(name, options)}
     forms = [*models.FORMS, *(models.FLIPS if SETS[name].n_clusters == 2 else ())]
     if options.quick:
@@ -139,7 +143,7 @@ def points_of(name: str, method: str, kernels: Iterable[str], options: Options) 
             for form in forms
             if form in QUICK_FORMS[: 1 if options.smoke else None]
         ]
-    # other sections take the same runs
+    # other sections use the same runs
     part = "mnist" if name == MNIST_SAMPLE else "table2"
     for one, form, seed in product(kernels, forms, range(options.seeds or 1)):
         yield Run(
@@ -154,7 +158,7 @@ def points_of(name: str, method: str, kernels: Iterable[str], options: Options) 
 
 
 def alone(scales: Sequence[Sequence[str]], options: Options) -> pd.DataFrame:
-    """The grid of each kernel alone, on the sets of the scale."""
+    """Yield the grid of each single kernel, on the data sets of the scale."""
     most = options.pick(None, 2, 1)
     kinds = {
         method: list(kernels)[:most]
@@ -170,7 +174,7 @@ def alone(scales: Sequence[Sequence[str]], options: Options) -> pd.DataFrame:
 
 
 def combined(frame: pd.DataFrame, options: Options) -> pd.DataFrame:
-    """The grid of several kernels, which were the best of their kind alone."""
+    """Yield the grid of several kernels, which were the best single kernels of their kinds."""
     groups = frame.groupby("dataset", sort=False)
     return pd.concat(
         [points_of(name, MKC, together(part), options) for name, part in groups]
@@ -178,9 +182,9 @@ def combined(frame: pd.DataFrame, options: Options) -> pd.DataFrame:
 
 
 def together(alone: pd.DataFrame) -> list[str]:
-    """Return combinations to try, of the best kernels of each kind alone.
+    """Return combinations of the best single kernels of each kind to try.
 
-    There are one of all three kinds, and several Gaussians.
+    One combination has all three kinds; another has several Gaussians.
     """
     forms = alone.groupby(["method", "kernels", "form"], sort=False)[ACCURACY]
     kernels = forms.mean().dropna().groupby(["method", "kernels"], sort=False)
@@ -199,7 +203,7 @@ def together(alone: pd.DataFrame) -> list[str]:
 
 @frame_of_runs
 def others(frame: pd.DataFrame, options: Options) -> Runs:
-    """Yield our methods by default, then the peers by both protocols."""
+    """Yield our methods with their defaults, then the peers with both protocols."""
     rows = {
         name: {"rows": models.rows_of_set(name, options)}
         for name in frame["dataset"].unique()
@@ -227,7 +231,7 @@ def others(frame: pd.DataFrame, options: Options) -> Runs:
 
 
 def kmeans_runs(name: str, options: Options, settings: dict[str, Any]) -> Runs:
-    """Runs from random rows, as published; and ten starts, the best kept."""
+    """Yield runs from random rows, as published, and the best of ten starts."""
     for seed in options.repeats(RUNS, QUICK_RUNS):
         yield Run(
             name,
@@ -242,11 +246,10 @@ def kmeans_runs(name: str, options: Options, settings: dict[str, Any]) -> Runs:
 
 
 def chosen_of(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return means over the seeds at the parameters of the highest mean accuracy.
+    """Return means over the seeds at the parameters with the highest mean accuracy.
 
-    The earlier of equals counts.
-
-    The weights of the kernels are those of the first seed.
+    The earlier of equals counts.  The weights of the kernels are those of the first
+    seed.
     """
     settings = over_seeds(frame, [*KEYS, "parameters"], ACCURACY, "rand")
     weights = frame.groupby([*KEYS, "parameters"], sort=False)["weights"].first()
@@ -256,7 +259,7 @@ def chosen_of(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def beside(chosen: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each set and method: both protocols, and published figures."""
+    """Return one row for each data set and method, with both protocols and published figures."""
     keys = ["dataset", "method"]
     paper = chosen[chosen["protocol"] == PAPER].set_index(keys)
     free = chosen[chosen["protocol"] == LABEL_FREE].set_index(keys)
@@ -272,9 +275,9 @@ def beside(chosen: pd.DataFrame) -> pd.DataFrame:
 
 
 def goals_beside(name: str, accuracy: pd.Series, published: float) -> list[Goal]:
-    """Judge MKC by the published figure and the best of the kernels alone.
+    """Return goals for MKC relative to the published figure and the best single kernel.
 
-    It may be a point behind, and the published figure may be absent.
+    MKC may be one point behind. The published figure may be missing.
     """
     bounds = pd.Series(
         {"published": published, "best kernel alone": accuracy[[K1, K2, K3]].max()}
@@ -300,7 +303,7 @@ def table2(frame: pd.DataFrame) -> Result:
 
 
 def weights_in(frame: pd.DataFrame) -> pd.DataFrame:
-    """The weights of the kernels, a row a fit of several."""
+    """Return the weights of the kernels, one row per fit of several kernels."""
     return frame.loc[
         frame["method"] == MKC, ["dataset", "protocol", "parameters", "weights"]
     ]
@@ -311,9 +314,9 @@ def weights_in(frame: pd.DataFrame) -> pd.DataFrame:
 
 @frame_of_runs
 def labelling(frame: pd.DataFrame, options: Options) -> Runs:
-    """Yield a model at the best point of the grid, and one by default.
+    """Yield a model at the best point of the grid, and a model with the defaults.
 
-    They are named as published.
+    The models have the published names.
     """
     points = best_points(frame, MKC)
     for name in frame["dataset"].unique():
@@ -337,7 +340,7 @@ def labelling(frame: pd.DataFrame, options: Options) -> Runs:
 
 
 def best_points(frame: pd.DataFrame, method: str) -> dict[str, dict[str, str]]:
-    """Return the kernels and the form of highest mean accuracy of each data set.
+    """Return the kernels and the form with the highest mean accuracy, for each data set.
 
     The earlier of equals counts.
     """
@@ -346,7 +349,7 @@ def best_points(frame: pd.DataFrame, method: str) -> dict[str, dict[str, str]]:
 
 
 def compute_table3(run: Run) -> dict[str, Any]:
-    """A model of some rows, and the accuracy of the labels that it gives to others."""
+    """Fit a model to some rows, and return the accuracy of its labels on other rows."""
     if run.method != SAMPLE:
         return models.compute(run)
     settings = run.settings
@@ -362,7 +365,7 @@ def compute_table3(run: Run) -> dict[str, Any]:
 
 
 def table3(frame: pd.DataFrame) -> Result:
-    """Accuracy on the other rows by both protocols, beside the published ones."""
+    """Return the accuracy on the other rows with both protocols, beside the published ones."""
     keys = ["dataset", "protocol", "parameters"]
     told = ("rand", "learnt_accuracy", "other_rows")
     table = over_seeds(frame[frame["part"] == "table3"], keys, ACCURACY, *told)
@@ -386,9 +389,9 @@ def table3(frame: pd.DataFrame) -> Result:
 
 @frame_of_runs
 def grid_of_speed(options: Options) -> Runs:
-    """Yield fits of one kernel and of three, and fits of which one thing grows.
+    """Yield fits of one kernel and of three, in which one quantity grows.
 
-    These are the rows, the number of Gaussians, and the violation eta.
+    The quantity is the number of rows, the number of Gaussians, or the violation eta.
     """
     exact = {**models.FORM, "basis": "exact"}
     turns = {"turns": 1 if options.quick else TURNS}
@@ -428,9 +431,9 @@ def grid_of_speed(options: Options) -> Runs:
 
 
 def compute_speed(run: Run) -> dict[str, Any]:
-    """Return median seconds of some fits, after one that is not counted.
+    """Return median seconds of several fits, after one that is not counted.
 
-    Rounds are those of a start and C.
+    Rounds are counted per start and C.
     """
     settings = run.settings
     data = models.load_set(run.dataset, settings["rows"])
@@ -462,9 +465,9 @@ def compute_speed(run: Run) -> dict[str, Any]:
 
 
 def kernel_of(name: str, rows: int | None, which: str | int) -> Any:
-    """Return one of the paper's three kernels, or a Gaussian by its place.
+    """Return one of the paper's three kernels, or a Gaussian by its position.
 
-    The bandwidths spread around one.
+    The bandwidths are spread around 1.
 
     Examples
     --------
@@ -485,7 +488,7 @@ def kernel_of(name: str, rows: int | None, which: str | int) -> Any:
 
 
 def tables_of_speed(frame: pd.DataFrame) -> Result:
-    """The figures as tables, and the slopes of the seconds."""
+    """Return the figures as tables, and the slopes of the seconds."""
     sets = frame[frame["part"] == "speed, sets"]
     order = {"index": sets["dataset"].unique(), "columns": [*ALONE, MKC]}
     sets = sets.pivot(index="dataset", columns="method", values="seconds").reindex(
@@ -518,9 +521,9 @@ def tables_of_speed(frame: pd.DataFrame) -> Result:
 
 @frame_of_runs
 def all_rows(frame: pd.DataFrame, options: Options) -> Runs:
-    """Yield ours on all rows at the best points of a sample, and k-means.
+    """Yield our methods on all rows at the best points of a sample, and k-means.
 
-    The default also runs from a store.
+    The default is also fitted to a store.
     """
     settings = {"rows": models.rows_of_set(MNIST, options, QUICK_MNIST_ROWS)}
     for method in OURS:
@@ -533,14 +536,14 @@ def all_rows(frame: pd.DataFrame, options: Options) -> Runs:
 
 
 def compute_mnist(run: Run) -> dict[str, Any]:
-    """Fit in memory, or by default to a store in a process that is watched."""
+    """Fit in memory, or fit the default to a store in a watched process."""
     if run.method != MKC or run.protocol == PAPER:
         return models.compute(run)
     data = models.load_set(MNIST, run.settings["rows"])
     write = partial(protocol.write_rows, data)
     store = protocol.written_once(run.folder, f"{MNIST}-{run.settings['rows']}", write)
     k = SETS[MNIST].n_clusters
-    # into the cache on disk
+    # compiled into the cache on disk
     compiled = protocol.compile_seconds(data.X, estimator(MULTIPLE, k))
     words = ("--method", "multiple-kernel-clustering", "--n-clusters", k)
     found = protocol.fit_store(store, run.seed, *words, score=models.scores) | {
@@ -550,9 +553,9 @@ def compute_mnist(run: Run) -> dict[str, Any]:
 
 
 def tables_of_mnist(frame: pd.DataFrame) -> Result:
-    """Return accuracy on all rows beside the published one.
+    """Return the accuracy on all rows beside the published one.
 
-    The goals are on it, and on the time beside k-means.
+    The goals are for this accuracy, and for the time relative to k-means.
     """
     frame = frame[frame["dataset"] == MNIST]
     table = over_seeds(frame, [*KEYS, "parameters"], ACCURACY, "rand")

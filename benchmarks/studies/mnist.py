@@ -1,12 +1,12 @@
-"""Four pairs of MNIST digits, SKMMC's Tab. IV to VI: error and time of all methods, published ones beside.
+"""Four pairs of MNIST digits, as in SKMMC's Tab. IV to VI: error and time of all methods beside the published ones.
 
-``python -m benchmarks mnist [--quick] [--seeds N]`` fits the digits 1 and 7, 2 and 7, 3
-and 8, 8 and 9 of MNIST (14,000 to 15,000 rows x 784 each, training and test images
-pooled) by both protocols, three times with other seeds: k-means, linear CPMMC and
-LG-MMC, and SKMMC by default and at each width of the paper's grid. The methods of the
-paper's protocol stand at the parameters of the least mean balanced error, as the
-classes tell. Rounds are those of CCCP over all values of C and starts. ``--quick``
-draws 2,000 rows.
+``python -m benchmarks mnist [--quick] [--seeds N]`` fits k-means, linear CPMMC and
+LG-MMC, and SKMMC with its defaults and at each width of the paper's grid, to the digits
+1 and 7, 2 and 7, 3 and 8, and 8 and 9 of MNIST (14,000 to 15,000 rows x 784 each,
+training and test images pooled), with both protocols and three seeds. In the paper's
+protocol, the parameters with the smallest mean balanced error are selected with the
+classes. Rounds of CCCP are counted over all values of C and starts. ``--quick`` draws
+2,000 rows.
 """
 
 import pandas as pd
@@ -26,7 +26,7 @@ QUICK_ROWS = 2000
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """All methods on each pair."""
+    """Yield all methods on each pair."""
     for name in options.pick(MNIST_PAIRS, MNIST_PAIRS, MNIST_PAIRS[:1]):
         yield from runs_of(
             name, options.rows_of(name, QUICK_ROWS if options.quick else None), options
@@ -34,9 +34,9 @@ def grid(options: Options) -> Runs:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Return the errors and times; ours should not exceed the published ones.
+    """Return errors and times; our errors should not exceed the published ones.
 
-    This is judged by the paper's protocol.
+    This goal is for the paper's protocol.
     """
     table = table_of(frame)
     ours = table[(table["protocol"] == PAPER) & (table["method"] == SKMMC)].set_index(

@@ -1,54 +1,56 @@
-"""The number of clusters left to the default: sets, hundreds, small clusters, noise, outliers, costs.
+"""The number of clusters that the default finds: data sets, many and small clusters, noise, outliers, costs.
 
 ``python -m benchmarks number [--quick] [--seeds N] [--part NAME ...]`` has thirteen
 sections; without ``--part`` it runs the first:
 
-sets      the whole sets and the shapes of the study of choices, with
-          ``n_clusters=None``: ARI, the number found beside that of the classes, and ARI
+sets      the whole data sets and the shapes of the study ``choice``, with
+          ``n_clusters=None``: ARI, the number found and the number of classes, and ARI
           of the best layer; beside Leiden at resolution 1 on the same graph, EVoC,
           PLSCAN, HDBSCAN and UMAP with HDBSCAN. Means by kind and half, mean ranks, and
           how often a high trust is right
-families  made sets of 1,000 to 20,000 rows: curves, shapes, places on a map, blobs and
-          Gaussians, and clouds without clusters, with correlated columns, heavy tails
-          or skewed columns: ARI and numbers found, false alarms, and how often a high
-          trust is right
-noise     a hundred sets without structure: shares with more than one cluster (also
-          `no-structure`)
+families  synthetic data sets of 1,000 to 20,000 rows: curves, shapes, places on a map,
+          blobs and Gaussians, and clouds without clusters, with correlated columns,
+          heavy tails or skewed columns: ARI and numbers found, false alarms, and how
+          often a high trust is right
+noise     a hundred data sets without structure: the share with more than one cluster
+          (as in the study ``no-structure``)
 large     100 and 1,000 Gaussian groups of 128 columns, and 29 to 60 blobs of 2,000
-          rows, at the number given: ARI, and seconds of the second fit, beside
+          rows, with their number: ARI, and seconds of the second fit, beside
           MiniBatchKMeans and EVoC
-blobs     20 blobs in 8 columns, their centres at least 7 deviations apart, in 500 to
-          200,000 rows: the numbers that five seeds find
-small     five clusters of 1 % to 0.01 % of 100,000 rows beside four large ones, without
-          and with 2 % uniform rows: those with a cluster whose recall and precision are
-          at least 0.8
+blobs     20 blobs in 8 columns, with centres at least 7 standard deviations apart, in
+          500 to 200,000 rows: the numbers found with five seeds
+small     five clusters with 1 % to 0.01 % of 100,000 rows beside four large ones,
+          without and with 2 % uniform rows: how many are found with recall and
+          precision of at least 0.8
 tails     seven clusters with the tails of Student's t or of log-normal numbers in two
           directions each, in 150,000 rows of 40 columns, and in three million of 300
-          (once, 3.6 GB in a store): clusters found, those below 1 %, ARI and trust
-outliers  2 % uniform rows in the box of the sets, or in three far clumps: AUC of
-          ``score_outliers`` beside HDBSCAN's score and LocalOutlierFactor with 20
-          neighbours; at most 5,000 rows
-seeds     eleven sets and shapes at the number of classes, with ten seeds: agreement
-          between seeds (mean and least ARI of two), ARI and balanced error, mean and
-          worst; all rows of adult
+          (once, 3.6 GB in a store): the number of clusters, the number of clusters
+          below 1 %, ARI and trust
+outliers  2 % added rows, uniform in the bounding box of a data set or in three distant
+          clumps: AUC of ``score_outliers`` beside HDBSCAN's score and
+          LocalOutlierFactor with 20 neighbours; at most 5,000 rows
+seeds     eleven data sets and shapes with the number of classes and ten seeds:
+          agreement between seeds (mean and smallest ARI of two), mean and worst ARI and
+          balanced error; all rows of adult
 lead      directions in 6 to 40 clusters of uneven sizes, with the tails of Student's t:
-          ARI of the candidate that is picked, of the layout, and of the best other one
+          ARI of the selected candidate, of the layout, and of the best other candidate
 noise-cluster
-          four clusters, one of them with 3 % of the rows and 2 to 4 times as wide, and
-          blobs with 2 % and 10 % uniform rows: rows of the wide cluster that
+          four clusters, one of which has 3 % of the rows and is 2 to 4 times as wide,
+          and blobs with 2 % and 10 % uniform rows: the share of the wide cluster that
           ``noise="auto"`` keeps, and precision, recall and F1 of noise, beside one
           threshold for all rows and HDBSCAN
-update    8 directions of 5,000 rows of 100 columns, Gaussian, of length 1, with heavy
-          tails or noise, and an update by 100, 300 or 1,000 rows of a new direction, by
-          rows of the old ones, or by rows that have moved: new rows in one cluster, old
-          rows that keep theirs, warnings, and trust
-costs     time of None over that of the same number given, on 20,000 rows: the median of
-          turns. Run it alone, on an idle machine
+update    5,000 rows of 100 columns in 8 directions, Gaussian, of length 1, with heavy
+          tails or noise, and an update with 100, 300 or 1,000 rows in a new direction,
+          with rows in the old directions, or with rows that have moved: the share of
+          the new rows in one cluster, of the old rows that keep their cluster,
+          warnings, and trust
+costs     ratio of the times without and with the same number of clusters, on 20,000
+          rows: the median over the turns. Run this section alone, on an idle machine
 
-Rows of sets are those of the study of choices, at most 10,000. EVoC takes four columns
-or more; its noise is a cluster of its own. A library that is not installed is left out,
-with a line that says so. Each set weighs the same in a mean, and is in one half;
-``--quick`` takes the half for tuning, and one seed.
+The data sets have the rows of the study ``choice``, at most 10,000. EVoC needs at least
+four columns; its noise counts as a cluster. A library that is not installed is left
+out, with a message. Each data set has the same weight in a mean, and is in one half;
+``--quick`` uses the tuning half, and one seed.
 """
 
 from benchmarks.run import Options, Section
@@ -100,5 +102,5 @@ SECTIONS = {
 
 
 def usual_sections(options: Options) -> tuple[str, ...]:
-    """The sets; a smoke run takes all sections."""
+    """Return the section "sets"; a smoke run has all sections."""
     return tuple(SECTIONS) if options.smoke else (SETS,)

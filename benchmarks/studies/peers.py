@@ -1,32 +1,32 @@
-"""Least squares clusters beside clusterers of scikit-learn and of other libraries.
+"""Least squares clusters and the default beside clusterers of scikit-learn and of other libraries.
 
 ``python -m benchmarks peers [--quick] [--seeds N] [--part NAME ...]`` has three
 sections, and in each all methods take turns in one run:
 
-digits  `UnsupervisedRLS` and `SparseKernelMMC`; k-means with ten starts (pairs: on all
-        cores and on one, the faster counts); MiniBatchKMeans; BisectingKMeans; k-means
+digits  `UnsupervisedRLS` and `SparseKernelMMC`; k-means with ten starts (for pairs, the
+        faster of all cores and one core); MiniBatchKMeans; BisectingKMeans; k-means
         with ten starts of 300 Nyström features of the same kernel; spectral clustering
         of 2,000 rows (ten nearest neighbours), extended to all by five nearest
-        neighbours; and, on optdigits alone, HDBSCAN, which finds its own number of
-        clusters. All are at their defaults, but for the width on extended USPS. Ratios
-        are to k-means
+        neighbours; and, only on optdigits, HDBSCAN, which finds the number of clusters.
+        All methods have their defaults, except for the width on extended USPS. Ratios
+        are relative to k-means
 sets    `MaximumMarginClustering` and `UnsupervisedRLS` on data sets, beside k-means
         with ten starts; Genie, GIc and Lumbermark; Leiden at the resolution that gives
-        k communities of the graph of 15 nearest neighbours; EVoC, told the number of
-        clusters; UMAP at the settings of its guide to clustering, then HDBSCAN or
-        k-means; spectral clustering of the graph of ten nearest neighbours; a Gaussian
-        mixture; HDBSCAN. UMAP, EVoC and k-means take all columns, the others 50
-        principal axes of more
-shapes  the same on the shapes of `mmcnb.datasets.SHAPES`, but for EVoC, which needs
-        four columns
+        k communities of the graph of 15 nearest neighbours; EVoC, with the number of
+        clusters; UMAP with the settings of its guide to clustering, followed by HDBSCAN
+        or k-means; spectral clustering of the graph of ten nearest neighbours; a
+        Gaussian mixture; HDBSCAN. UMAP, EVoC and k-means use all columns; the other
+        methods use 50 principal axes if there are more columns
+shapes  the methods of "sets" on the shapes of `mmcnb.datasets.SHAPES`, except EVoC,
+        which needs four columns
 
-Figures are means of the adjusted Rand index and medians of the seconds, kernels
-compiled before. Noise is a cluster of its own, and "labelled" is the share of the other
-rows. On data sets, methods that draw nothing run for the first seed alone; so do
-k-means and Nyström k-means on all 70,000 rows of MNIST. Spectral clustering takes
-20,000 rows at most. A library that is not installed is left out, with a line that says
-so; ``pip install 'mmcnb[peers]'`` installs them all. ``--quick`` takes 3,000 rows of
-few sets, all for tuning.
+Figures are means of the adjusted Rand index and medians of the seconds, after
+compilation. Noise counts as a cluster, and "labelled" is the share of the other rows.
+On data sets, deterministic methods run only for the first seed, and so do k-means and
+Nyström k-means on all 70,000 rows of MNIST. Spectral clustering is fitted to at most
+20,000 rows. A library that is not installed is left out, with a message; ``pip install
+'mmcnb[peers]'`` installs all of them. ``--quick`` uses 3,000 rows of a few data sets of
+the tuning half.
 """
 
 import sys
@@ -66,18 +66,18 @@ METHODS = (
     SPECTRAL,
     DENSITY,
 )
-# k-means of so many rows and ten clusters takes minutes
+# k-means of this many rows and ten clusters takes minutes
 SLOW = (KMEANS, NYSTROEM)
 SLOW_ROWS = 65_000
 NYSTROEM_WIDTH = 0.55
-MOST_TIME = {"mnist": 0.1, **dict.fromkeys(MNIST_PAIRS, 1.5)}  # of k-means
-MOST_DEFAULT_TIME = {"mnist": 0.25}  # of k-means
+MOST_TIME = {"mnist": 0.1, **dict.fromkeys(MNIST_PAIRS, 1.5)}  # relative to k-means
+MOST_DEFAULT_TIME = {"mnist": 0.25}  # relative to k-means
 LIBRARIES = tuple(
     method for method in libraries.METHODS if method not in libraries.OTHER_GINI
 )
 ON_SETS = (*_sets.OURS, KMEANS, *LIBRARIES, CUT, DENSITY)
 ON_SHAPES = tuple(method for method in ON_SETS if method != libraries.EVOC)
-MOST_ROWS = {CUT: 20_000}  # more take minutes
+MOST_ROWS = {CUT: 20_000}  # more rows take minutes
 DRAW_NOTHING = (*libraries.DRAW_NOTHING, DENSITY)
 
 
@@ -86,7 +86,7 @@ DRAW_NOTHING = (*libraries.DRAW_NOTHING, DENSITY)
 
 @frame_of_runs
 def grid(options: Options, asked: Sequence[str] = METHODS) -> Runs:
-    """Yield all methods on each task (or some), in their turns."""
+    """Yield all (or some) methods on each task, in turns."""
     for task, rows in tasks_of(options):
         is_large = (rows or size_of(task.dataset) or 0) >= SLOW_ROWS
         for seed, method in product(options.repeats(3), asked):
@@ -97,7 +97,7 @@ def grid(options: Options, asked: Sequence[str] = METHODS) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Fit one method to the rows of a task, without classes."""
+    """Fit one method to the rows of a task, without the classes."""
     method = run.method
     task, data = load_task(run.dataset, run.settings["rows"])
     k = task.n_clusters
@@ -119,9 +119,9 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Return means over the seeds; judge the ARI, and time on MNIST and its pairs.
+    """Return means over the seeds, with goals for ARI, and for the time on MNIST and its pairs.
 
-    The ARI should be above that of spectral clustering.
+    The ARI should be above the ARI of spectral clustering.
     """
     table = over_seeds(frame, ["dataset", "method"], "ari", "error", ERROR)
     table["of k-means"] = ratio_to(table, table[table["method"] == KMEANS])
@@ -138,13 +138,13 @@ def tables(frame: pd.DataFrame) -> Result:
 
 @frame_of_runs
 def grid_of_sets(options: Options) -> Runs:
-    """Yield all methods that are installed on each data set."""
+    """Yield all installed methods on each data set."""
     yield from _on(_sets.sets_of(options), ON_SETS, options)
 
 
 @frame_of_runs
 def grid_of_shapes(options: Options) -> Runs:
-    """Yield all methods that are installed on each shape."""
+    """Yield all installed methods on each shape."""
     yield from _on(_sets.shapes_of(options), ON_SHAPES, options)
 
 
@@ -162,7 +162,7 @@ def _on(
 
 
 def installed(asked: Sequence[str]) -> list[str]:
-    """Return the methods whose libraries are here; say how to install another."""
+    """Return the methods whose libraries are installed, and print how to install the others."""
     found = []
     for method in asked:
         reason = why_missing(method)
@@ -174,7 +174,7 @@ def installed(asked: Sequence[str]) -> list[str]:
 
 
 def why_missing(method: str) -> str:
-    """Return why a method cannot run here; "" if its library is installed."""
+    """Return why a method cannot run; "" if its library is installed."""
     packages = libraries.PACKAGES | mixed.PACKAGES
     module, package = packages.get(method, ("sklearn", ""))
     if find_spec(module) is not None:
@@ -183,7 +183,7 @@ def why_missing(method: str) -> str:
 
 
 def compute_on_sets(run: Run) -> dict[str, Any]:
-    """Fit one method to one set, without classes."""
+    """Fit one method to one data set, without the classes."""
     data = _sets.rows_of_set(run.dataset, run.settings["rows"], run.seed)
     k = _sets.n_clusters_of(run.dataset)
     starts = {"n_init": 10} if run.method == KMEANS else {}
@@ -196,9 +196,9 @@ def compute_on_sets(run: Run) -> dict[str, Any]:
 
 
 def with_noise(y: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """Return `clustering` with noise (-1) as a cluster of its own.
+    """Return `clustering` with noise (-1) as one cluster.
 
-    The share of the other rows and the number of their clusters are added.
+    The result also has the share of the other rows, and the number of their clusters.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def with_noise(y: np.ndarray, labels: np.ndarray) -> dict[str, float]:
 
 
 def tables_of_sets(frame: pd.DataFrame) -> Result:
-    """Return each set, and means over the halves; judge the time of the default."""
+    """Return each data set, and means over the halves, with a goal for the time of the default."""
     table = _sets.over_sets(frame, others=("labelled", "clusters"))
     table["of k-means"] = ratio_to(table, table[table["method"] == KMEANS])
     ours = table[table["method"] == methods.FRONT_DOOR].set_index("dataset")
@@ -229,7 +229,7 @@ def tables_of_sets(frame: pd.DataFrame) -> Result:
 def tables_of_shapes(frame: pd.DataFrame) -> Result:
     """Return each shape, and means over the halves.
 
-    The goals: the default is above two peers in mean ARI.
+    The goals are that the mean ARI of the default is above that of two peers.
     """
     table = _sets.over_sets(frame, others=("labelled", "clusters"))
     means = table.groupby("method")["ari"].mean()

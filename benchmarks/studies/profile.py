@@ -1,18 +1,19 @@
-"""The time of a fit: seconds of each stage, and beside k-means.
+"""Seconds of each stage of a fit, and of the fit beside k-means.
 
 ``python -m benchmarks profile [--quick] [--seeds N]`` fits the default, the graph
-alone, the hinge form, and the least squares form, on one thread: 1,500 made rows of 30
-columns, adult (a9a), MNIST 3 against 8, all of MNIST, 300 made rows of 10,000 columns,
-10⁵ sparse ones of 10⁵ columns, and rings of 10⁷ rows and 50 columns in a Zarr store
-within 1 GiB. Each fit runs once before, so that nothing compiles. A second thread looks
-at the fit every few milliseconds. The innermost file of mmcnb names the stage, and
-compiled routines count for the file that calls them.
+alone, the hinge form, and the least squares form, on one thread, to 1,500 synthetic
+rows of 30 columns, adult (a9a), MNIST 3 against 8, all of MNIST, 300 synthetic rows of
+10,000 columns, 10⁵ sparse rows of 10⁵ columns, and 10⁷ rows of rings in 50 columns in a
+Zarr store within 1 GiB. Each fit runs once before the measurement, so that all routines
+are compiled. A second thread samples the stack of the fit every few milliseconds. The
+stage is that of the innermost file of mmcnb; compiled routines count for the file that
+calls them.
 
-"second thread" is how many times as fast the same fit is with two. scikit-learn's
-``KMeans(n_init=10)``, whose threads are its own, fits the same rows; on a store it
-stays away. "import" and "compile" are of a fresh process each: importing the default
-estimator, and the compilation that ``python -m benchmarks startup`` measures, in
-processor seconds.
+"second thread" is the ratio of the times with one and with two threads. scikit-learn's
+``KMeans(n_init=10)``, with its own number of threads, fits the rows in memory, but not
+the store. "import" and "compile" are measured in separate new processes: importing the
+default estimator, and the compilation that ``python -m benchmarks startup`` measures,
+in processor seconds.
 """
 
 import subprocess
@@ -55,9 +56,9 @@ STORE_ROWS = 10**7
 QUICK_STORE_ROWS = 10**5
 STORE_FEATURES = 50
 LIMIT = "1GiB"
-PERIOD = 0.002  # seconds between two looks
+PERIOD = 0.002  # seconds between two samples
 HOME = Path(mmcnb.__file__).parent
-# The stage of each file; a file that is not here belongs to its folder.
+# The stage of each file; a file that is not listed belongs to its folder.
 STAGES = {
     "graph/communities.py": "communities",
     "graph/genie.py": "linkage",
@@ -82,7 +83,7 @@ IMPORT = "import mmcnb; mmcnb.MaximumMarginClustering()"
 
 
 class StageClock(threading.Thread):
-    """Counts in which file of mmcnb a thread is, as long as the ``with`` block runs.
+    """Counts in which file of mmcnb a thread is while the ``with`` block runs.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ class StageClock(threading.Thread):
         self._ends = threading.Event()
 
     def run(self) -> None:
-        """Look every few milliseconds."""
+        """Sample the thread every few milliseconds."""
         while not self._ends.wait(PERIOD):
             self.looks[stage_of(sys._current_frames().get(self.watched))] += 1
 
@@ -115,15 +116,15 @@ class StageClock(threading.Thread):
         self.join()
 
     def shares(self) -> dict[str, float]:
-        """Share of the looks at each stage."""
+        """Share of the samples in each stage."""
         total = sum(self.looks.values())
         return {stage: count / total for stage, count in sorted(self.looks.items())}
 
 
 def stage_of(frame: FrameType | None) -> str:
-    """Return the stage of the innermost function of mmcnb with a stage.
+    """Return the stage of the innermost function of mmcnb that has a stage.
 
-    Compiled functions and helpers of all have none.
+    Compiled functions and shared helpers have no stage.
 
     Examples
     --------
@@ -144,9 +145,9 @@ def stage_of(frame: FrameType | None) -> str:
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Yield each method on each set, k-means beside, and the start of the program.
+    """Yield each method and k-means on each data set, and the start of the program.
 
-    k-means takes the sets in memory alone.
+    k-means is fitted only to data sets in memory.
     """
     sets = {"blobs": 2, "a9a": 2, "mnist-3v8": 2, "mnist": 10, "genes": 2, "texts": 5}
     names = options.pick(tuple(sets), ("blobs", "a9a"), ("blobs",))
@@ -163,14 +164,14 @@ def grid(options: Options) -> Runs:
 
 
 def _rows_of_set(name: str, options: Options) -> int | None:
-    """Return how many rows of a set to take; None for all."""
+    """Return the number of rows of a data set to use; None for all."""
     if name in WIDE:
         return options.sized(WIDE_ROWS[name], WIDE_ROWS[name])
     return options.rows_of(name, SMALL_ROWS if name == "blobs" else None)
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Measure a fit on one thread, shares of its stages, and seconds with two."""
+    """Measure a fit on one thread, the shares of its stages, and the seconds with two threads."""
     if run.dataset == START:
         return start_of_the_program()
     X, few = rows_of(run)
@@ -195,7 +196,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def rows_of(run: Run) -> tuple[Any, Any]:
-    """Return rows or the path of a store, and a few of the rows in memory."""
+    """Return rows or the path of a store, and some of the rows in memory."""
     rows = run.settings["rows"]
     if run.dataset == STORE:
         store = store_once(
@@ -221,7 +222,7 @@ def seconds_of(model: Any, X: Any) -> float:
 def start_of_the_program() -> dict[str, float]:
     """Measure an import, and the compilation of the first fit.
 
-    Both run in fresh processes.
+    Both run in new processes.
     """
     started = time.perf_counter()
     subprocess.run([sys.executable, "-c", IMPORT], check=True)
@@ -236,7 +237,7 @@ def start_of_the_program() -> dict[str, float]:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Return seconds beside k-means and with two threads, and of each stage."""
+    """Return seconds beside k-means and with two threads, and the seconds of each stage."""
     means = frame.groupby(["dataset", "method"], sort=False).mean(numeric_only=True)
     ours = means.drop(index=KMEANS, level="method")
     totals = ours[["seconds"]].copy()

@@ -1,33 +1,33 @@
-"""Least squares clusters: the paper's tables, its count of steps, the defaults on digits, data beyond memory.
+"""Least squares clusters: the paper's tables and count of steps, the defaults on digits, and data beyond memory.
 
 ``python -m benchmarks rls [--quick] [--seeds N] [--part NAME ...]`` has four sections:
 
 tables   Tables I and II of Pahikkala et al. on COIL and its objects 1-4 and 5-8, iris,
          500 rows of the first four classes of letter, two moons, 500 rows of USPS 1-4
-         and of 5-8; and on optdigits. The paper's protocol has its three searches as
-         published: stochastic descent, steepest descent and shaking (kernel not
-         centred, no bound on sizes, one start). "mixed shaking" is our local search
-         with the best J of eight starts. Ridge and bandwidth are chosen over the
-         paper's grid by the classes, as the mean of ten runs; mixed shaking (three
-         runs) and CPMMC have a fifth of its points. Beside them are k-means of one
+         and of 5-8; and on optdigits. The paper's protocol has the three published
+         searches: stochastic descent, steepest descent and shaking (kernel not centred,
+         no bound on sizes, one start). "mixed shaking" is our local search with the
+         best J of eight starts. Ridge and bandwidth are selected from the paper's grid
+         with the classes, by the mean of ten runs; mixed shaking (three runs) and CPMMC
+         use a fifth of the grid points. For comparison, there are k-means with one
          start, spectral clustering, and Gaussian mixtures with full covariances of all
-         columns. CPMMC has as many clusters, a Gaussian kernel, C of 1 over the ridge,
-         and the last C at once; as in the paper not on all of COIL. Two clusters have l
-         = 10 and a random start; for more, `MultipleKernelClustering` holds the sizes
-         within a tenth of equal ones, and starts from a local search. Label-free are
-         `UnsupervisedRLS` by default and k-means of ten starts. The paper does not say
-         which 500 rows and which moons it took; ours are a random draw, and noise of
-         0.05. USPS 1-4 is read as the labels of LIBSVM's files, in which label 1 is the
-         digit 0
-steps    its Fig. 5: moves of steepest descent with and without shaking against rows, of
-         optdigits
-defaults `UnsupervisedRLS` without a parameter, but for the bandwidth on extended USPS:
+         columns. CPMMC finds the same number of clusters with a Gaussian kernel and C =
+         1 / ridge, without a continuation; as in the paper, it is not fitted to all of
+         COIL. With two clusters, it has l = 10 and a random start; with more,
+         `MultipleKernelClustering` keeps the sizes within a tenth of equal sizes, and
+         starts from a local search. The label-free methods are `UnsupervisedRLS` with
+         its defaults and k-means with ten starts. The paper does not say which 500 rows
+         and which moons it used; we draw rows at random, and moons have noise of 0.05.
+         We read USPS 1-4 as the labels in LIBSVM's files, where label 1 is the digit 0
+steps    Fig. 5 of the paper: moves of steepest descent with and without shaking against
+         the number of rows of optdigits
+defaults `UnsupervisedRLS` with its defaults, except for the bandwidth on extended USPS:
          means over the seeds
-large    10^7 x 50 in ten half circles, in a Zarr store, under 1 GiB: peak memory of the
-         process tree, reads, time in multiples of a bare scan; k-means of a sample and
-         MiniBatchKMeans beside
+large    10^7 x 50 rows of ten half circles in a Zarr store, within 1 GiB: peak memory
+         of the process tree, reads, and time in multiples of a bare scan, beside
+         k-means of a sample and MiniBatchKMeans
 
-``--quick`` takes fewer rows, and fewer points of the grid.
+``--quick`` uses fewer rows, and fewer points of the grid.
 """
 
 import time
@@ -74,7 +74,7 @@ SHAKING = "UMC-RLS"
 MIXED = "mixed shaking"
 SEARCHES = (STOCHASTIC, STEEPEST, SHAKING)
 GMM = "GMM"
-# The keys are the paper's words.
+# The keys are the paper's names.
 ESTIMATORS = {MIXED: LEAST_SQUARES, "spectral": CUT, GMM: MIXTURE, CPMMC: MULTIPLE}
 PEERS: dict[str, dict[str, Any]] = {
     KMEANS: {"n_init": 1},
@@ -91,8 +91,8 @@ SETS = {
     "letter": 4,
 }
 SETS |= {"coil": 20, "optdigits-tes": 10}
-WHOLE = ("iris", "coil", "optdigits-tes")  # the others are draws
-UNPUBLISHED = ("coil", "optdigits-tes")  # of CPMMC
+WHOLE = ("iris", "coil", "optdigits-tes")  # the other data sets are samples
+UNPUBLISHED = ("coil", "optdigits-tes")  # without a published figure of CPMMC
 LABELS = {  # label 1 is digit 0, as in LIBSVM's files
     "usps 1-4": ("usps", range(4)),
     "usps 5-8": ("usps", range(4, 8)),
@@ -123,7 +123,7 @@ WIDTHS = (
     0.9,
     1.0,
 )
-RIDGES = tuple(2.0**power for power in range(-10, 0))  # lambda
+RIDGES = tuple(2.0**power for power in range(-10, 0))  # values of lambda
 GRID = tuple({"width": width, "ridge": ridge} for width in WIDTHS for ridge in RIDGES)
 COARSE = tuple(
     point
@@ -143,7 +143,7 @@ MOST_QUICK_ROWS = 2 * 10**5
 FEATURES = 50
 CLUSTERS = 10
 LIMIT = 1024  # MiB
-MOST_READS = 4  # with the labels, which the last one gives
+MOST_READS = 4  # including the read that labels the rows
 LEAST_ARI = 0.95
 BLOCK = 2**16
 SAMPLE = "k-means, of a sample"
@@ -156,7 +156,7 @@ LEAST_ROWS = 1000
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Yield the paper's protocol over the grid, peers, and choices without classes."""
+    """Yield the paper's protocol over the grid, peers, and label-free fits."""
     runs = options.repeats(RUNS, FEW_RUNS)
     few_runs = options.repeats(FEW_RUNS, FEW_RUNS)
     points = options.pick(GRID, COARSE[1::3], COARSE[5:7])
@@ -194,7 +194,7 @@ def grid(options: Options) -> Runs:
 
 @lru_cache(maxsize=1)
 def load_set(name: str, rows: int | None) -> Data:
-    """Return a set of the paper, or the optdigits test part; the last one is kept."""
+    """Return a data set of the paper, or the test part of optdigits; the last result is cached."""
     if name == "moons":
         return Data(name, *make_block("moons", 0, rows or DRAWN, 2))
     if name not in LABELS:
@@ -206,7 +206,7 @@ def load_set(name: str, rows: int | None) -> Data:
 def compute(run: Run) -> dict[str, Any]:
     """Fit once by a search or an estimator.
 
-    The seconds of the paper's searches are without the kernel.
+    The seconds of the paper's searches do not include the kernel matrix.
     """
     method = run.method
     rows = run.settings["rows"]
@@ -240,7 +240,7 @@ def _least_squares_at(gamma: float, ridge: float, n: int) -> dict[str, Any]:
 
 
 def _margin_at(gamma: float, ridge: float, n: int, k: int) -> dict[str, Any]:
-    """Return the parameters of CPMMC; two clusters have l = 10 and a random start."""
+    """Return the parameters of CPMMC; for two clusters, l is 10 and the start is random."""
     parameters = MULTI_CLASS | {"kernels": [("rbf", {"gamma": gamma})], "C": 1 / ridge}
     if k == 2:
         parameters |= {"balance": BALANCE_ROWS / n, "init": "random"}
@@ -249,7 +249,7 @@ def _margin_at(gamma: float, ridge: float, n: int, k: int) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _distances(name: str, rows: int | None) -> tuple[np.ndarray, float]:
-    """Squared distances, and the largest of them."""
+    """Return squared distances, and the largest distance."""
     from sklearn.metrics.pairwise import euclidean_distances
 
     squares = euclidean_distances(
@@ -265,13 +265,13 @@ def _smoother_of(name: str, rows: int | None, width: float, ridge: float) -> np.
 
 
 def smoother(K: np.ndarray, ridge: float) -> np.ndarray:
-    """R = K (K + lambda I)^-1, exactly symmetric."""
+    """Return R = K (K + lambda I)^-1, exactly symmetric."""
     inverse = np.linalg.inv(K + ridge * np.eye(len(K)))
     return np.eye(len(K)) - ridge / 2 * (inverse + inverse.T)
 
 
 class Search(NamedTuple):
-    """Labels of a search, how many moves it made, and its seconds."""
+    """The labels that a search found, its number of moves, and its seconds."""
 
     labels: np.ndarray
     moves: int
@@ -281,7 +281,7 @@ class Search(NamedTuple):
 def searched(R: np.ndarray, k: int, method: str, seed: int) -> Search:
     """Run Algorithm 1, 2 or 3 of the paper from random labels of equal proportions.
 
-    No cluster is emptied.
+    The searches do not empty a cluster.
     """
     n = len(R)
     start = np.random.RandomState(seed).permutation(np.arange(n) % k)
@@ -299,7 +299,7 @@ def searched(R: np.ndarray, k: int, method: str, seed: int) -> Search:
 
 @lru_cache(maxsize=1)
 def _compile_searches() -> float:
-    """Seconds of the three searches on a few rows, once a process."""
+    """Run the three searches on a few rows once per process, and return the seconds."""
     started = time.perf_counter()
     for method in SEARCHES:
         searched(np.eye(8), 2, method, 0)
@@ -307,12 +307,12 @@ def _compile_searches() -> float:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Return mean and largest ARI of each method, beside the published ones.
+    """Return the mean and largest ARI of each method, beside the published ones.
 
-    Each is at the best point by the classes.
+    Each method has the best parameters of the grid, selected with the classes.
 
-    The goals: shaking and mixed shaking do no worse than the best that was published of
-    these methods.
+    The goals are that shaking and mixed shaking are at least as good as the best
+    published figure of these methods.
     """
     keys = ["dataset", "protocol", "method"]
     points = [*keys, "parameters"]
@@ -373,7 +373,7 @@ def _smoothed_digits(n: int) -> np.ndarray:
 
 
 def tables_of_steps(frame: pd.DataFrame) -> Result:
-    """Return moves against rows; the goals are on their slope."""
+    """Return moves against rows, with goals for their slope."""
     table = over_seeds(frame, ["method", "rows"], "steps").drop(columns="rows")
     slopes = slopes_over(table, ["method"], "steps").set_index("method")["slope"]
     goals = goals_of(
@@ -390,7 +390,7 @@ def tables_of_steps(frame: pd.DataFrame) -> Result:
 def tables_of_defaults(frame: pd.DataFrame) -> Result:
     """Return means over the seeds.
 
-    Goals are on the ARI or, with a given bandwidth, on the balanced error.
+    The goals are for ARI or, with a given bandwidth, for the balanced error.
     """
     table = over_seeds(frame, ["dataset"], "ari", ERROR, "objective", "reads")
     means = table.set_index("dataset")
@@ -406,7 +406,7 @@ def tables_of_defaults(frame: pd.DataFrame) -> Result:
 
 @frame_of_runs
 def grid_of_large(options: Options) -> Runs:
-    """`UnsupervisedRLS`, k-means of a sample, and mini-batches, of one store."""
+    """Yield `UnsupervisedRLS`, k-means of a sample, and mini-batches, on the same store."""
     n = min(
         options.pick(MOST_ROWS, MOST_QUICK_ROWS, MOST_QUICK_ROWS),
         options.rows or MOST_ROWS,
@@ -416,7 +416,7 @@ def grid_of_large(options: Options) -> Runs:
 
 
 def compute_large(run: Run) -> dict[str, Any]:
-    """Fit to the store and label its rows: ours in a process that is watched."""
+    """Fit to the store and label its rows; our method runs in a watched process."""
     n = run.settings["rows"]
     write = partial(
         write_synthetic, "arcs", n_samples=n, n_features=FEATURES, n_clusters=CLUSTERS
@@ -425,7 +425,8 @@ def compute_large(run: Run) -> dict[str, Any]:
     if run.method == LEAST_SQUARES:
         few = next(protocol.blocks_of(store, BLOCK))
         model = estimator(LEAST_SQUARES, CLUSTERS)
-        compiled = protocol.compile_seconds(few, model)  # into the cache on disk
+        # Compiled into the cache on disk.
+        compiled = protocol.compile_seconds(few, model)
         words = (
             "--method",
             "unsupervised-rls",
@@ -453,7 +454,7 @@ def _scan_seconds(store: str) -> float:
 
 
 def tables_of_large(frame: pd.DataFrame) -> Result:
-    """Return memory, reads and ARI, with goals for ours."""
+    """Return memory, reads and ARI, with goals for our method."""
     measures = ("ari", "scans", "label_seconds", "reads")
     table = over_seeds(frame, ["dataset", "method"], *measures)
     ours = table[table["method"] == LEAST_SQUARES].set_index("dataset")

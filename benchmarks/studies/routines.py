@@ -1,4 +1,4 @@
-"""Single routines and passes beside their bounds: a bare scan, a bare product, scikit-learn's kernel.
+"""Single routines and passes beside a bound: a bare scan, a bare product, or scikit-learn's kernel.
 
 ``python -m benchmarks routines [--quick] [--part NAME ...]`` times each routine in turn
 with its peer:
@@ -6,27 +6,27 @@ with its peer:
 scan     the pass of ``predict`` over a Zarr store of incompressible float32 (64
          columns, 64 basis vectors) against plain Zarr slices of the same chunks with
          the best number of threads
-shards   the same over a plain Zarr array of shards of 16 chunks each, against slices of
-         whole shards
-product  the same pass over rows in memory (784 columns, 256 basis vectors) against a
-         bare single-precision product of the pass's blocks
-threads  the pass of ``predict`` by one thread and by two: over such a store, and over
-         such rows in memory
+shards   the pass of "scan" over a plain Zarr array with shards of 16 chunks, against
+         slices of whole shards
+product  the pass of "scan" over rows in memory (784 columns, 256 basis vectors) against
+         a bare single-precision product of the pass's blocks
+threads  the pass of ``predict`` with one thread and with two, over a store and over
+         rows in memory
 csr      kernel values of a9a against 200 of its rows, beside scikit-learn's
          ``rbf_kernel``
 checks   kernel values of a block of 4,096 rows (50 columns, 200 basis vectors) by
          ``mmcnb.kernels``, which checks its arguments, beside
          ``mmcnb.kernels.unchecked``
-inside   each public routine inside a function that a reader compiles, with the
-         arguments of its example: as many as there are
-search   the nearest ten of 20,000 nodes (ten groups, 60 columns) for each of them, in
-         15 of 141 cells, beside a bare single-precision product of as many inner
-         products; and by two threads
-fits     fits of 2,000 rows (two groups, 50 columns), which are mostly search, by one
-         thread and by two
+inside   each public routine called in a user's compiled function, with the arguments of
+         its example
+search   the ten nearest of 20,000 nodes (ten groups, 60 columns) for each node, in 15
+         of the 141 cells of the index, beside a bare single-precision product with the
+         same number of inner products; also with two threads
+fits     fits of 2,000 rows (two groups, 50 columns), which mostly search, with one
+         thread and with two
 chunks   the pass of ``predict``, and a bare read, of a Zarr store whose chunks are
-         compared with its inventory, beside the same store without one: of noise, which
-         zstd hardly packs, and of whole numbers
+         compared with its inventory, beside the same store without an inventory, for
+         noise, which zstd hardly compresses, and for whole numbers
 tables   ``convert`` of CSV, Parquet and Arrow beside a bare read by pyarrow, in seconds
          of the processor
 labels   a table of 1 GB, as CSV and as Parquet, to labels by the default, beside a bare
@@ -34,8 +34,8 @@ labels   a table of 1 GB, as CSV and as Parquet, to labels by the default, besid
 foreign  a scan of Zarr stores that other programs wrote beside a bare decode of their
          chunks
 
-Ratios are of medians of turns; those of ``chunks`` are medians of the ratios of turns,
-in seconds of the processor. ``--quick`` takes small sizes.
+Ratios are ratios of the medians over the turns; for ``chunks``, they are medians of the
+ratios within a turn, in processor seconds. ``--quick`` uses small sizes.
 """
 
 import os
@@ -79,7 +79,7 @@ from mmcnb.stores import create_dense_store
 TURNS = 5
 QUICK_TURNS = 3
 WRITE_ROWS = 2**16
-# each node is its own nearest one, and looks into some cells
+# each node is its own nearest node, and searches a few cells
 NODE_COLUMNS = 60
 NEIGHBOURS = 11
 PROBES = 15
@@ -87,7 +87,7 @@ SEARCHED_AT_ONCE = 1024
 STORED = "noise, in a store"
 IN_MEMORY = "noise, in memory"
 THREADED = {STORED: (2**22, 2**15), IN_MEMORY: (2**17, 2**13)}
-# 2 MiB of 64 columns
+# 2 MiB with 64 columns
 SHARDED = "noise, in shards"
 CHUNK_ROWS = 2**13
 
@@ -100,9 +100,10 @@ def grid(
     sizes: tuple[int, int] | None,
     options: Options,
 ) -> Runs:
-    """Yield one run a seed.
+    """Yield one run per seed.
 
-    Of made rows the sizes are all and those of ``--quick``; without them it is a9a.
+    For synthetic rows, there are two sizes, of a full run and of ``--quick``; without
+    sizes, the rows are those of a9a.
     """
     rows = options.sized(*sizes) if sizes else options.rows_of("a9a")
     settings = {
@@ -114,7 +115,7 @@ def grid(
 
 
 def tables(name: str, column: str, goal: Goal, frame: pd.DataFrame) -> Result:
-    """A routine and its peers in one row a run; the goal takes the mean of a column."""
+    """Return a routine and its peers, with one row per run; the goal is for the mean of a column."""
     figure = float(frame[column].mean()) * (100 if goal.unit == "%" else 1)
     return Result(
         {f"routines-{name}": measures_of(frame)}, [goal._replace(figure=figure)]
@@ -161,7 +162,7 @@ def scan(run: Run) -> dict[str, Any]:
 
 
 def product(run: Run) -> dict[str, Any]:
-    """``predict`` of rows in memory in turns with the product alone."""
+    """Measure ``predict`` of rows in memory in turns with only the product."""
     rows = run.settings["rows"]
     features = 784
     landmarks = 256
@@ -194,7 +195,7 @@ def product(run: Run) -> dict[str, Any]:
 
 @frame_of_runs
 def thread_grid(options: Options) -> Runs:
-    """A store and rows in memory."""
+    """Yield a store, and rows in memory."""
     for seed, (dataset, sizes) in pairs_of(options.repeats(1), THREADED.items()):
         settings = {
             "rows": options.sized(*sizes),
@@ -204,7 +205,7 @@ def thread_grid(options: Options) -> Runs:
 
 
 def second_thread(run: Run) -> dict[str, Any]:
-    """``predict`` by one thread and by two, in turns."""
+    """Measure ``predict`` with one thread and with two, in turns."""
     rows = run.settings["rows"]
     stored = run.dataset == STORED
     features, landmarks = (64, 64) if stored else (784, 256)
@@ -234,7 +235,7 @@ def second_thread(run: Run) -> dict[str, Any]:
 
 
 def search(run: Run) -> dict[str, Any]:
-    """Measure the search for all neighbours beside a product, and by two threads."""
+    """Measure the search for all neighbours beside a product, and with two threads."""
     X, _ = make_blobs(
         run.settings["rows"],
         NODE_COLUMNS,
@@ -250,7 +251,7 @@ def search(run: Run) -> dict[str, Any]:
     nodes = np.ascontiguousarray(rows[order])
     starts = np.concatenate([[0], np.cumsum(np.bincount(found.labels_))])
     probes = np.argsort(found.transform(nodes), axis=1)[:, :PROBES].astype(np.int64)
-    looked_into = round(np.diff(starts)[probes].sum(axis=1).mean())  # nodes
+    looked_into = round(np.diff(starts)[probes].sum(axis=1).mean())  # number of nodes
     halves = np.square(nodes, dtype=np.float64).sum(axis=1) / 2
     numbers = np.empty((len(nodes), NEIGHBOURS), np.int64)
     distances = np.empty((len(nodes), NEIGHBOURS))
@@ -289,7 +290,7 @@ def search(run: Run) -> dict[str, Any]:
 
 @frame_of_runs
 def fit_grid(options: Options) -> Runs:
-    """The hinge form, least squares, and the default on the graph alone."""
+    """Yield the hinge form, least squares, and the default on the graph alone."""
     for seed, method in pairs_of(options.repeats(1), (HINGE, LEAST_SQUARES, GRAPH)):
         settings = {
             "rows": options.sized(2000, 300),
@@ -299,7 +300,7 @@ def fit_grid(options: Options) -> Runs:
 
 
 def fits(run: Run) -> dict[str, Any]:
-    """A fit whose sample is all rows, by one thread and by two, in turns."""
+    """Measure a fit with all rows in its sample, with one thread and with two, in turns."""
     X, _ = make_blobs(
         run.settings["rows"], 50, centers=2, center_box=(-0.5, 0.5), random_state=0
     )
@@ -320,7 +321,7 @@ def fits(run: Run) -> dict[str, Any]:
 
 
 def csr(run: Run) -> dict[str, Any]:
-    """Kernel values of sparse rows in turns with scikit-learn's."""
+    """Measure kernel values of sparse rows in turns with scikit-learn's."""
     from sklearn.metrics.pairwise import rbf_kernel
 
     X = run.data.X
@@ -359,7 +360,7 @@ def csr(run: Run) -> dict[str, Any]:
 
 
 def checks(run: Run) -> dict[str, Any]:
-    """One block with and without checks, in turns."""
+    """Measure one block with and without checks, in turns."""
     X = np.random.default_rng(0).standard_normal((run.settings["rows"], 50), np.float32)
     basis = X[:200].copy()
     out = np.empty((len(X), 200), np.float32)
@@ -379,7 +380,7 @@ def checks(run: Run) -> dict[str, Any]:
 
 @frame_of_runs
 def chunk_grid(options: Options) -> Runs:
-    """Both kinds of numbers in turn."""
+    """Yield both kinds of numbers in turn."""
     settings = {"rows": options.sized(2**20, 2**15), "turns": options.pick(15, 5, 1)}
     for seed in options.repeats(1):
         for dataset in ("noise, in a store", "counts, in a store"):
@@ -418,7 +419,7 @@ def chunks(run: Run) -> dict[str, Any]:
 def write_pair(path: Path, rows: int, noise: bool) -> None:
     """Write a store of noise or of small whole numbers, and a plain copy.
 
-    The copy has no inventory beside it.
+    The copy has no inventory.
     """
     (write_noise if noise else write_counts)(str(path), rows, 64)
     plain = path.with_name(f"{path.stem}.plain.zarr")
@@ -434,7 +435,7 @@ def read_blocks(store: str) -> None:
 
 
 def processor_seconds(way: Callable[[], object]) -> float:
-    """Seconds of the processor, of all threads."""
+    """Return the processor seconds of all threads."""
     started = time.process_time()
     way()
     return time.process_time() - started
@@ -442,13 +443,13 @@ def processor_seconds(way: Callable[[], object]) -> float:
 
 @contextmanager
 def threads() -> Iterator[ThreadPoolExecutor]:
-    """As many threads as there are cores, each with one of BLAS."""
+    """Limit BLAS to one thread, and return as many threads as there are cores."""
     with threadpool_limits(1, "blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
         yield pool
 
 
 def write_noise(path: str, rows: int, features: int) -> None:
-    """Write normal float32 numbers, which no codec can make smaller."""
+    """Write normal float32 numbers, which no codec can compress."""
     random = np.random.default_rng(0)
     with create_dense_store(path, features) as writer:
         for start in range(0, rows, WRITE_ROWS):
@@ -460,7 +461,7 @@ def write_noise(path: str, rows: int, features: int) -> None:
 
 
 def write_shards(path: str, rows: int, features: int) -> None:
-    """Write such numbers to shards of a group that Zarr alone has made."""
+    """Write such numbers to the shards of a group created by Zarr."""
     random = np.random.default_rng(0)
     shard = 16 * CHUNK_ROWS
     shapes = (rows, features), (CHUNK_ROWS, features), (shard, features)
@@ -476,7 +477,7 @@ def write_shards(path: str, rows: int, features: int) -> None:
 def write_counts(path: str, rows: int, features: int) -> None:
     """Write whole numbers from 0 to 15 as float32.
 
-    Packed, they take a third of the bytes or less.
+    Compressed, they take at most a third of the bytes.
     """
     random = np.random.default_rng(0)
     with create_dense_store(path, features) as writer:
@@ -487,9 +488,9 @@ def write_counts(path: str, rows: int, features: int) -> None:
 
 
 def labeller(features: int, landmarks: int) -> tuple[Any, float]:
-    """Return a model with so many basis vectors, and the seconds of a first fit.
+    """Return a model with a given number of basis vectors, and the seconds of a first fit.
 
-    What it was fitted to does not matter.
+    The rows to which the model is fitted do not affect the measurement.
     """
     rows = np.random.default_rng(1).standard_normal(
         (4 * landmarks, features), np.float32
@@ -536,7 +537,7 @@ BOTH = Goal(
 )
 FREE = Goal("chunks: time of predict beyond that without an inventory", np.nan, 5, "%")
 CHEAP = Goal("checks: time beyond that of the unchecked routine", np.nan, 3, "%")
-grids = {  # the store of the first has 2 GiB of float32
+grids = {  # the store of the first study has 2 GiB of float32
     "scan": partial(grid, "noise, in a store", "predict", 1, (2**23, 2**17)),
     "shards": partial(grid, SHARDED, "predict", 1, (2**22, 2**17)),
     "product": partial(grid, "noise, in memory", "predict", 1, (2**17, 2**14)),

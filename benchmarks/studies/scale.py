@@ -1,25 +1,25 @@
-"""Scale: a hundred million rows on one machine, and the time of a cluster for more.
+"""A hundred million rows on one machine, and the predicted time of a cluster for more rows.
 
 ``python -m benchmarks scale [--quick] [--rows N] [--part NAME ...]`` has four
 sections:
 
 machine  ``mmcnb fit`` of ten half circles in 50 columns within 1 GiB, with labels: the
-         default, and `UnsupervisedRLS`, which sees no graph. Each is killed after a
-         third of its planned time; the same command resumes it
+         default, and `UnsupervisedRLS`, which needs no graph. Each fit is killed after
+         a fraction of its planned time, and the same command resumes it
 cluster  `UnsupervisedRLS` and `SparseKernelMMC` on a tenth and on a hundredth of these
          rows, with threads and with one, two and, on four cores, four Dask workers of
-         one thread, which share the memory of the machine: seconds, and MiB that
-         workers send a pass. A model of the cost is fitted to one worker and predicts
-         two
+         one thread, which share the memory of the machine: seconds, and MiB that the
+         workers send per pass. A model of the cost is fitted to the times with one
+         worker, and predicts the times with two
 beyond   up to 10^10 rows on up to 1,000 workers, computed from constants that are
          measured here: time, memory, and the part that takes longest. A fit by eight
          local processes, of rows that they generate, confirms the model
-labels   as many rows of three kinds, labelled by a fitted default: seconds, beside a
-         vote on each row
+labels   a hundred million rows of three kinds, labelled by a fitted default: seconds,
+         beside a vote on every row
 
-The model of the cost has a part that does not grow with the rows, the search on a
-sample, and a part that is proportional to rows / workers. It assumes that storage feeds
-all workers alike, and that none is lost.
+The cost in the model has a constant part, the search on a sample, and a part that is
+proportional to rows / workers. The model assumes that the storage serves all workers
+equally fast, and that no worker is lost.
 """
 
 import os
@@ -64,27 +64,30 @@ LIMIT_MIB = 1024
 LEAST_ARI = 0.95
 MOST_SCANS = {FRONT_DOOR: 60, LEAST_SQUARES: 12}
 VERB = {FRONT_DOOR: "maximum-margin-clustering", LEAST_SQUARES: "unsupervised-rls"}
-MIDDLE = 0.3  # of the planned time, which is long, after which the first try is killed
+# Fraction of the planned time, which is too long, after which the first attempt is
+# killed.
+MIDDLE = 0.3
 WARM_UP_ROWS = 5000
 SCANS = 3
-# parts of the rows on which the model of the cost is fitted and tried
+# fractions of the rows to which the model of the cost is fitted, and on which it is
+# tested
 SMALLER = (
     100,
     10,
 )
-# more than cores would share them
+# more workers than cores would share the cores
 WORKERS = (
     0,
     1,
     2,
     *[4][: (os.cpu_count() or 1) >= 4],
 )
-MOST_OFF = 0.25  # of the measured time with two workers
+MOST_OFF = 0.25  # largest error relative to the measured time with two workers
 MIB = 2**20
 
 
 def store_of(run: Run) -> str:
-    """The rows, written once."""
+    """Return the rows, which are written once."""
     rows = run.parameters["rows"]
 
     def write(path: Path) -> None:
@@ -98,18 +101,18 @@ def store_of(run: Run) -> str:
 
 @frame_of_runs
 def grid_of_machine(options: Options) -> Runs:
-    """The fits of all rows."""
+    """Yield the fits of all rows."""
     rows = options.rows or options.pick(ROWS, QUICK_ROWS, SMOKE_ROWS)
     for seed, method in product(options.repeats(1), (LEAST_SQUARES, FRONT_DOOR)):
         yield Run("arcs", method, seed, parameters={"rows": max(rows, SMOKE_ROWS)})
 
 
 def machine(run: Run) -> dict[str, Any]:
-    """A fit that is killed and resumed, and a bare scan of the same rows."""
+    """Measure a fit that is killed and resumed, and a bare scan of the same rows."""
     store = store_of(run)
     folder = Path(run.folder)
     warm_up = next(blocks_of(store, min(run.parameters["rows"], WARM_UP_ROWS)))
-    # into the cache on disk
+    # compiled into the cache on disk
     compiled = compile_seconds(warm_up, estimator(run.method, ARCS))
     name = f"{VERB[run.method]}-{run.parameters['rows']}-{run.seed}"
     checkpoint = folder / f"{name}.checkpoint"
@@ -143,7 +146,7 @@ def machine(run: Run) -> dict[str, Any]:
         "label_seconds": report["labels_seconds"],
         "killed_after": lost,
         "resumed": report["resumed"],
-        # after the kill, without labels
+        # after the kill, and without labelling
         "reads": sweeps_of(model).get("reads", np.nan),
         "peak_mib": max(report["peak_memory_bytes"], polled) / MIB,
         "scan_seconds": scan,
@@ -165,7 +168,7 @@ def killed_after(command: list[str], seconds: float) -> float:
 
 
 def tables_of_machine(frame: pd.DataFrame) -> Result:
-    """Each fit; goals: agreement, memory, bare scans."""
+    """Return a row for each fit, with goals for agreement, memory and bare scans."""
     frame = frame[frame["status"] == "ok"]
     columns = [
         "ari",
@@ -199,7 +202,7 @@ def tables_of_machine(frame: pd.DataFrame) -> Result:
 
 @frame_of_runs
 def grid_of_cluster(options: Options) -> Runs:
-    """Two numbers of rows, with threads and with workers."""
+    """Yield two numbers of rows, with threads and with workers."""
     most = max(
         options.rows or options.pick(ROWS, QUICK_ROWS, 10 * SMOKE_ROWS), 10 * SMOKE_ROWS
     )
@@ -219,9 +222,9 @@ def grid_of_cluster(options: Options) -> Runs:
 
 
 def cluster(run: Run) -> dict[str, Any]:
-    """Measure the second fit by one thread, or by workers of one thread each.
+    """Measure the second fit by one thread, or by workers with one thread each.
 
-    In the first fit they compile.
+    The routines are compiled in the first fit.
     """
     from distributed import Client, LocalCluster
 
@@ -237,7 +240,7 @@ def cluster(run: Run) -> dict[str, Any]:
         "threads_per_worker": 1,
         "dashboard_address": None,
     }
-    # of Dask's own a core has a share
+    # Dask's default is a share of the memory for each core
     share["memory_limit"] = psutil.virtual_memory().total // workers
     with LocalCluster(**share) as machines, Client(machines) as client:
         timed(model.set_params(engine=client), store)
@@ -250,7 +253,7 @@ def cluster(run: Run) -> dict[str, Any]:
 
 
 def bytes_sent(client: Any) -> int:
-    """Bytes of results that the workers of a cluster have sent so far."""
+    """Return the bytes of results that the workers of a cluster have sent so far."""
     return sum(
         client.run(
             lambda dask_worker: dask_worker.transfer_outgoing_bytes_total
@@ -261,7 +264,7 @@ def bytes_sent(client: Any) -> int:
 def tables_of_cluster(frame: pd.DataFrame) -> Result:
     """Return seconds beside one thread, and the prediction for two workers.
 
-    The goal is how far it is off.
+    The goal is for the error of the prediction.
     """
     frame = frame[frame["status"] == "ok"]
     keys = ["method", "rows", "workers"]

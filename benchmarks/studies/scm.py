@@ -1,38 +1,38 @@
-"""Support cluster machine: rare classes beside the whole SVC, samples of the rows and linear machines.
+"""Support cluster machine for rare classes, beside the SVC of all rows, of samples, and linear machines.
 
 ``python -m benchmarks scm [--quick] [--seeds N] [--rows N] [--part NAME ...]`` has six
 sections:
 
-rare     a9a with its positives thinned at random, seed 0, to one for 50 others; tested
-         on the whole a9a.t
-digits   the eight against the other digits of MNIST, 1:9, of 10,000 random rows; tested
+rare     a9a with its positives thinned at random (seed 0) to one per 50 other rows;
+         tested on all of a9a.t
+digits   the eight against the other digits of MNIST (1:9), 10,000 random rows; tested
          on MNIST's test part
-rings    two wide rings that overlap, 10^6 rows in Zarr, one of a hundred of the inner
-         ring; tested on 100,000
-adult    a9a as it is, 1:3
+rings    two wide rings that overlap, 10^6 rows in Zarr, one in a hundred in the inner
+         ring; tested on 100,000 rows
+adult    all of a9a, 1:3
 grid     gammas, C and weights of the rare class on the thinned a9a
-effects  one machine on clusters in feature space, in input space and on random rows, by
-         their number; SCM round by round. Both on the thinned a9a, the first on 20,000
-         rows of the rings too
+effects  one machine on clusters in feature space, on clusters in input space and on
+         random rows, by their number; and SCM round by round. Both use the thinned a9a,
+         and the first also 20,000 rows of the rings
 
-Beside SCM are the SVC on all rows and on a random under-sample, Nystroem +
-SGDClassifier of 300 components, and LinearSVC. An under-sample has all rare rows and is
-as large as the training set of the last machine of SCM. It is taken without weights,
-and with weights by which it stands for all rows.
+SCM is compared with the SVC on all rows and on a random under-sample, Nystroem +
+SGDClassifier with 300 components, and LinearSVC. An under-sample has all rare rows and
+is as large as the training set of the last machine of SCM. It is used without weights,
+and with weights with which it represents all rows.
 
-"label-free" is SCM by default, C = 1 and balanced classes; machines with a kernel share
-the gamma that SCM finds. "paper" are the gamma, C and weight that are best for the SVC
-on all rows in the section "grid", as the rows to test on tell. Each fit is a process of
-its own, which is watched: peak_mib is its largest resident memory, with Python,
-libraries and the rows to test on. SCM reads the store, the others have the rows in
-memory. Seconds are those of the fit.
+"label-free" is SCM with its defaults, C = 1 and balanced classes; machines with a
+kernel use the gamma that SCM finds. "paper" has the gamma, C and weight that are best
+for the SVC on all rows in the section "grid", selected with the test rows. Each fit
+runs in a separate, watched process: peak_mib is its largest resident memory, including
+Python, libraries and the test rows. SCM reads the store; the other methods have the
+rows in memory. Seconds are those of the fit.
 
-Try LinearSVC and a random under-sample first: on a9a and on the rings one or the other
-is about as good in a small part of the time. SCM pays off if the SVM of all rows takes
-too long: at the chosen parameters it has 99.3 % of the SVC's average precision on the
-thinned a9a, in a fifth of its time. At 1:3 it is behind both.
+Try LinearSVC and a random under-sample first: on a9a and on the rings, one of the two
+is about as good, in a fraction of the time. SCM pays off if the SVM of all rows takes
+too long: at the selected parameters, it reaches 99.3 % of the SVC's average precision
+on the thinned a9a, in a fifth of the SVC's time. At 1:3, it is behind both.
 
-``--quick`` takes fewer rows, one seed, and the sections rare, rings and effects.
+``--quick`` uses fewer rows, one seed, and the sections rare, rings and effects.
 """
 
 import json
@@ -74,11 +74,11 @@ METHODS = dict.fromkeys(
     (RARE, DIGITS, RINGS), (SVC, UNDER, WEIGHTED, NYSTROEM, LINEAR)
 ) | {ADULT: (machines.SCM_BOTH, SVC, machines.SAMPLE, UNDER, NYSTROEM, LINEAR)}
 SMOKE_METHODS = (SVC, WEIGHTED)
-DETERMINISTIC = (SVC, LINEAR)  # but for the gamma
+DETERMINISTIC = (SVC, LINEAR)  # except for gamma
 MOST_SVC_ROWS = 50_000
 QUICK_SECTIONS = ("rare", "rings", "effects")
 SMOKE_SECTIONS = ("rare", "grid", "effects")
-# per cent of those of the SVC on all rows
+# Per cent of the figure of the SVC on all rows.
 LEAST_PRECISION = 98.0
 MOST_TIME = 25.0
 FIGURES = [
@@ -89,11 +89,11 @@ FIGURES = [
     "support_vectors",
 ]
 FIGURES += ["rows_trained_on", "peak_mib"]
-THINNED = 50  # common rows for each rare one
+THINNED = 50  # number of common rows per rare row
 DIGIT = 8
 DIGIT_ROWS = 10_000
 QUICK_ROWS = 4000
-# of the common and the rare ring, which overlap
+# Radii of the common and the rare ring, which overlap.
 RADII = (1.0, 0.4)
 NOISE = 0.2
 RARITY = 100
@@ -102,7 +102,7 @@ QUICK_RING_ROWS = 20_000
 FEW_RING_ROWS = 20_000
 RING_TEST_ROWS = 100_000
 BLOCK = 2**16
-# The best of the SVC in the grid.
+# The best parameters of the SVC in the grid.
 CHOSEN: dict[str, Any] = {"gamma": 0.01, "C": 1.0, "rare_weight": 10.0}
 GAMMAS = (0.01, 0.03)
 POINTS = (
@@ -111,7 +111,7 @@ POINTS = (
     *({"C": C, "rare_weight": 10.0} for C in (0.1, 0.3, 1.0)),
 )
 GRID_SAMPLE = 2500
-# The kernel whose clusters are taken in each space.
+# The kernel of the clustering in each space.
 SPACES = {"feature space": "rbf", "input space": "linear"}
 RANDOM = "random rows"
 DRAWN = "drawn rows"
@@ -133,20 +133,20 @@ PASSES = 1
 
 
 class Task(NamedTuple):
-    """Rows to train on and rows to test on; class 1 is the rare one."""
+    """Rows to train on and rows to test on; class 1 is rare."""
 
     train: Data
     test: Data
 
 
 def size_of(options: Options) -> dict[str, Any]:
-    """Settings that decide how many rows a task has."""
+    """Return the settings that determine how many rows a task has."""
     return {"rows": options.rows, "quick": options.quick}
 
 
 @lru_cache(maxsize=2)
 def load_task(name: str, rows: int | None, quick: bool) -> Task:
-    """Return one of the sets, kept for the next runs of this process."""
+    """Return one of the tasks, cached for the next runs of this process."""
     if name == RINGS:
         n = min(QUICK_RING_ROWS if quick else RING_ROWS, rows or RING_ROWS)
         return Task(rings(n, 0), rings(min(n, RING_TEST_ROWS), 1))
@@ -166,20 +166,20 @@ def load_task(name: str, rows: int | None, quick: bool) -> Task:
 
 
 def _eights(digits: Data) -> Data:
-    """Return digits with pixels from 0 to 1, and class 1 for the eight."""
+    """Return digits with pixels from 0 to 1, where class 1 is the eight."""
     is_eight = (digits.y == DIGIT).astype(int)
     return Data(DIGITS, digits.X / np.float32(255), is_eight)
 
 
 def task_of(run: Run) -> Task:
-    """The set of a run."""
+    """Return the task of a run."""
     return load_task(run.dataset, run.settings["rows"], run.settings["quick"])
 
 
 def thinned(data: Data, ratio: int, random_state: int = 0) -> Data:
-    """Return the data with fewer rows of class 1: ``ratio`` others for each.
+    """Return the data with fewer rows of class 1: one for ``ratio`` other rows.
 
-    They are drawn at random.
+    The rows are drawn at random.
 
     Examples
     --------
@@ -198,9 +198,9 @@ def thinned(data: Data, ratio: int, random_state: int = 0) -> Data:
 
 
 def rings(n: int, random_state: int) -> Data:
-    """Draw two wide rings that overlap; about one row of a hundred is inner.
+    """Draw two wide rings that overlap; about one row in a hundred is in the inner ring.
 
-    Fewer rows are the first of more.
+    A smaller number of rows gives the first rows of a larger number.
     """
     blocks = []
     classes = []
@@ -216,14 +216,14 @@ def rings(n: int, random_state: int) -> Data:
 
 
 def write_task(task: Task, folder: Path) -> None:
-    """Write a set as two stores."""
+    """Write a task as two stores."""
     folder.mkdir()
     for path, data in zip(stores_in(folder), task, strict=True):
         protocol.write_rows(data, path)
 
 
 def stores_in(folder: Path) -> tuple[Path, Path]:
-    """Paths of the rows to train on and to test on."""
+    """Return the paths of the rows to train on and to test on."""
     return folder / "train.zarr", folder / "test.zarr"
 
 
@@ -232,7 +232,7 @@ def stores_in(folder: Path) -> tuple[Path, Path]:
 
 @frame_of_runs
 def grid(task: str, options: Options) -> Runs:
-    """Yield SCM by default, and on the thinned a9a also at the chosen parameters."""
+    """Yield SCM with its defaults and, on the thinned a9a, also at the selected parameters."""
     points: list[dict[str, Any]] = [{}]
     if task == RARE and not options.smoke:
         points.append(CHOSEN)
@@ -251,7 +251,7 @@ def grid(task: str, options: Options) -> Runs:
 def others(task: str, frame: pd.DataFrame, options: Options) -> Runs:
     """Yield the other methods at the same parameters.
 
-    They have the gamma and the number of rows that SCM found.
+    The other methods use the gamma and the number of rows that SCM found.
     """
     for row in frame[frame["status"] == OK].itertuples():
         point = json.loads(row.parameters)
@@ -270,7 +270,7 @@ def others(task: str, frame: pd.DataFrame, options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Fit once in a process that is watched."""
+    """Fit once in a watched process."""
     write = partial(write_task, task_of(run))
     folder = protocol.written_once(run.folder, run.part, write)
     train, test = map(str, stores_in(Path(folder)))
@@ -283,7 +283,7 @@ def compute(run: Run) -> dict[str, Any]:
 def fit_of(run: Run) -> Fit:
     """Return the parameters of a machine.
 
-    SCM finds its own gamma and rows, unless the point has a gamma.
+    SCM finds gamma and the number of rows, unless the point has a gamma.
     """
     parameters = dict(run.parameters)
     if run.method not in OURS:
@@ -293,13 +293,13 @@ def fit_of(run: Run) -> Fit:
 
 
 def tables(name: str, frame: pd.DataFrame) -> Result:
-    """Return means over the seeds; on the thinned a9a with goals."""
+    """Return means over the seeds, with goals for the thinned a9a."""
     table = means(frame.sort_values("protocol", kind="stable"))
     return Result({f"scm-{name}": table}, goals_of(table) if name == "rare" else [])
 
 
 def means(frame: pd.DataFrame, *more: str) -> pd.DataFrame:
-    """Return one row a method and point: means over the seeds."""
+    """Return one row per method and point, with means over the seeds."""
     keys = ["dataset", "protocol", "method", *more]
     groups = frame[frame["status"] == OK].groupby([*keys, "parameters"], sort=False)
     table = groups[["n", *(name for name in FIGURES if name in frame)]].mean()
@@ -308,9 +308,9 @@ def means(frame: pd.DataFrame, *more: str) -> pd.DataFrame:
 
 
 def goals_of(table: pd.DataFrame) -> list[Goal]:
-    """Judge SCM beside the whole SVC, and the better of the samples of its size.
+    """Return goals for SCM relative to the SVC of all rows, and to the better sample of its size.
 
-    All are at the same parameters.
+    All methods have the same parameters.
     """
     goals = []
     for by, rows in table.groupby("protocol", sort=False):
@@ -350,7 +350,7 @@ def goals_of(table: pd.DataFrame) -> list[Goal]:
 
 @frame_of_runs
 def grid_of_points(options: Options) -> Runs:
-    """SCM, the SVC on all rows, and on under-samples, at each point."""
+    """Yield SCM, the SVC on all rows, and the SVC on under-samples, at each point."""
     points = [{"gamma": gamma} | point for gamma, point in product(GAMMAS, POINTS)]
     settings = size_of(options) | {"rows trained on": GRID_SAMPLE}
     methods = (SCM, SVC, UNDER, WEIGHTED)
@@ -359,7 +359,7 @@ def grid_of_points(options: Options) -> Runs:
 
 
 def compute_point(run: Run) -> dict[str, Any]:
-    """One fit in this process."""
+    """Fit once in this process."""
     machines.quieten()
     task = task_of(run)
     model, found = machines.train(fit_of(run), *task.train[1:])
@@ -367,14 +367,14 @@ def compute_point(run: Run) -> dict[str, Any]:
 
 
 def judged(model: Any, task: Task) -> dict[str, float]:
-    """`measures` on the rows to test on."""
+    """Return `measures` on the test rows."""
     return machines.measures(task.test.y, model.decision_function(task.test.X))
 
 
 def tables_of_points(frame: pd.DataFrame) -> Result:
-    """Return average precision and seconds of each method, a row a point.
+    """Return average precision and seconds of each method, one row per point.
 
-    The best point of the SVC is first.
+    The first row is the best point of the SVC.
     """
     weights = (
         frame.get("rare_weight", pd.Series(np.nan, frame.index))
@@ -403,9 +403,9 @@ def tables_of_points(frame: pd.DataFrame) -> Result:
 def grid_of_effects(options: Options) -> Runs:
     """Yield one machine on representatives, and SCM stopped after each round.
 
-    Rare rows are all taken; representatives have weights.
+    All rare rows are used; representatives have weights.
 
-    The thinned a9a is at the chosen parameters, the rings are by default.
+    The thinned a9a has the selected parameters; the rings have the defaults.
     """
     sizes = {
         RARE: options.rows,
@@ -439,7 +439,7 @@ def grid_of_effects(options: Options) -> Runs:
 
 
 def compute_effect(run: Run) -> dict[str, Any]:
-    """Fit a machine on representatives, or SCM of at most so many rounds."""
+    """Fit a machine on representatives, or SCM with a limited number of rounds."""
     task = task_of(run)
     train = task.train
     facts = protocol.facts(train.X)
@@ -449,7 +449,7 @@ def compute_effect(run: Run) -> dict[str, Any]:
     k = min(run.parameters["clusters"], common.size)
     point = CHOSEN
     if run.dataset == RINGS:
-        # SCM chooses the gamma.
+        # SCM selects the gamma.
         first = SupportClusterMachine(max_rounds=1, n_clusters=2, random_state=0)
         point = {"gamma": float(first.fit(train.X, train.y).gamma_)}
     started = time.perf_counter()
@@ -463,9 +463,9 @@ def compute_effect(run: Run) -> dict[str, Any]:
 def representatives(
     name: str, X: Any, k: int, gamma: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows that stand for all, and their weights.
+    """Return rows that represent all rows, and their weights.
 
-    They are random, drawn members of clusters, or pseudo-centres.
+    The representatives are random rows, random members of clusters, or pseudo-centres.
     """
     random = np.random.RandomState(seed)
     n = X.shape[0]
@@ -494,7 +494,7 @@ def representatives(
 def machine_on(
     task: Task, chosen: np.ndarray, weights: np.ndarray, **point: float
 ) -> dict[str, float]:
-    """Judge a machine of eq. (6) on rare rows and representatives.
+    """Train a machine of eq. (6) on rare rows and representatives, and measure it.
 
     The classes are balanced if no weight is given.
     """
@@ -510,7 +510,7 @@ def machine_on(
 
 
 def by_round(task: Task, most: int, seed: int) -> dict[str, Any]:
-    """Judge SCM of at most so many rounds, at the chosen parameters."""
+    """Measure SCM with a limited number of rounds, at the selected parameters."""
     model = machines.machine(Fit(SCM, seed, **CHOSEN)).set_params(max_rounds=most)
     history = model.fit(task.train.X, task.train.y).history_
     last = history.iloc[-1]
@@ -534,7 +534,7 @@ def tables_of_effects(frame: pd.DataFrame) -> Result:
 
 
 def usual_sections(options: Options) -> tuple[str, ...]:
-    """The sections that run by default."""
+    """Return the sections that run by default."""
     return options.pick(tuple(SECTIONS), QUICK_SECTIONS, SMOKE_SECTIONS)
 
 

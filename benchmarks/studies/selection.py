@@ -1,11 +1,11 @@
-"""The default bandwidth and ridge: classes found, beside the best in a grid.
+"""The default bandwidth and ridge: error of the clusters, beside the best settings in a grid.
 
-``python -m benchmarks selection [--quick] [--seeds N]`` fits `UnsupervisedRLS` by
-default, and at nine settings: bandwidths sigma of 0.4, 0.55 and 0.75 times the root
-mean squared distance, and ridges of 1e-4, 3e-4 and 1e-3 a row. Figures are adjusted
-Rand indices, means over the seeds (three by default). The best in the grid by that mean
-is found with the known classes, and the loss is how far the default lies below. MNIST
-pairs are 4,000 rows; ``--quick`` leaves them out.
+``python -m benchmarks selection [--quick] [--seeds N]`` fits `UnsupervisedRLS` with its
+defaults, and with nine settings: bandwidths sigma of 0.4, 0.55 and 0.75 times the root
+mean squared distance, and ridges of 1e-4, 3e-4 and 1e-3 per row. Figures are adjusted
+Rand indices, averaged over the seeds (three by default). The setting with the largest
+mean is found with the known classes, and the loss is how far the default is below it.
+MNIST pairs have 4,000 rows; ``--quick`` leaves them out.
 """
 
 from itertools import product
@@ -78,7 +78,7 @@ def _load(name: str, rows: int | None) -> Data:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Return means of each setting, and the loss of the default; there is no goal."""
+    """Return means for each setting, and the loss of the default; there is no goal."""
     keys = ["dataset", "n", "clusters", "setting"]
     means = frame.groupby(keys, sort=False)[["ari", "seconds"]].mean().reset_index()
     losses = losses_of(means)
@@ -103,7 +103,7 @@ def tables(frame: pd.DataFrame) -> Result:
 
 
 def losses_of(means: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a set: the default, the best setting, and the loss."""
+    """Return one row per data set: the default, the best setting, and the loss."""
     keys = ["dataset", "n", "clusters"]
     by_setting = means.pivot(index=keys, columns="setting", values="ari")
     order = pd.MultiIndex.from_frame(means[keys].drop_duplicates())

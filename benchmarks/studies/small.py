@@ -1,28 +1,31 @@
-"""The small UCI sets of SKMMC's Tab. I to III: errors and CPU times of seven methods by both protocols.
+"""The small UCI sets of SKMMC's Tab. I to III: errors and CPU times of seven methods with both protocols.
 
 ``python -m benchmarks small [--quick] [--seeds N] [--part NAME ...]`` has three
-sections. "tables" takes k-means, normalised cut (scikit-learn's `SpectralClustering`),
+sections. "tables" fits k-means, normalised cut (scikit-learn's `SpectralClustering`),
 IterSVR, CPMMC (linear), LG-MMC, SKMMC and SKMMCv2 (SKMMC with the threshold fixed at 1,
-App. B) on raw columns. Sets without files are left out. LG-MMC takes only sigma = 0.5
-above 700 rows, and above 1,000 a linear kernel at three C, with the classes alone.
-Iterations are rounds of CCCP over all C and starts of the chosen run, or labellings
-anew of IterSVR and LG-MMC.
+App. B) on raw columns. Data sets without files are left out. Above 700 rows, LG-MMC is
+fitted only with sigma = 0.5; above 1,000 rows, only with a linear kernel and three
+values of C, in the paper's protocol. Iterations are rounds of CCCP over all C and
+starts of the selected run, or the rounds in which IterSVR and LG-MMC label the rows
+again.
 
-label-free  the user's way: defaults, k-means of ten starts, the cut of the graph of ten
-            neighbours; means of three seeds
-paper       the grids of the paper, and the least balanced error as the classes tell:
-            sigma is 0.25, 0.5, 1, 2 and 4 times the root mean squared distance of two
-            rows, l is 0, 1, ..., 20, C = 10, eta = 0.01. k-means and IterSVR are means
-            over 20 runs as there; IterSVR and LG-MMC know how unequal the classes are.
-            CPMMC, SKMMC and SKMMCv2 run at each point once from a coin flip and once
-            from four mixed starts, of which the best by |w| is kept; CPMMC at C = 10 as
-            published, the others by the continuation in C; SKMMC, on up to 500 rows,
-            once more with all rows as its basis
+label-free  as a user fits: defaults, k-means with ten starts, the cut of the graph of
+            ten neighbours; means over three seeds
+paper       the grids of the paper, from which the smallest balanced error is selected
+            with the classes: sigma is 0.25, 0.5, 1, 2 and 4 times the root mean squared
+            distance of two rows, l is 0, 1, ..., 20, C = 10, eta = 0.01. k-means and
+            IterSVR are means over 20 runs, as in the paper; IterSVR and LG-MMC are told
+            how unequal the classes are. CPMMC, SKMMC and SKMMCv2 run at each point once
+            from random labels and once from four mixed starts, of which the start with
+            the best |w| is kept; CPMMC has C = 10, as published, the others have the
+            continuation in C. On up to 500 rows, SKMMC also runs with all rows as its
+            basis
 
-A choice by the classes finds a low error even if there is nothing to find: "coin flips"
-is the least error of as many random labellings as SKMMC has runs on a set (mean of 20
-such choices). A row that is not clearly below it measures selection, and says so.
-``--quick`` takes four sets, three widths, two values of l and one seed.
+A selection with the classes finds a low error even in data without clusters: "coin
+flips" is the smallest error of as many random labellings as SKMMC has runs on a data
+set (mean of 20 such selections). A row whose error is not clearly below this value
+measures selection, and is marked accordingly. ``--quick`` uses four data sets, three
+widths, two values of l and one seed.
 """
 
 import time
@@ -51,34 +54,37 @@ SETS = tuple(
 )
 QUICK_SETS = ("echocardiogram", "spectf", "ionosphere", "house-votes")
 SMOKE_SETS = ("ionosphere",)
-# l
+# values of l
 BOUNDS = tuple(range(21))
 QUICK_BOUNDS = (0, 20)
 SMOKE_BOUNDS = (0,)
-RUNS = {KMEANS: 20, SVR: 20}  # at each point of the paper's grid; of the others 1
-FREE_RUNS = {LGMMC: 1}  # it draws nothing; of the others 3
-MOST_LGMMC_ROWS = 1000  # of its kernel matrix; above, LG-MMC is linear, and no "order"
-MOST_SEARCHED_ROWS = 700  # of LG-MMC at all widths; above, one width takes minutes
+# Number of runs at each point of the paper's grid; other methods have 1.
+RUNS = {KMEANS: 20, SVR: 20}
+FREE_RUNS = {LGMMC: 1}  # it is deterministic; other methods have 3 runs
+# With a kernel matrix; for more rows, LG-MMC is linear and has no "order".
+MOST_LGMMC_ROWS = 1000
+MOST_SEARCHED_ROWS = 700  # LG-MMC at all widths; for more rows, one width takes minutes
 MOST_EXACT_ROWS = 500
-CHOICES = 20  # of coin flips
+CHOICES = 20  # repetitions of the selection from coin flips
 COIN_FLIP = "coin flip"
 MIXED = "mixed"
 EXACT = "mixed, exact"
 STARTS: dict[str, dict[str, Any]] = {
     COIN_FLIP: {"init": "random", "n_init": 1},
     MIXED: {"init": "mixed", "n_init": 4},
-    # all rows if there are no more
+    # uses all rows, if there are not too many
     EXACT: {
         "init": "mixed",
         "n_init": 4,
         "n_landmarks": MOST_EXACT_ROWS,
     },
 }
-OWN_BASIS_BOUNDS = (0, 10, 20)  # l of the paper's basis: a fit takes seconds
+# Values of l with the paper's basis, where a fit takes seconds.
+OWN_BASIS_BOUNDS = (0, 10, 20)
 ORDER = "SVM, order of the file"
 ORDER_ROUNDS = 30
 C = 10.0
-LEAST_BALANCE = 0.03  # of IterSVR and LG-MMC, whose bound counts labels
+LEAST_BALANCE = 0.03  # of IterSVR and LG-MMC, for which it bounds the labels
 FACTS = "facts"
 COINS = "coin flips"
 CPU = "cpu_seconds"
@@ -90,15 +96,15 @@ PRINTED = {
     "sparsity": "sparsity",
 }
 NEEDED = (ERROR, "mean_error", CPU, "starts", "imbalance", "sparsity")
-SELECTED = (  # beside the coin flips
+SELECTED = (  # in addition to the coin flips
     ("SKMMC", PAPER, SKMMC),
     ("SKMMCv2", PAPER, SKMMC2),
     ("label-free SKMMC", LABEL_FREE, SKMMC),
     ("label-free SKMMCv2", LABEL_FREE, SKMMC2),
     ("k-means", LABEL_FREE, KMEANS),
 )
-# Errors that are asked for: chosen by the classes from coin flips, from the best
-# starts, and without classes.
+# Goals for the errors: selected with the classes from coin flips, selected from the
+# best starts, and label-free.
 CHOSEN = {
     "echocardiogram": 0.16,
     "spectf": 0.225,
@@ -116,7 +122,7 @@ FREE = {"house-votes": 0.12, "breast": 0.03, "waveform-1v2": 0.06, "ionosphere":
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Yield all methods on each set by both protocols, coin flips, and the facts."""
+    """Yield all methods on each data set with both protocols, coin flips, and the facts."""
     for name in options.pick(SETS, QUICK_SETS, SMOKE_SETS):
         data = {"rows": options.rows_of(name)}
         yield Run(name, "", 0, part=FACTS, settings=data)
@@ -153,7 +159,7 @@ def _rows(name: str) -> float:
 
 
 def points_of(name: str, method: str, options: Options) -> list[dict[str, Any]]:
-    """Return the points of the paper's grid without l, which each run searches."""
+    """Return the points of the paper's grid without l, over which each run searches."""
     if method == KMEANS:
         return [{}]
     n = _rows(name)
@@ -174,7 +180,7 @@ def points_of(name: str, method: str, options: Options) -> list[dict[str, Any]]:
 
 
 def bounds_of(method: str, options: Options) -> tuple[int, ...]:
-    """Return the values of l that are searched; none for a method without."""
+    """Return the values of l to search; none for a method without l."""
     if method == OWN_BASIS:
         return options.pick(OWN_BASIS_BOUNDS, QUICK_BOUNDS, SMOKE_BOUNDS)
     if method not in (CPMMC, SKMMC, SKMMC2):
@@ -183,7 +189,7 @@ def bounds_of(method: str, options: Options) -> tuple[int, ...]:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Describe a set, flip coins, fit a method by default, or search a point."""
+    """Describe a data set, flip coins, fit a method with its defaults, or search a point."""
     data = run.data
     facts = protocol.facts(data.X)
     if run.part == FACTS:
@@ -198,9 +204,9 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def coin_flips(y: np.ndarray, flips: int, seed: int) -> float:
-    """Return the least balanced error of so many random labellings.
+    """Return the smallest balanced error of a number of random labellings.
 
-    It is the gain of a choice by the classes without any data.
+    This is the result of a selection with the classes that does not use the data.
     """
     random = np.random.default_rng(seed)
     errors = []
@@ -211,15 +217,15 @@ def coin_flips(y: np.ndarray, flips: int, seed: int) -> float:
 
 
 def searched(run: Run, data: Data) -> dict[str, Any]:
-    """Return the run of least balanced error over the values of l.
+    """Return the run with the smallest balanced error over the values of l.
 
-    Each value has other starts.
+    Each value has different starts.
 
     Returns
     -------
     dict
-        `clustering` of that run, ``found_l``, ``runs``, ``mean_error`` of all runs,
-        means of the seconds.
+        The result of `clustering` for this run, ``found_l``, ``runs``, ``mean_error``
+        over all runs, and means of the seconds.
     """
     bounds = list(run.settings["bounds"])
     fits = []
@@ -237,7 +243,7 @@ def searched(run: Run, data: Data) -> dict[str, Any]:
 
 
 def label_free(method: str, seed: int) -> Any:
-    """Return the estimator without a parameter, but for k-means' ten starts."""
+    """Return the estimator with its defaults, except for k-means' ten starts."""
     if method == KMEANS:
         return methods.estimator(method, random_state=seed, n_init=10)
     return methods.estimator(method, random_state=seed)
@@ -246,7 +252,7 @@ def label_free(method: str, seed: int) -> Any:
 def as_published(
     method: str, data: Data, seed: int, point: Mapping[str, Any], bound: int = 0
 ) -> Any:
-    """Return the estimator at a point of the paper's grid, not yet fitted."""
+    """Return the unfitted estimator at a point of the paper's grid."""
     parameters = protocol.with_gamma(point, data.X)
     starts = parameters.pop("starts", None)
     if starts:
@@ -278,7 +284,7 @@ def _scored(model: Any, data: Data) -> dict[str, Any]:
 
 @frame_of_runs
 def grid_of_basis(options: Options) -> Runs:
-    """Yield SKMMC with the basis of the paper at each width on each set."""
+    """Yield SKMMC with the paper's basis at each width on each data set."""
     widths = options.pick(PAPER_WIDTHS, PAPER_WIDTHS[:3], PAPER_WIDTHS[1:3])
     bounds = bounds_of(OWN_BASIS, options)
     names = options.pick(SETS, QUICK_SETS, SMOKE_SETS)
@@ -294,7 +300,7 @@ def grid_of_basis(options: Options) -> Runs:
 
 
 def tables_of_basis(frame: pd.DataFrame) -> Result:
-    """Return the least error of each set over the widths, beside that of SKMMC."""
+    """Return the smallest error of each data set over the widths, beside that of SKMMC."""
     keys = ["dataset", "method"]
     settings = over_seeds(frame, [*keys, "parameters"], ERROR, CPU, ROUNDS)
     table = best(settings, keys, ERROR)
@@ -325,12 +331,13 @@ def grid_of_order(options: Options) -> Runs:
 
 
 def compute_order(run: Run) -> dict[str, Any]:
-    """Label rows by an SVM of their own labels, from the halves of the file.
+    """Label rows by an SVM trained on its own labels, starting from the halves of the file.
 
     Returns
     -------
     dict
-        `clustering` of the last labels, ``order_error`` of the first ones, and rounds.
+        The result of `clustering` for the last labels, ``order_error`` of the first
+        labels, and rounds.
     """
     from sklearn.svm import SVC
 
@@ -351,7 +358,7 @@ def compute_order(run: Run) -> dict[str, Any]:
 
 
 def tables_of_order(frame: pd.DataFrame) -> Result:
-    """Return the errors of the start and of the best width beside the published one."""
+    """Return the errors of the start and of the best width, beside the published error."""
     keys = ["dataset", "method"]
     settings = over_seeds(frame, [*keys, "parameters"], ERROR, "order_error", ROUNDS)
     table = best(settings, keys, ERROR)
@@ -370,9 +377,9 @@ def tables_of_order(frame: pd.DataFrame) -> Result:
 def tables(frame: pd.DataFrame) -> Result:
     """Return Tab. I to III, their measures, and goals.
 
-    The iterations of Tab. III are a table of their own.
+    The iterations of Tab. III are in a separate table.
     """
-    # Some columns are absent if all runs failed.
+    # Some columns are missing if all runs failed.
     frame = frame.reindex(columns=frame.columns.union(NEEDED, sort=False))
     frame = frame[frame["status"] == OK]
     is_facts = frame["part"] == FACTS
@@ -393,7 +400,7 @@ def tables(frame: pd.DataFrame) -> Result:
 
 
 def facts_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return Tab. I: the sets as we load them, beside the published facts."""
+    """Return Tab. I: the data sets as we load them, beside the published facts."""
     table = frame[["dataset", *PRINTED]].reset_index(drop=True)
     for ours, printed in PRINTED.items():
         table[f"published {ours}"] = [
@@ -404,18 +411,18 @@ def facts_table(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def wide_table(chosen: pd.DataFrame, metric: str, suffix: str) -> pd.DataFrame:
-    """Return Tab. II or III: lines for the published figures and both protocols.
+    """Return Tab. II or III: rows for the published figures and both protocols.
 
-    There is a column a method.
+    Each method has a column.
 
     Parameters
     ----------
     chosen : DataFrame
         One row for each data set, protocol and method.
     metric : str
-        The metric that is shown.
+        The metric to show.
     suffix : str
-        Of the columns' names.
+        Suffix of the names of the columns.
 
     Returns
     -------
@@ -438,22 +445,22 @@ def wide_table(chosen: pd.DataFrame, metric: str, suffix: str) -> pd.DataFrame:
 
 
 def selection_table(figures: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame:
-    """Return SKMMC's least error beside the least of as many coin flips.
+    """Return SKMMC's smallest error beside the smallest error of the same number of coin flips.
 
     Parameters
     ----------
     figures : DataFrame
-        One row a run.
+        One row per run.
     chosen : DataFrame
         One row for each data set, protocol and method.
 
     Returns
     -------
     DataFrame
-        The published error, ours by both protocols, the mean of SKMMC's runs of which
-        the least is shown, k-means, the least of the coin flips with its deviation, and
-        "measures": "clustering" if ours lies more than two deviations below it, else
-        "selection".
+        The published error, our error with both protocols, the mean over all runs of
+        SKMMC, k-means, the smallest error of the coin flips with its standard
+        deviation, and "measures", which is "clustering" if our error is more than two
+        standard deviations below that of the coin flips, and otherwise "selection".
     """
     coins = figures[figures["method"] == COINS].groupby("dataset", sort=False)
     runs = figures[(figures["method"] == SKMMC) & (figures["protocol"] == PAPER)]
@@ -478,9 +485,9 @@ def selection_table(figures: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame
 
 
 def goals(settings: pd.DataFrame) -> list[Goal]:
-    """Judge the least errors over the settings, to a tenth of a per cent.
+    """Return goals for the smallest errors over the settings, to a tenth of a per cent.
 
-    Some are chosen by the classes, and some without them.
+    Some goals are for errors selected with the classes, others are label-free.
     """
     chosen = settings[(settings["method"] == SKMMC) & (settings["protocol"] == PAPER)]
     free = settings[settings["protocol"] == LABEL_FREE]
@@ -498,16 +505,16 @@ def goals(settings: pd.DataFrame) -> list[Goal]:
 
 
 def imbalance_degree(y: np.ndarray) -> float:
-    """Return the difference of the sizes of two classes in percent of the rows.
+    """Return the difference of the sizes of two classes, in per cent of the rows.
 
-    It stands in Tab. I of the SKMMC paper.
+    Tab. I of the SKMMC paper has this figure.
     """
     counts = np.unique(y, return_counts=True)[1]
     return float(100 * abs(np.diff(counts)).sum() / counts.sum())
 
 
 def sparsity(X: Any) -> float:
-    """Return the percentage of values that are not zero: Tab. I of the SKMMC paper."""
+    """Return the percentage of non-zero values, as in Tab. I of the SKMMC paper."""
     from scipy.sparse import csr_array
 
     return float(100 * csr_array(X).count_nonzero() / np.prod(X.shape))

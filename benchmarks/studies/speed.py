@@ -1,28 +1,29 @@
-"""Speed on this machine: the default beside k-means and other libraries, its start and its memory.
+"""Speed on this machine: the default beside k-means and other libraries, its first fit and its memory.
 
 ``python -m benchmarks speed [--quick] [--part NAME ...]`` prints one table. Its parts:
 
 fits     the default, given the number of clusters, and `SparseKernelMMC` on a9a and on
-         four pairs of digits of MNIST. Made rows of the same shapes stand in for data
-         that are not here
-made     20,000 blobs in 50 columns around ten centres: the default with the number of
-         clusters given and unknown, MiniBatchKMeans, one start of FAISS and of
-         SuperKMeans, fast_hdbscan, EVoC, and UMAP with HDBSCAN. A library that is not
-         installed has a row that says so
-first    CPU seconds of a first fit beyond those of a second one, in a process of its
-         own: of the default with an empty compile cache, and then of its first fit with
-         two clusters
-memory   peak memory of ``mmcnb fit`` by the default within 512 MiB, in a process of its
-         own: a9a, 10⁶ sparse texts, 10⁷ rings in 32 columns and 8,000,000 in 64
+         four pairs of digits of MNIST. Synthetic rows of the same shapes replace data
+         sets that are not available
+made     20,000 blobs in 50 columns around ten centres: the default with and without the
+         number of clusters, MiniBatchKMeans, one start of FAISS and of SuperKMeans,
+         fast_hdbscan, EVoC, and UMAP with HDBSCAN. A library that is not installed has
+         a row that says so
+first    CPU seconds of a first fit minus those of a second fit, in a separate process:
+         the default with an empty compile cache, and then its first fit with two
+         clusters
+memory   peak memory of ``mmcnb fit`` with the default within 512 MiB, in a separate
+         process: a9a, 10⁶ sparse texts, and 10⁷ rows of rings in 32 columns and
+         8,000,000 in 64
 convert  ``mmcnb convert`` of a CSV file with 20 columns of numbers, beside
          ``pyarrow.csv.read_csv``, which only reads it
 
-Seconds are medians of five runs in which all methods take turns, each after a first run
-that is ignored, so that nothing compiles; "compile_seconds" are those of the first run.
-"ratio" is the median of the ratios to a peer in the same turn: to scikit-learn's
-``KMeans(n_init=10)`` or, when converting, to pyarrow. ``--quick`` has three
-runs, one pair of digits, fewer rows of texts, no rings, and no UMAP. Labels of 10⁸ rows
-are measured by ``python -m benchmarks scale --part labels``.
+Seconds are medians of five runs in which all methods take turns, after a first run that
+compiles and is not counted; "compile_seconds" are those of the first run. "ratio" is
+the median of the ratios to a peer in the same turn: to scikit-learn's
+``KMeans(n_init=10)`` or, for conversions, to pyarrow. ``--quick`` has three runs, one
+pair of digits, fewer texts, no rings, and no UMAP. Labels of 10⁸ rows are measured by
+``python -m benchmarks scale --part labels``.
 """
 
 import tempfile
@@ -75,11 +76,11 @@ OTHERS = (
     libraries.UMAP_DENSITY,
 )
 ON_BLOBS = (KMEANS, FRONT_DOOR, UNKNOWN, MINIBATCH, *OTHERS)
-SLOW = (libraries.UMAP_DENSITY,)  # half a minute a run
+SLOW = (libraries.UMAP_DENSITY,)  # takes half a minute per run
 BLOB_ROWS = 20_000
 BLOB_COLUMNS = 50
 CENTRES = 10
-# Rows and columns of the data sets; a row of a9a has 14 words.
+# Rows and columns of the data sets; on average, a row of a9a has 14 ones.
 LIKE_A9A = (32_561, 123)
 WORDS_OF_A9A = 14
 LIKE_A_PAIR = (14_000, 784)
@@ -95,7 +96,7 @@ STORES = {
 TEXTS = "texts"
 TEXT_ROWS = 1_000_000
 QUICK_TEXT_ROWS = 20_000
-# The plan for more columns asks for more than the limit.
+# The plan for more columns needs more than the limit.
 TEXT_COLUMNS = 100
 TEXT_WORDS = 20
 CSV_ROWS = 1_000_000
@@ -121,7 +122,7 @@ Rows = Iterator[dict[str, Any]]
 
 
 class Part(NamedTuple):
-    """A part of the study: its runs, how one is computed, and its rows of the table."""
+    """A part of the study: its runs, their computation, and its rows of the table."""
 
     runs: Callable[[Options], Runs]
     compute: Callable[[Run], dict[str, Any]]
@@ -130,7 +131,7 @@ class Part(NamedTuple):
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Yield the runs of the parts that are asked for, or of all."""
+    """Yield the runs of the requested parts, or of all parts."""
     for name in options.parts:
         if name not in PARTS:
             raise InputError(
@@ -142,7 +143,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Measure a run as its part does."""
+    """Measure a run of one of the parts."""
     return PARTS[run.part].compute(run)
 
 
@@ -170,7 +171,7 @@ def fits(options: Options) -> Runs:
 
 
 def made(options: Options) -> Runs:
-    """Yield each method that is installed on the blobs, turn by turn."""
+    """Yield each installed method on the blobs, turn by turn."""
     rows = options.sized(BLOB_ROWS, BLOB_ROWS)
     settings = {"rows": rows, "n_clusters": CENTRES}
     asked = [one for one in ON_BLOBS if not (options.quick and one in SLOW)]
@@ -181,7 +182,7 @@ def made(options: Options) -> Runs:
 
 
 def compute_fit(run: Run) -> dict[str, Any]:
-    """Time a fit, after a first one in this process."""
+    """Measure the time of a fit, after a first fit in this process."""
     rows = run.settings["rows"]
     data, missing = rows_of(run.dataset, rows)
     k = run.settings["n_clusters"]
@@ -195,7 +196,7 @@ def compute_fit(run: Run) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def rows_of(name: str, rows: int | None) -> tuple[Data, str]:
-    """Return rows of a data set, or made ones of the same shape and why; they are kept for the next run."""
+    """Return rows of a data set, cached for the next run, or synthetic rows of the same shape with the reason."""
     if name == BLOBS:
         assert rows is not None
         X, y = make_block(
@@ -206,7 +207,7 @@ def rows_of(name: str, rows: int | None) -> tuple[Data, str]:
         return load_rows(name, rows), ""
     except NoData as error:
         reason = str(error)
-    say(f"made rows stand in for {name}: {reason}")
+    say(f"synthetic rows replace {name}: {reason}")
     if name == A9A:
         n, d = LIKE_A9A
         return texts(min(n, rows or n), d, 2, WORDS_OF_A9A), reason
@@ -216,7 +217,7 @@ def rows_of(name: str, rows: int | None) -> tuple[Data, str]:
 
 @lru_cache
 def compile_seconds(dataset: str, rows: int | None, method: str, k: int) -> float:
-    """Fit once, so that later fits compile nothing; return the seconds of compilation."""
+    """Fit once, so that later fits do not compile, and return the seconds of compilation."""
     of_library = libraries.first_seconds(method)
     model = model_of(method, k, 0)
     fit(model, rows_of(dataset, rows)[0].X)
@@ -225,7 +226,7 @@ def compile_seconds(dataset: str, rows: int | None, method: str, k: int) -> floa
 
 
 def model_of(method: str, k: int, seed: int) -> Any:
-    """Return a method, not yet fitted; k-means has ten starts."""
+    """Return an unfitted method; k-means has ten starts."""
     if method == UNKNOWN:
         return mmcnb.MaximumMarginClustering(random_state=seed)
     starts = {"n_init": 10} if method == KMEANS else {}
@@ -233,9 +234,9 @@ def model_of(method: str, k: int, seed: int) -> Any:
 
 
 def library_of(method: str) -> str:
-    """Return the version of the library of a peer; "" for scikit-learn and for ours.
+    """Return the version of a peer's library; "" for scikit-learn and for mmcnb.
 
-    Every table names the versions of these two.
+    Every table has the versions of these two in any case.
     """
     if method not in libraries.PACKAGES:
         return ""
@@ -244,7 +245,7 @@ def library_of(method: str) -> str:
 
 
 def rows_of_fits(frame: pd.DataFrame) -> Rows:
-    """Yield medians of each method, and the libraries that are missing."""
+    """Yield medians for each method, and the libraries that are missing."""
     for dataset, runs in frame.groupby("dataset", sort=False):
         peer = runs[runs["method"] == KMEANS].set_index("seed")["seconds"]
         for method, own in runs.groupby("method", sort=False):
@@ -273,16 +274,16 @@ def rows_of_fits(frame: pd.DataFrame) -> Rows:
 
 
 def first(options: Options) -> Runs:
-    """Yield one run of both first fits; none if sizes are tiny, as it compiles all."""
+    """Yield one run for both first fits; none in a smoke run, because it compiles everything."""
     if not options.smoke:
         yield Run(BLOBS, FRONT_DOOR, 0)
 
 
 def compute_first(run: Run) -> dict[str, Any]:
-    """Measure CPU seconds of first fits beyond those of second ones.
+    """Measure the CPU seconds of first fits minus those of second fits.
 
-    The first process starts with an empty compile cache, and the second one has the
-    cache that the first has left.
+    The first process starts with an empty compile cache, and the second process uses
+    the cache that the first has filled.
     """
     with tempfile.TemporaryDirectory() as cache:
         default = startup.fit_twice(cache, run.method)
@@ -321,7 +322,7 @@ def memory(options: Options) -> Runs:
 
 
 def compute_memory(run: Run) -> dict[str, Any]:
-    """Measure the peak of a fit in a process of its own."""
+    """Measure the peak of a fit in a separate process."""
     rows = run.settings["rows"]
     if run.dataset == A9A:
         store = store_once(run.folder, A9A, rows=rows)
@@ -336,13 +337,13 @@ def compute_memory(run: Run) -> dict[str, Any]:
 
 
 def rows_of_memory(frame: pd.DataFrame) -> Rows:
-    """Yield the peak of each fit, or the least limit that its plan asks for."""
+    """Yield the peak of each fit, or the smallest limit that its plan needs."""
     for run in frame.to_dict("records"):
         least = run.get("refused")
         is_refused = isinstance(least, str) and least != ""
         note = run["reason"]
         if is_refused:
-            note = f"refused; the plan asks for {least}"
+            note = f"refused; the plan needs {least}"
         yield {
             "dataset": run["dataset"],
             "n": run["n"],
@@ -359,14 +360,14 @@ def rows_of_memory(frame: pd.DataFrame) -> Rows:
 
 
 def files(options: Options) -> Runs:
-    """Yield one run, in which both ways to read the file take turns."""
+    """Yield one run, in which the two ways to read the file take turns."""
     rows = options.sized(CSV_ROWS, QUICK_CSV_ROWS)
     settings = {"rows": rows, "turns": options.repeats(REPEATS, QUICK_REPEATS).stop}
     yield Run("numbers.csv", CONVERT, 0, settings=settings)
 
 
 def compute_convert(run: Run) -> dict[str, Any]:
-    """Time the conversion of a file and a bare read of it."""
+    """Measure the conversion of a file, and a bare read."""
     import pyarrow.csv
 
     rows = run.settings["rows"]

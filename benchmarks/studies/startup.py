@@ -1,10 +1,10 @@
 """Start of the program: ``import mmcnb``, ``mmcnb --help``, and the compilation of the first fit.
 
-``python -m benchmarks startup [--seeds N]`` runs each command in a fresh interpreter,
-once to warm the disk cache and once to be timed, five times. An interpreter that does
-nothing is timed beside them. Figures are medians of the wall seconds of the whole
-process. A first fit has an empty compile cache of its own and runs once; there CPU
-seconds count, as compilation keeps one core busy.
+``python -m benchmarks startup [--seeds N]`` runs each command in a new interpreter,
+once to warm the disk cache and once to measure its time, and repeats this five times.
+An interpreter that does nothing is measured as well. Figures are medians of the wall
+time of the whole process. A first fit has an empty compile cache and runs once; its
+figures are CPU seconds, because compilation keeps one core busy.
 """
 
 import json
@@ -51,7 +51,7 @@ print(json.dumps(seconds))
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """The commands in turn, and once the compilation."""
+    """Yield the commands in turn, and the compilation once."""
     for repeat in range(options.seeds or 5):
         yield from (Run("none", name, repeat) for name in COMMANDS)
     if not options.smoke:
@@ -59,7 +59,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, float]:
-    """Seconds of a process that was started once before, or of one that compiles."""
+    """Measure the seconds of a process that was started once before, or of a process that compiles."""
     if run.method in COMMANDS:
         command = [sys.executable, *COMMANDS[run.method]]
         start = partial(subprocess.run, command, stdout=subprocess.DEVNULL, check=True)
@@ -69,7 +69,7 @@ def compute(run: Run) -> dict[str, float]:
 
 
 def fit_twice(cache: str, method: str, n_clusters: int | None = None) -> dict[str, Any]:
-    """Measure two equal fits in one process, which has a compile cache of its own.
+    """Measure two equal fits in one process with a separate compile cache.
 
     Parameters
     ----------
@@ -78,13 +78,14 @@ def fit_twice(cache: str, method: str, n_clusters: int | None = None) -> dict[st
     method : str
         Name of an estimator of `mmcnb`.
     n_clusters : int or None, default=None
-        Its first parameter, if that is given.
+        Number of clusters, passed as the first parameter if given.
 
     Returns
     -------
     dict
-        Wall and CPU seconds of the process ("seconds", "cpu_seconds"), and CPU seconds
-        of both fits ("first_fit", "second_fit") and what they compiled.
+        Wall and CPU seconds of the process ("seconds", "cpu_seconds"), CPU seconds of
+        both fits ("first_fit", "second_fit"), and the seconds that they spent on
+        compilation.
     """
     number = [] if n_clusters is None else [str(n_clusters)]
     command = [sys.executable, "-c", FIT_TWICE, method, *number]
@@ -94,7 +95,7 @@ def fit_twice(cache: str, method: str, n_clusters: int | None = None) -> dict[st
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
     after = os.times()
     wall = time.perf_counter() - started
-    cpu = sum(after[2:4]) - sum(before[2:4])  # of processes that have ended
+    cpu = sum(after[2:4]) - sum(before[2:4])  # CPU seconds of processes that have ended
     fits = json.loads(done.stdout)
     return {
         "seconds": wall,
@@ -106,7 +107,8 @@ def fit_twice(cache: str, method: str, n_clusters: int | None = None) -> dict[st
 def tables(frame: pd.DataFrame) -> Result:
     """Return median seconds of each command, and of the compilation.
 
-    The compilation, and the excess of a first fit over a second, are CPU seconds.
+    The compilation, and the difference between a first and a second fit, are in CPU
+    seconds.
     """
     warm = frame[frame["method"].isin(COMMANDS)]
     medians = warm.groupby("method", sort=False)["seconds"].median()

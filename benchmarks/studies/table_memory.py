@@ -1,10 +1,10 @@
-"""Peaks of `mmcnb fit` on tables, beside the memory limit and the plan.
+"""Peak memory of `mmcnb fit` on tables, beside the memory limit and the plan.
 
 ``python -m benchmarks table-memory [--quick] [--rows N]`` writes eight tables that take
-far more memory than their files, and fits each by the command with one thread, within
-700 MiB and 2 GiB. A limit that is refused is followed by the limit that the message
-names. The peak is that of resident memory as the system counts it; the goal is that no
-peak is above its limit, and that a plan and the peak of its fit differ by 25 % at most.
+far more memory than their files, and fits each with the command and one thread, within
+700 MiB and 2 GiB. If a limit is refused, the limit that the message names is used
+instead. The peak is the resident memory that the system reports. The goals are that no
+peak is above its limit, and that a plan and the peak of its fit differ by at most 25 %.
 """
 
 import json
@@ -25,7 +25,7 @@ from mmcnb import InputError
 LIMITS = (700, 2048)  # MiB
 MIB = 2**20
 TEXTS = 28
-# In a process of its own: the plan and the fit, by the command.
+# Script of a process that prints the plan, or runs the fit, by the command.
 PROGRAM = """
 import contextlib, io, json, sys
 from benchmarks.protocol import peak_mib
@@ -48,7 +48,7 @@ def numbers(rows: int, columns: int) -> pd.DataFrame:
 
 
 def texts(rows: int, columns: int = 20, values: int = TEXTS) -> pd.DataFrame:
-    """Return columns of texts beside a number that has three clusters."""
+    """Return columns of texts, and a column of numbers with three clusters."""
     rng = np.random.default_rng(0)
     words = np.array([f"a{k}" for k in range(values)])
     frame = pd.DataFrame(
@@ -122,7 +122,7 @@ TABLES: dict[str, tuple[str, Write]] = {
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Each table with each limit."""
+    """Yield each table with each limit."""
     settings = {"rows": options.sized(100_000, 20_000)}
     for name in TABLES:
         for limit in LIMITS:
@@ -130,7 +130,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Plan and fit a table within a limit, or within the least that works."""
+    """Plan and fit a table within a limit, or within the smallest limit that works."""
     file, write = TABLES[run.dataset]
     path = Path(run.folder, f"{run.parameters['limit']}-{file}")
     path.parent.mkdir(exist_ok=True)
@@ -141,11 +141,13 @@ def compute(run: Run) -> dict[str, Any]:
     if refusal:
         least = re.search(r"least that works is (\d+) MiB", refusal)
         if least is None:
-            raise InputError(f"the refusal names no limit: {refusal}")
+            raise InputError(f"the message of a refused fit names no limit: {refusal}")
         found["least_mib"] = limit = int(least[1])
         _, refusal, peak = command("fit", path, limit, options)
         if refusal:
-            raise InputError(f"the limit that is named is refused too: {refusal}")
+            raise InputError(
+                f"the limit that the message names is also refused: {refusal}"
+            )
     said = command("plan", path, limit, options)[0]
     return found | {"peak_mib": peak, "said_mib": said / MIB}
 
@@ -153,7 +155,7 @@ def compute(run: Run) -> dict[str, Any]:
 def command(
     verb: str, path: Path, limit: int, options: list[str]
 ) -> tuple[float, str, float]:
-    """Run a verb; return the planned bytes, why it was refused, and its peak in MiB."""
+    """Run a command; return the planned bytes, the reason of a refusal, and the peak in MiB."""
     words = [verb, str(path), "--memory-limit", f"{limit}MiB", "--jobs", "1", "--json"]
     words += ["--n-clusters", "3", "--random-state", "0", *options]
     if verb == "fit":
@@ -165,7 +167,7 @@ def command(
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Peaks beside limits and plans."""
+    """Return peaks beside limits and plans."""
     columns = ["dataset", "limit", "refused", "first_peak_mib", "least_mib"]
     found = frame[[*columns, "peak_mib", "said_mib"]].copy()
     found["peak / limit"] = np.maximum(

@@ -1,12 +1,12 @@
 """Time of `mmcnb convert` on a CSV file, beside Polars and Arrow, which only read it.
 
-``python -m benchmarks table-speed [--quick] [--rows N]`` writes N × 20 cells, 10⁶ rows
-by default: 20 numbers, and ten numbers beside ten texts. `convert`,
-``polars.scan_csv(...).collect()`` and ``pyarrow.csv.read_csv`` take turns, and the
-table shows the medians. Compilation and imports happen in a first conversion of the
-first rows, which is timed apart. Processor seconds count all threads.
-``python -m benchmarks.compare COMMIT --work "convert, numbers" "convert, half texts"``
-gives the ratios to an earlier commit.
+``python -m benchmarks table-speed [--quick] [--rows N]`` writes two tables of N rows,
+10⁶ by default, and 20 columns: one of numbers, and one of ten numbers and ten texts.
+`convert`, ``polars.scan_csv(...).collect()`` and ``pyarrow.csv.read_csv`` take turns,
+and the table shows the medians. A first conversion of the first rows compiles the
+routines and imports the libraries; it is measured separately. Processor seconds include
+all threads. ``python -m benchmarks.compare COMMIT --work "convert, numbers" "convert,
+half texts"`` gives the ratios to an earlier commit.
 """
 
 import shutil
@@ -26,15 +26,15 @@ from mmcnb import InputError
 from mmcnb.stores import convert
 
 COLUMNS = 20
-TEXTS = {"numbers": 0, "half texts": 10}  # columns of texts
+TEXTS = {"numbers": 0, "half texts": 10}  # number of text columns
 WORDS = ("red", "green", "blue", "yellow")
 FIRST_ROWS = 1000
-BLOCK_ROWS = 100_000  # written at once
+BLOCK_ROWS = 100_000  # rows written at once
 
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Each table."""
+    """Yield each table."""
     settings = {
         "rows": options.sized(1_000_000, 50_000),
         "turns": options.pick(5, 3, 1),
@@ -44,7 +44,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Seconds of each way to read one file, and of the first conversion."""
+    """Measure the seconds of each way to read a file, and of the first conversion."""
     n_rows = run.settings["rows"]
     path = Path(run.folder, "rows.csv")
     first = path.with_name("first.csv")
@@ -69,7 +69,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def write(path: Path, n_rows: int, n_texts: int) -> None:
-    """Write numbers of four decimals, and texts of four values."""
+    """Write numbers with four decimals, and texts with four values."""
     rng = np.random.default_rng(0)
     with path.open("w") as file:
         for start in range(0, n_rows, BLOCK_ROWS):
@@ -82,14 +82,13 @@ def write(path: Path, n_rows: int, n_texts: int) -> None:
 
 
 def ways(path: Path, store: Path) -> dict[str, Callable[[], object]]:
-    """Return what is timed, by name."""
+    """Return the functions to measure, by name."""
     try:
         import polars
         import pyarrow.csv
     except ImportError as error:
         raise InputError(
-            "polars and pyarrow are compared with; install them: pip install polars "
-            "pyarrow."
+            "the comparison needs polars and pyarrow: pip install polars pyarrow."
         ) from error
     return {
         "convert": partial(convert, path, store, overwrite=True, progress=False),
@@ -99,7 +98,7 @@ def ways(path: Path, store: Path) -> dict[str, Callable[[], object]]:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """One row a table and way."""
+    """Return one row per table and way."""
     rows = []
     for run in frame.to_dict("records"):
         for way in ("convert", "polars", "pyarrow"):

@@ -1,10 +1,11 @@
-"""Tables become stores: `mmcnb convert` of CSV, Parquet and Arrow files beside a bare read by pyarrow.
+"""`mmcnb convert` of CSV, Parquet and Arrow files, beside a bare read by pyarrow.
 
 ``python -m benchmarks tables [--quick] [--rows N] [--seeds N]``, which is also the part
-``tables`` of ``routines``, writes 900,000 rows of 20 normal numbers in each format; as
-CSV they have 200 MB. It reads each file by pyarrow into memory and converts it, in
-turns. Converting reads, checks, compresses and hashes all numbers. Seconds are medians
-of turns, by the wall and by the processor; the goals are of the processor.
+``tables`` of ``routines``, writes 900,000 rows of 20 normal numbers in each format; the
+CSV file has 200 MB. It reads each file into memory with pyarrow and converts it, in
+turns. A conversion reads, checks, compresses and hashes all numbers. Figures are
+medians of wall and processor seconds over the turns; the goals are for processor
+seconds.
 """
 
 import shutil
@@ -28,19 +29,19 @@ FORMS = {
     "Arrow": "rows.arrow",
 }
 COLUMNS = 20
-MOST = {"CSV": 2.0, "Parquet": 3.0}  # times the processor seconds of a bare read
+MOST = {"CSV": 2.0, "Parquet": 3.0}  # relative to the processor seconds of a bare read
 
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Each format in turn."""
+    """Yield each format in turn."""
     settings = {"rows": options.sized(900_000, 20_000), "turns": options.pick(5, 3, 1)}
     for seed in options.repeats(3):
         yield from (Run("normal", form, seed, settings=settings) for form in FORMS)
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Seconds to read a file and to convert it."""
+    """Measure the seconds to read a file and to convert it."""
     path = Path(run.folder, f"{run.seed}-{FORMS[run.method]}")
     write(path, run.settings["rows"], run.seed)
     out = path.with_name(f"{path.name}.zarr")
@@ -64,7 +65,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def write(path: Path, rows: int, seed: int) -> None:
-    """Write normal numbers as a table; the file's name says its format."""
+    """Write normal numbers as a table, in the format of the file's name."""
     import pyarrow
     import pyarrow.csv
     import pyarrow.feather
@@ -88,7 +89,7 @@ def write(path: Path, rows: int, seed: int) -> None:
 
 
 def read(path: Path) -> None:
-    """Read a whole file by pyarrow alone."""
+    """Read a whole file with pyarrow only."""
     import pyarrow.csv
     import pyarrow.feather
     import pyarrow.parquet
@@ -103,9 +104,9 @@ def read(path: Path) -> None:
 def timed(
     ways: dict[str, Callable[[], object]], turns: int
 ) -> dict[str, tuple[float, float]]:
-    """Return median seconds of the wall and of the processor of each way.
+    """Return median wall and processor seconds of each way.
 
-    The ways take turns, after one that does not count.
+    The ways take turns, after a first turn that is not counted.
     """
     seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     for turn in range(turns + 1):
@@ -124,7 +125,7 @@ def timed(
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Medians over the repeats, and times a bare read that converting takes."""
+    """Return medians over the repetitions, and the ratio of a conversion to a bare read."""
     of_size = [
         "rows",
         "megabytes",

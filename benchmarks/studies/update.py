@@ -1,17 +1,18 @@
 """New rows in a model: whether clusters keep their numbers and rows their labels, and a new cluster is found.
 
-``python -m benchmarks update [--quick] [--seeds N]`` takes shapes, tables and digits,
-of both halves. A fit of nine tenths of the rows, by the graph alone, is updated by the
-others, in two cases:
+``python -m benchmarks update [--quick] [--seeds N]`` uses shapes, tables and digits of
+both halves. A fit of nine tenths of the rows, with ``kernel="graph"``, is updated with
+the other rows, in two cases:
 
 same      new rows of the same kind
-cluster   the same, with a twentieth of the new rows in a new cluster far from the
+cluster   the same rows, except that a twentieth of them form a new cluster far from the
           others
 
-``numbers`` is the share of clusters that keep their number, and ``rows`` that of
-earlier rows that keep their label by ``predict``. ``found`` says whether the new
-cluster has a number of its own, and ``searched`` whether the update has made new nodes.
-The new cluster is as dense as the rows around one of the set.
+``numbers`` is the share of the clusters that keep their number, and ``rows`` is the
+share of the earlier rows that ``predict`` gives the same label as before. ``found``
+says whether the new cluster has a number of its own, and ``searched`` whether the
+update has added nodes. The new cluster is as dense as the neighbourhood of a row of the
+data set.
 """
 
 from itertools import product
@@ -55,7 +56,7 @@ ENOUGH = 0.9
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Yield each case on each set."""
+    """Yield each case on each data set."""
     most = options.sized(ROWS, QUICK_ROWS)
     names = options.pick(SETS, SETS, SETS[:2])
     for name, seed, case in product(names, options.repeats(3), CASES):
@@ -69,7 +70,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Fit the first rows, and update the model by the others."""
+    """Fit the first rows, and update the model with the others."""
     X = rows_of_set(run.dataset, run.settings["rows"], run.seed).X
     random = np.random.default_rng(run.seed)
     X = X[random.permutation(X.shape[0])]
@@ -94,14 +95,14 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def is_new_cluster(new: np.ndarray, old: np.ndarray, n_clusters: int) -> bool:
-    """Say whether the first new rows have a cluster that did not exist before.
+    """Return whether the first new rows have a cluster that did not exist before.
 
     Parameters
     ----------
     new, old : ndarray of int
         Labels of the new and of the earlier rows after the update.
     n_clusters : int
-        Number of clusters before it.
+        Number of clusters before the update.
     """
     count = count_of(len(new))
     inside = new[:count]
@@ -114,9 +115,10 @@ def is_new_cluster(new: np.ndarray, old: np.ndarray, n_clusters: int) -> bool:
 def with_cluster(
     new: np.ndarray, X: np.ndarray, random: np.random.Generator
 ) -> np.ndarray:
-    """Return new rows, of which the first are a new cluster.
+    """Return new rows, the first of which are a new cluster.
 
-    They are rows near one of the set, moved far away from all.
+    The new cluster consists of rows near a row of the data set, moved far away from all
+    rows.
 
     Examples
     --------
@@ -139,12 +141,12 @@ def with_cluster(
 
 
 def count_of(n_new: int) -> int:
-    """Return the rows of the new cluster: a twentieth, and enough for a cluster."""
+    """Return the number of rows of the new cluster: a twentieth, and enough for a cluster."""
     return max(LEAST, round(SHARE * n_new))
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Return means by case and half, and of each set; judge both cases."""
+    """Return means by case and half, and the results for each data set, with goals for both cases."""
     figures = ["numbers", "rows", "found", "searched"]
     frame = frame[frame["status"] == OK].assign(half=frame["dataset"].map(half_of))
     by_half = frame.groupby(["case", "half"], sort=False)[figures].mean().reset_index()

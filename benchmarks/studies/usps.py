@@ -1,13 +1,14 @@
-"""Extended USPS, 1,000 to 266,079 rows x 676, SKMMC's Fig. 2: error and time of all methods; from Zarr too.
+"""Extended USPS (1,000 to 266,079 rows x 676), as in SKMMC's Fig. 2: error and time of all methods, and a fit of a store.
 
-``python -m benchmarks usps [--quick] [--seeds N]`` fits random draws of 1,000, 3,000,
-10,000, 30,000 and 100,000 rows and all of them by both protocols, twice with other
-seeds: k-means, linear CPMMC and (up to 40,000 rows) LG-MMC, and SKMMC by default and at
-each width of the paper's grid. The methods of the paper's protocol stand at the
-parameters of the least mean balanced error, as the classes tell. The section "store" is
-SKMMC by default on the Zarr store of the most rows, within 1 GiB. The basis of the
-paper stops at 3,000 rows, because one of its fits takes a minute for 10,000 rows, and
-its time grows with the rows. ``--quick`` stops at 10,000 rows.
+``python -m benchmarks usps [--quick] [--seeds N]`` fits k-means, linear CPMMC and (up
+to 40,000 rows) LG-MMC, and SKMMC with its defaults and at each width of the paper's
+grid, to random samples of 1,000, 3,000, 10,000, 30,000 and 100,000 rows and to all
+rows, with both protocols and two seeds. In the paper's protocol, the parameters with
+the smallest mean balanced error are selected with the classes. The section "store" fits
+SKMMC with its defaults to a Zarr store of the largest number of rows, within 1 GiB.
+SKMMC with the paper's basis is fitted to at most 3,000 rows, because one fit of 10,000
+rows takes a minute, and the time grows with the number of rows. ``--quick`` stops at
+10,000 rows.
 """
 
 from typing import Any
@@ -32,7 +33,7 @@ WITHIN = {"memory_limit": "1GiB"}
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """All methods at each size, then SKMMC on the store."""
+    """Yield all methods at each size, then SKMMC on the store."""
     most = options.rows_of(NAME, QUICK_ROWS if options.quick else None)
     for rows in sizes(most):
         is_small = rows is not None and rows <= MOST_OWN_BASIS_ROWS
@@ -56,10 +57,10 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Fit a method in memory; or SKMMC to a store, in a process of its own."""
+    """Fit a method in memory, or SKMMC to a store in a separate process."""
     if run.part != STORE:
         return _skmmc.compute(run)
-    # the store is read from disk with the memory of the array free
+    # the fit reads the store from disk, so the array is not needed
     load_once.cache_clear()
     path = store_once(run.folder, NAME, rows=run.settings["rows"])
     return fit_store(
@@ -73,9 +74,10 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def sizes(most: int | None) -> list[int | None]:
-    """Return numbers of rows: the paper's below the most, then the most.
+    """Return numbers of rows: the paper's that are below the largest, then the largest.
 
-    If the paper has none below it, half of the most comes first. None is all rows.
+    If all numbers of the paper are larger, half of the largest number comes first. None
+    is all rows.
 
     Examples
     --------
@@ -88,12 +90,12 @@ def sizes(most: int | None) -> list[int | None]:
 
 
 def dataset_of(rows: int | None) -> str:
-    """Name for the tables."""
+    """Return the name in the tables."""
     return NAME if rows is None else f"{NAME} {rows}"
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Errors and times in memory, their slopes, and the fits of the store."""
+    """Return errors and times in memory, their slopes, and the fits of the store."""
     table, store = (
         table_of(frame[(frame["part"] == STORE) == stored]) for stored in (False, True)
     )

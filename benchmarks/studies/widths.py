@@ -1,10 +1,10 @@
-"""Label-free choice of the bandwidth: its error beside the best one, a fixed one, and k-means.
+"""Label-free selection of the bandwidth: its error beside the best and a fixed bandwidth, and k-means.
 
 ``python -m benchmarks widths [--quick] [--seeds N]`` fits k-means, the default
 (``gamma="auto"``) and each bandwidth of a grid on the UCI sets and pairs of digits of
-optdigits and MNIST. The excess of a choice is its error less that at the best
-bandwidth, which is found with the known classes. The second table gives its mean and
-worst. ``--quick`` leaves MNIST out.
+optdigits and MNIST. The excess of a selection is its error minus the error at the best
+bandwidth, which is found with the known classes. The second table has the mean and the
+worst excess. ``--quick`` leaves MNIST out.
 """
 
 from functools import partial
@@ -50,7 +50,7 @@ def grid(options: Options) -> Runs:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Return errors at each bandwidth and of each choice, and their excess.
+    """Return errors at each bandwidth and of each selection, and their excess.
 
     There is no goal.
     """
@@ -65,7 +65,7 @@ def tables(frame: pd.DataFrame) -> Result:
 
 
 def errors_of(by_width: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a set: errors of k-means, each choice, and the best bandwidth."""
+    """Return one row per data set: errors of k-means, of each selection, and at the best bandwidth."""
     keys = ["part", "dataset"]
     at_width = by_width[by_width["width"].notna()]
     chosen = by_width[by_width["width"].isna()]
@@ -82,7 +82,7 @@ def errors_of(by_width: pd.DataFrame) -> pd.DataFrame:
 
 
 def excess_of(errors: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean and worst excess error of each choice, in each group and all."""
+    """Return the mean and worst excess error of each selection, in each group and in all."""
     rows = []
     for group, part in [*errors.groupby("group", sort=False), ("all", errors)]:
         for choice in (AUTO, FIXED, KMEANS):
