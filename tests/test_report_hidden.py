@@ -105,4 +105,4 @@ def test_figures_of_few_rows_are_left_out(tmp_path):
     labels = (np.arange(41) == 40).astype(int) + (np.arange(41) < 20) * 2
     model.write_report(X, tmp_path / "page.html", labels, hide_rows=True)
     text = assert_hidden(tmp_path / "page.html")
-    assert "its figures would be those of fewer than 5 rows" in text
+    assert "figures of fewer than 5 rows are not shown" in text

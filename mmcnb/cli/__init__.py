@@ -1,4 +1,4 @@
-"""Run the command line.
+"""Run the commands of ``mmcnb``.
 
 Each verb has a file with three functions: `add_arguments`; `run`, which returns a
 report; and `lines`, which formats the report as text. The file is imported when its

@@ -40,7 +40,7 @@ def whole_outputs(
 ) -> Iterator[Outputs]:
     """Yield temporary paths to write to, and move all outputs into place at the end.
 
-    If the block raises an error, no output appears.
+    If the ``with`` block raises an error, no output is written.
 
     Parameters
     ----------

@@ -44,8 +44,8 @@ from mmcnb.samples.row_index import RowIndex
 class Explanation:
     """An explanation of what sets clusters apart.
 
-    Printing an explanation shows one sentence per cluster. In a notebook, it is
-    displayed as the sentences, `rules`, the `tree` and `columns`.
+    Printing an explanation shows one sentence per cluster. A notebook displays the
+    sentences, `rules`, the `tree` and `columns`.
 
     Attributes
     ----------

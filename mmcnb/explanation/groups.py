@@ -139,8 +139,8 @@ def plan_explanation(
     """
     d = rows.n_features
     size = rows.row_bytes
-    # Memory for means: of the clusters, of the rows outside each cluster, and of blocks
-    # not yet added. Memory for a row of the sample, which is gathered, scaled and
+    # Means are needed for the clusters, for the rows outside each cluster, and for
+    # blocks that are not yet added. Each row of the sample is gathered, scaled and
     # mapped.
     means = 8.0 * k * d * (8 + 3 * TASK_BYTES / BLOCK_ROWS / size)
     row = 12 * size + 32 * k

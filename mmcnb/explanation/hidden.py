@@ -65,8 +65,8 @@ def hide_cells(explanation: Explanation, described: Samples) -> Explanation:
     few = ~clusters["cluster"].isin([*shown, -1])
     if len(clusters) > 1 and few.any():
         clusters.loc[few, "sentence"] = [
-            f"{cluster_title(row.cluster)} ({percent(row.share)}): its figures would "
-            f"be those of fewer than {LEAST_ROWS} rows."
+            f"{cluster_title(row.cluster)} ({percent(row.share)}): figures of fewer "
+            f"than {LEAST_ROWS} rows are not shown."
             for row in clusters[few].itertuples()
         ]
     return Explanation(

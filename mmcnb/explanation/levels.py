@@ -32,8 +32,8 @@ class LevelShares(NamedTuple):
     words : str
         The levels in words, such as "4 or 5 of 5", or "'often' or 'always'".
     position : {"low", "medium", "high"}
-        Whether the levels are at the lower end of the order, at neither end, or at the
-        upper end.
+        "low" or "high" if the range ends at the lowest or the highest level, otherwise
+        "medium".
     share, others_share : float
         Share of the rows with these levels, in the cluster and among other rows.
     """
@@ -66,7 +66,7 @@ def orders_of(samples: Samples, sample: Sample) -> dict[int, Order]:
 def shares_of_levels(
     order: Order, values: np.ndarray, inside: np.ndarray, weights: np.ndarray
 ) -> LevelShares:
-    """Find the levels whose shares differ most between a cluster and other rows.
+    """Find the range of levels that is most overrepresented in a cluster.
 
     Parameters
     ----------
@@ -82,7 +82,8 @@ def shares_of_levels(
     Returns
     -------
     LevelShares
-        The range of levels with the largest excess of its share in the cluster.
+        The range of levels with the largest difference between its share in the cluster
+        and its share in other rows.
 
     Examples
     --------

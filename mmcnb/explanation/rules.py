@@ -37,7 +37,7 @@ LEAST_GAIN = 0.01
 LEAST_ROWS = 1.5
 LOST_BY_ROUNDING = 0.002  # accepted loss in F for a shorter threshold
 MOST_OF_OTHERS = 0.5  # largest weight of a cluster, relative to all other rows
-# The F-measure of a rule must exceed that of a rule without conditions by this value.
+# A rule must improve the F-measure of a rule without conditions by at least this value.
 LEAST_LEAD = 0.05
 
 Rule = tuple[Condition, ...]

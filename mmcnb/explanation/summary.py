@@ -144,8 +144,8 @@ class MomentsPass:
 def column_frame(samples: Samples) -> pd.DataFrame:
     """Return the name, kind and category of each column.
 
-    A column without a name has its number as name. The two columns of a time of day
-    have the categories "sin" and "cos".
+    A column without a name is identified by its number. The two columns of a time of
+    day have the categories "sin" and "cos".
     """
     columns: list[tuple[object, str, str]] = []
     if samples.encoding is not None:

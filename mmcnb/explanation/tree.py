@@ -1,7 +1,7 @@
 """Grow a shallow decision tree that predicts the clusters of most rows.
 
 scikit-learn grows the tree on a sample. Its thresholds are then shortened, splits that
-predict hardly more rows correctly are removed, and the rows in each leaf are counted on
+add few correctly predicted rows are removed, and the rows in each leaf are counted on
 all rows.
 """
 
@@ -25,7 +25,7 @@ MOST_LEVELS = 4
 MORE_LEAVES = 4  # number of leaves in addition to one for each cluster
 # For each additional leaf, splits must increase the number of correctly predicted rows
 # by at least this share of all rows, and by this multiple of the standard deviation of
-# the number. The best of many splits of rows with random labels seldom gains as much.
+# this number. The best of many splits of rows with random labels seldom gains as much.
 LEAST_GAIN = 0.01
 LEAST_DEVIATIONS = 3.0
 # Accepted increase in the Gini impurity for a shorter threshold, as a share of the rows
@@ -219,8 +219,7 @@ class ClusterTree:
 
     The tree has up to four levels of conditions. Each row is in exactly one leaf, and
     each leaf predicts the most frequent cluster of its rows. Printing the tree shows
-    the conditions as an indented text. The attribute ``tree`` of `Explanation` is such
-    a tree.
+    the conditions as an indented text. `Explanation.tree` is a tree of this class.
 
     Attributes
     ----------

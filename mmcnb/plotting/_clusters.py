@@ -1,4 +1,4 @@
-"""Scatter plot of rows in two columns, coloured by cluster."""
+"""Draw scatter plots of two columns, coloured by cluster."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 
 class ClusterDisplay:
-    """Scatter plot of rows in two of their columns, coloured by cluster.
+    """Scatter plot of two columns of the rows, coloured by cluster.
 
     By default, the two columns with the largest F ratios are drawn. The F ratio is the
     variance between clusters divided by the variance within clusters. It is computed
-    from the values of a column and from their squared distances from the mean, in at
-    most 10,000 rows, and the larger of the two ratios counts. Columns with only two
-    values are used last, because their points overlap. If the values of a column are
-    integers that many rows share, such as answers from 1 to 5, each point is moved
-    slightly, so that points do not hide each other.
+    from the values of a column and from the squared distances of the values from their
+    mean, in at most 10,000 rows, and the larger of the two ratios is used. Columns with
+    only two values are used last, because their points overlap. If the values of a
+    column are integers that many rows share, such as answers from 1 to 5, each point is
+    moved slightly, so that points do not hide each other.
 
     Create a display with `from_estimator` or `from_predictions`.
 

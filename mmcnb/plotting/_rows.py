@@ -91,11 +91,11 @@ def two_columns(
 def separating_columns(
     samples: Samples, labels: np.ndarray, most: int = 10_000
 ) -> list[int]:
-    """Return the two columns with the largest F ratios, in ascending order.
+    """Return the two columns with the largest F ratios, sorted by column number.
 
     The F ratio of a column is computed in at most ``most`` rows, from the values and
-    from their squared distances from the mean, because clusters may be rings; the
-    larger ratio counts. Columns with only two values are used last, because their
+    from their squared distances from the mean, because clusters may be rings. The
+    larger ratio is used. Columns with only two values are used last, because their
     points overlap.
     """
     from sklearn.feature_selection import f_classif

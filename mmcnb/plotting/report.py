@@ -215,7 +215,7 @@ def _facts_of_cluster(explanation: Any, cluster: Any, hides: bool) -> dict[str, 
 
 
 def _tree(explanation: Any, hides: bool) -> str:
-    """Return the HTML of the tree over the clusters, or why it is left out."""
+    """Return the HTML of the cluster tree, or the reason why it is left out."""
     if hides:
         return "<p>Left out, because its conditions show cells.</p>"
     if explanation.tree is not None:

@@ -1,4 +1,4 @@
-"""Draw the map of a report: an inline SVG with rows as dots, shown by check boxes."""
+"""Draw the map of a report: an inline SVG of rows as dots, with check boxes."""
 
 from collections.abc import Iterator
 from html import escape

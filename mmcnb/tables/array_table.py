@@ -147,7 +147,7 @@ class StoredTable(ArrayTable):
 
 
 class FilledSamples(ChunkedSamples):
-    """Rows of a file or a store whose missing values are filled as they are read."""
+    """Rows of a file or a store, with missing values filled when rows are read."""
 
     unfilled: Any = None
 
@@ -249,7 +249,7 @@ def _unfilled(samples: Samples) -> Samples:
 
 
 def _unchecked(source: Any, element: str | None) -> Samples:
-    """Open rows, even if some of their numbers are NaN or infinite."""
+    """Open rows that may contain NaN and infinite numbers."""
     try:
         return open_samples(source, element)
     except NotFiniteError as error:
@@ -259,7 +259,7 @@ def _unchecked(source: Any, element: str | None) -> Samples:
 
 
 def open_stored_gaps(rows: Any, options: TableOptions | None = None) -> Samples:
-    """Open the rows of a store in which NaN marks missing values, and fill them."""
+    """Open the rows of a store, and fill the missing values that NaN marks."""
     options = options or TableOptions()
     samples = _open(rows, options)
     if isinstance(samples, FilledSamples) and options.na_values is None:

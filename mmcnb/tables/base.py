@@ -25,6 +25,7 @@ class Part(NamedTuple):
     columns : dict of str to pyarrow.Array
         The columns, by key.
     n_rows : int
+        Number of rows.
     place : callable
         Returns the name of a row for messages, given its number in the part.
     ragged : sequence of str
@@ -71,7 +72,7 @@ def parts_of(batch: pa.RecordBatch, wanted: Types, first: int = 0) -> Iterator[P
 
 
 def row_place(first: int) -> Callable[[int], str]:
-    """Return a function that names a row in messages, counting from ``first``."""
+    """Return a function that returns the name of a row, counting from ``first``."""
     return lambda row: f"row {first + row}"
 
 

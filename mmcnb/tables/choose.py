@@ -18,9 +18,9 @@ from mmcnb.tables.notes import option_with
 from mmcnb.tables.options import TableOptions
 from mmcnb.tables.record_columns import IDENTIFIES, NUMBERS_ROWS, is_duration
 
-UNNAMED = ("", "Unnamed: 0")  # names of a first column that contains row names
+UNNAMED = ("", "Unnamed: 0")  # names that a first column of row names may have
 ORDERED_DATE = re.compile("%[dm][-/.]%[dm][-/.]%[yY]")
-LEAST_FEATURES = 2  # that remain when columns describing the record are dropped
+LEAST_FEATURES = 2  # features that remain if columns describing records are dropped
 TYPE_OF_PLAIN_CELLS = {"flag": BOOL, "number": FLOAT64}
 # For each kind of column in a fit, the kinds that the column may have in new rows.
 ALIKE = {
@@ -251,8 +251,8 @@ def check_features(table: BaseTable, columns: Sequence[TableColumn]) -> None:
     Raises
     ------
     InputError
-        No column is a feature. The message gives the reason for each column that was
-        left out without an option asking for it.
+        No column is a feature. The message contains the reason for each column that no
+        option has left out.
     """
     if not columns:
         raise InputError(f"{table.name} has no columns: give it at least one.")
@@ -280,7 +280,7 @@ def leave_out_records(features: Sequence[TableColumn]) -> None:
 
     If fewer than two would remain, the columns whose values repeat most are kept,
     because they are the least likely to be identifiers or timestamps. A column that
-    numbers the rows is kept only if nothing else is left.
+    numbers the rows is kept only if no other column remains.
     """
     taken = [column for column in features if not column.why]
     records = [column for column in taken if column.record is not None]

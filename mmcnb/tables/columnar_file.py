@@ -61,7 +61,7 @@ class OpenedFile(NamedTuple):
 
 
 def opened_in_memory(table: pa.Table) -> OpenedFile:
-    """Return an opened file whose rows are a table in memory."""
+    """Return an `OpenedFile` with the rows of a table in memory."""
 
     def batches(
         positions: list[int], step: int, group: int | None
@@ -199,7 +199,7 @@ class ColumnarFile:
         keys = [self.keys[position] for position in positions]
         with self._worded():
             for batch in self._batches(positions, step_rows(8 * len(wanted)), group):
-                # Arrow's reader does not notice truncated buffers of a damaged file.
+                # Arrow's reader does not detect truncated buffers of a damaged file.
                 batch.validate()
                 yield from parts_of(batch.rename_columns(keys), wanted, first)
                 first += batch.num_rows
@@ -257,7 +257,7 @@ def _row_bytes(metadata: Any, schema: pa.Schema) -> dict[str, float]:
         group = metadata.row_group(number)
         for chunk in map(group.column, range(group.num_columns)):
             name = chunk.path_in_schema.partition(".")[0]
-            if name in sizes:  # not the case if the column's name contains a dot
+            if name in sizes:  # False if the column's name contains a dot
                 sizes[name] += chunk.total_uncompressed_size / n_rows
     for field in schema:
         # Dictionary-encoded values are larger in memory than their codes in the file.

@@ -20,7 +20,7 @@ from mmcnb.tables.record_columns import NUMBERS_ROWS, RecordSign
 
 MOST_DISTINCT = 1000  # columns with more distinct values are not categorical
 GAP = ""  # the category that stands for missing texts
-MOST_LEVELS = 7  # levels of an order that are shown in messages
+MOST_LEVELS = 7  # largest number of levels of an order in messages
 SECONDS_OF_DAY = 86400
 LEAST_WORDS = 4  # texts with at least as many words on average are documents
 
@@ -54,7 +54,7 @@ ROLE_OF_TEXTS = {
     "refuse": Role.REFUSED,
 }
 ROLE_OF_DATES = {
-    "auto": Role.SECONDS,  # may become LEFT_OUT after all rows have been read
+    "auto": Role.SECONDS,  # may change to LEFT_OUT after all rows are read
     "epoch": Role.SECONDS,
     "drop": Role.LEFT_OUT,
     "refuse": Role.REFUSED,
@@ -62,7 +62,7 @@ ROLE_OF_DATES = {
 
 
 def role_of(kind: str, options: TableOptions) -> Role:
-    """Return the role of a column of a kind, given the options for texts and dates."""
+    """Return the role for a kind of column, given the options for texts and dates."""
     if kind == "text":
         return ROLE_OF_TEXTS[options.categories]
     if kind == "date":
@@ -82,7 +82,7 @@ class TableColumn:
         Key of the column in `Part`.
     name : str
     type : pyarrow.DataType
-        Type of its cells in the table.
+        Type of the cells of the column in the table.
     role : Role
         What the column becomes.
     decision : Decision or None
@@ -230,7 +230,7 @@ class TableColumn:
         if self.angle:
             turns = pc.multiply(values.cast(FLOAT64), 2 * np.pi / SECONDS_OF_DAY)
             return pc.sin(turns) if self.angle == "sin" else pc.cos(turns)
-        if types.is_float16(values.type):  # pyarrow cannot combine it
+        if types.is_float16(values.type):  # which pyarrow cannot combine
             return pa.array(np.asarray(values, np.float32))
         if types.is_boolean(values.type):
             return values.cast(pa.uint8())
@@ -366,9 +366,8 @@ def are_documents(texts: Collection[str], n_rows: int) -> bool:
 def float32_merges(values: pa.Array, is_first: bool) -> bool:
     """Return whether float32 would merge distinct values.
 
-    Integers are merged if one exceeds 2**24 in magnitude. Fractional numbers are
-    examined in the first rows only, and count as merged if float32 removes more than 1
-    % of the distinct values.
+    The result is True if an integer exceeds 2**24 in magnitude, or if float32 removes
+    more than 1 % of the distinct fractional numbers in the first rows of the table.
 
     Parameters
     ----------

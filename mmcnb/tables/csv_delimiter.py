@@ -49,7 +49,7 @@ def find_delimiter(
     text : str
         The first lines.
     usual : str
-        Delimiter to return if none divides the lines.
+        Delimiter to return if no delimiter divides the lines.
     gaps : collection of str
         Markers of missing values.
     decimal : str

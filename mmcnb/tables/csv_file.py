@@ -41,13 +41,13 @@ from mmcnb.tables.records import Record, TextPiece, plain_lines, split_records
 # Plain numbers that cannot be codes (which may begin with 0) or dates (eight digits).
 PLAIN_WHOLE = r"^(?:-?(?:0|[1-9]\d{0,6}))?$"
 PLAIN = r"^(?:-?(?:0|[1-9]\d{0,6})(?:\.\d+)?)?$"
-MOST_HEAD_BYTES = 2**21  # bytes of the first lines, unless two rows are longer
-LEAST_LINES = 100  # lines of a piece: parsing a piece has a fixed cost per column
+MOST_HEAD_BYTES = 2**21  # largest size of the first lines, unless two rows are longer
+LEAST_LINES = 100  # lines per piece, because each piece has a fixed cost per column
 WIDE_COLUMNS = 256
 
 
 class _Piece(NamedTuple):
-    """The rows in a piece of text, and lines that deserve a note."""
+    """The rows in a piece of text, and lines that should be reported."""
 
     part: Part
     odd: Odd
@@ -63,7 +63,7 @@ class _Rows(NamedTuple):
     odd : Odd
         Rows that were padded because they had fewer cells, and remarks.
     ragged : list of str
-        A sentence about each line with a wrong number of cells.
+        A sentence about each line with the wrong number of cells.
     """
 
     lines: list[Line]
@@ -86,8 +86,8 @@ class CSVFile:
     Attributes
     ----------
     certain_marks : dict of str to str
-        Decimal mark of each column of numbers; ``""`` if its first cells do not show
-        it.
+        Decimal mark of each column of numbers, or ``""`` if its first cells leave the
+        mark uncertain.
     keys_to_exchange : set of str
         Keys of the columns in which points and commas are exchanged when rows are read.
 
@@ -172,7 +172,7 @@ class CSVFile:
         given = self._options.codec
         marked = marked_codec(head)
         if marked is not None and self._options.encoding is not None:
-            given = None  # from the fit, but this file has a byte order mark
+            given = None  # ignore the fit's encoding: this file has a byte order mark
         unmarked = unmarked_utf16(head)
         self._codec = given or marked or unmarked or UTF8
         self._is_sure = bool(given or marked or unmarked) or not is_utf8
@@ -192,8 +192,8 @@ class CSVFile:
     def _pieces(self, show_progress: bool | None) -> Iterator[tuple[int, bytes, bool]]:
         """Yield pieces of whole lines as UTF-8 text without NUL bytes.
 
-        Each piece is preceded by the number of its first line, and followed by whether
-        it is the last piece.
+        Each item is a tuple of the number of the first line of the piece, the piece,
+        and whether it is the last piece.
         """
         self._n_nul = 0
         held = None
@@ -364,7 +364,7 @@ class CSVFile:
     def _types_to_parse(self, types: Types) -> dict[str, pa.DataType]:
         """Return the types to parse, with text for columns whose marks are exchanged.
 
-        The parser would read 1.500 as a decimal number even where it means 1,500.
+        The parser would read 1.500 as a decimal number even if it means 1,500.
         """
         to_parse = dict(types)
         for key in self.keys_to_exchange & types.keys():

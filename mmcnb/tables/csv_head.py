@@ -24,7 +24,7 @@ from mmcnb.tables.csv_kinds import kind_of_cell, kinds_of_columns
 from mmcnb.tables.csv_lines import Line, decoded, split_lines, tidy
 from mmcnb.tables.options import TableOptions
 
-N_LINES = 100  # lines that are examined
+N_LINES = 100  # largest number of lines that are examined
 FEWEST_LINES = 12  # lines that are examined even if they exceed MOST_BYTES
 MOST_BYTES = 2**18  # bytes that are examined if there are at least FEWEST_LINES
 MOST_TITLES = 60  # largest number of lines above the column names
@@ -33,7 +33,7 @@ RULE = re.compile(r"[-=+:| ]*(--|==)[-=+:| ]*")  # a horizontal rule, such as --
 
 
 class Head(NamedTuple):
-    """How the first lines of a file are interpreted.
+    """Interpretation of the first lines of a file.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class _Names(NamedTuple):
 
 @dataclass(frozen=True)
 class _Shape:
-    """What rows look like, inferred from the first lines of a table.
+    """Properties of rows, inferred from the first lines of a table.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class _Shape:
         return n_values > 0
 
     def is_full(self, line: Line) -> bool:
-        """Return whether a line reaches the last column, or is a row with empty end."""
+        """Return whether a line reaches the last column, or ends with empty cells."""
         if self.n_columns == 1 and line.cells == [""]:
             return True
         is_row = len(line.cells) == self.width and self.is_row(line.cells)
@@ -201,7 +201,7 @@ class HeadReader:
         usual = "\t" if plain_name(self._path).endswith(".tsv") else ","
         delimiter = self._options.delimiter
         if self._options.encoding is not None and (delimiter or "") not in text:
-            delimiter = None  # new rows may use a different delimiter from the fit
+            delimiter = None  # new rows may have a different delimiter
         delimiter = delimiter or given
         if delimiter is None:
             lines = text.splitlines(keepends=True)
@@ -270,7 +270,7 @@ class HeadReader:
         )
 
     def _shape(self, table: list[Line]) -> _Shape:
-        """Infer what rows look like from the second half of the examined lines."""
+        """Infer the properties of rows from the second half of the examined lines."""
         width = most_common_width(table)
         even = [line for line in last_half(table) if len(line.cells) == width]
         # A last line such as "Source: ..." is not a row.
@@ -423,7 +423,7 @@ class HeadReader:
         )
 
     def _names(self, table: list[Line], shape: _Shape) -> _Names:
-        """Return the names of the columns, which the first line contains."""
+        """Return the names of the columns in the first line."""
         top = table[0]
         n_columns = shape.n_columns
         longest = max(len(line.cells) for line in table[1:])

@@ -18,7 +18,7 @@ from mmcnb.tables.csv_kinds import (
 FIRST_YEAR = 1500
 LAST_YEAR = 2200
 MANY_TEXTS = 10
-LONG_SERIES = 5  # so many numbers are rarely equally spaced by chance
+LONG_SERIES = 5  # this many numbers are rarely equally spaced by chance
 Cells = Sequence[str]
 
 
@@ -62,7 +62,7 @@ def is_header(top: Cells, rows: Sequence[Cells], gaps: Collection[str]) -> Verdi
     if not rows:
         return _without_rows(top, gaps)
     if not top[0].strip() and _count_from_0(_texts(rows, 0)):
-        return Verdict.HEADER  # pandas writes an unnamed index this way
+        return Verdict.HEADER  # pandas writes an unnamed index like this
     if not any(map(str.strip, top)):
         return Verdict.ROW
     votes = _votes(top, rows, gaps)
@@ -247,7 +247,7 @@ def _are_series(rows: Sequence[Cells], positions: list[int]) -> bool:
 
 
 def _are_far(top: Cells, rows: Sequence[Cells], positions: list[int]) -> bool:
-    """Return whether all numbers of a line lie far outside the ranges of their columns.
+    """Return whether all numbers of a line are far outside the ranges of their columns.
 
     A number is far if its distance from the range exceeds the width of the range.
     """

@@ -9,12 +9,12 @@ from mmcnb.tables.csv_head import Head
 from mmcnb.tables.csv_kinds import kind_of_cell
 from mmcnb.tables.csv_lines import Line, decoded, split_lines, tidy
 
-# How a remark below the rows begins.
+# Pattern for the beginning of a remark below the rows.
 REMARK = re.compile(
     r"(?i)(sources?|notes?|quellen?|data|total|generated|exported|created|printed|"
     r"page|end|\(?c\)|©|\*|--)\b|\d+ rows"
 )
-# How a last row that sums up the other rows begins.
+# Pattern for the beginning of a last row that sums up the other rows.
 TOTAL = re.compile(r"(?i)(grand |sub)?totals?\b|sum(me)?\b|gesamt|mean\b|average\b")
 MOST_REMARKS = 20  # largest number of lines below the rows
 BLANKS = b' ,;|\t\r\n"'
@@ -49,7 +49,7 @@ class Remarks:
     path : Path
         The file, for messages.
     head : Head
-        How the first lines are interpreted.
+        Interpretation of the first lines.
     gaps : collection of str
         Markers of missing values.
     is_sure : bool
@@ -122,7 +122,7 @@ class Odd(NamedTuple):
     Attributes
     ----------
     short : list of int
-        Line numbers of rows with fewer cells than columns; cells at their end are
+        Line numbers of rows with fewer cells than columns, in which the last cells are
         missing.
     remarks : list of Line
         Comments and remarks such as "Source: ...", which are not rows.

@@ -1,7 +1,7 @@
 """Decide what kind of values a text column has.
 
 The decision is based on a survey of all texts of the column. Numbers may have a unit, a
-currency or a percent sign, if nearly all cells have the same one. The decisions of a
+currency or a percent sign, if nearly all cells have the same unit. The decisions of a
 fit are stored in its model, and new rows are read accordingly.
 """
 
@@ -38,11 +38,11 @@ from mmcnb.tables.orders import (
 from mmcnb.tables.survey import Shapes, Survey
 
 MOST_WRONG = 0.02  # share of cells that may fail to parse, and then count as missing
-ONE_WRONG = 20  # in a column with so many cells, one may fail to parse
-LEAST_UNIT = 0.95  # share of the numbers that must have the unit
+ONE_WRONG = 20  # in a column with this many cells, one may fail to parse
+LEAST_UNIT = 0.95  # smallest share of the numbers that must have the unit
 LEAST_CODES = 0.01  # columns with this share of leading zeros contain codes
-LONGEST_MARK = 60  # length of a marker of missing values that messages show
-MOSTLY = 0.5  # a text column with this share of numbers is reported
+LONGEST_MARK = 60  # length of the longest marker of missing values in messages
+MOSTLY = 0.5  # a text column with at least this share of numbers is reported
 # A digit is part of a unit only after a letter or "^", as in m2.
 SECOND_NUMBER = re.compile(r"[^A-Za-z^]\d")
 WHOLE_SHAPE = re.compile("\x1f9+$")

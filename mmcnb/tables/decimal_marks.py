@@ -25,7 +25,7 @@ MOST_SHOWN = 10  # largest number of columns in a sentence
 
 
 def has_certain_point(texts: pa.Array) -> bool:
-    """Return whether any of the numbers in texts certainly has a decimal point.
+    """Return whether any number in texts certainly has a decimal point.
 
     Examples
     --------

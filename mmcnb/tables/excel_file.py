@@ -22,7 +22,7 @@ from mmcnb.tables.marks import ERRORS, marks_of_numbers
 from mmcnb.tables.options import TableOptions
 
 Row = list[Any]
-CELL_FACTOR = 8  # upper bound: bytes of Python objects per byte of the unpacked sheet
+CELL_FACTOR = 8  # upper bound of the bytes of Python objects per byte of the sheet
 
 
 def open_excel(path: Path, options: TableOptions) -> OpenedFile:
@@ -137,7 +137,7 @@ def _with_merged(rows: list[Row], merged: Iterable[Any]) -> list[Row]:
 
 
 def _tidy(rows: list[Row]) -> list[Row]:
-    """Replace blank and error cells by None, and remove empty rows and columns."""
+    """Replace blank and error cells with None, and remove empty rows and columns."""
     for row in rows:
         for k, cell in enumerate(row):
             if isinstance(cell, str) and (not cell.strip() or cell.strip() in ERRORS):

@@ -230,7 +230,7 @@ class FileTable(BaseTable):
         return [*notes, *notes_on_lacking(self.paths, keys), *self._note_on_marks]
 
     def _expect_marks(self) -> list[str]:
-        """Let files with an unexpected decimal mark exchange it, and return notes."""
+        """Set the columns in which files exchange decimal marks, and return notes."""
         files = [file for file in self._files if isinstance(file, CSVFile)]
         certain = [file.certain_marks for file in files]
         marks = list(map(marks_of_file, certain))

@@ -45,7 +45,7 @@ from mmcnb.tables.sentinels import KnownMarks
 
 
 def is_frame(source: object) -> bool:
-    """Return whether `open_frame` accepts an object, or has a message about it."""
+    """Return whether `open_frame` accepts an object, or raises an error about it."""
     is_lazy = type(source).__name__ == "LazyFrame"
     return is_lazy or as_frame(source) is not None
 
@@ -100,7 +100,7 @@ def _open_columns(
     if names is not None:
         notes = notes_on_names(FRAME, columns)
     if columns and hasattr(frame, "sparse"):  # a pandas frame with only sparse columns
-        fault = f"{FRAME} has sparse columns whose fill value is not 0"
+        fault = f"{FRAME} has sparse columns with a fill value other than 0"
         with worded(fault, "give X.sparse.to_dense()", ValueError):
             if any(data_type.fill_value != 0 for data_type in frame.dtypes):
                 raise ValueError("fill value must be 0")
@@ -276,7 +276,7 @@ def _has_known_marks(rows: PlainRows) -> bool:
     for start in range(0, len(rows.block), BLOCK_ROWS):
         marks.add(rows.block[start : start + BLOCK_ROWS])
     for k in marks.columns:
-        # Counting distinct values is slow, and not needed if no count would reveal a
+        # Counting distinct values is slow, so it is skipped if no count would reveal a
         # marker.
         if marks.find(k, LEAST_VALUES):
             n_values = np.unique(rows.block[:, k]).size

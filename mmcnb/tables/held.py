@@ -208,6 +208,6 @@ class _InMemory:
 
 
 def release_memory() -> None:
-    """Return the freed memory that Arrow and the C library retain to the system."""
+    """Release the freed memory that Arrow and the C library retain to the system."""
     pa.default_memory_pool().release_unused()
     return_freed_memory()

@@ -63,7 +63,7 @@ def index_of_held(reader: TableReader, taken: RowsTaken) -> RowIndex:
     ----------
     reader : TableReader
     taken : RowsTaken
-        The rows of the files that are held.
+        The rows that are held, by file and row number.
     """
     table = reader.table
     index = taken.index(reader.index_name)

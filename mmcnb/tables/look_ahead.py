@@ -44,7 +44,7 @@ class Categories:
         values : list of pyarrow.Array
             Values of the features.
         is_kept : ndarray of bool
-            Which rows are kept. The texts of other rows are ignored.
+            Mask of the rows that are kept. The texts of other rows are ignored.
         block : ndarray
             Values of the features as numbers, one row for each row of the table. Its
             text columns are overwritten with the numbers of the texts, or with NaN.

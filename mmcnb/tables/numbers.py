@@ -132,7 +132,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 
 class CellParts(NamedTuple):
-    """The sign, digits and unit of cells, with null digits if a cell is no number."""
+    """The sign, digits and unit of cells, with null digits for other cells."""
 
     is_negative: pa.Array
     body: pa.Array

@@ -28,7 +28,7 @@ from mmcnb.tables.source import TableSource
 
 
 class TableSamples(ChunkedSamples):
-    """Rows of Parquet or Arrow files, read one row group or record batch at a time."""
+    """Rows of Parquet or Arrow files, read by row group or record batch."""
 
     is_reopenable = True
 
@@ -57,8 +57,8 @@ class TableSamples(ChunkedSamples):
     def _read_group(self, number: int) -> np.ndarray:
         with options_of_files():
             block = self._reader.group(number)
-        # Rows opened with gaps are a second view of rows whose filled view has already
-        # warned.
+        # Rows opened with gaps do not warn, because the same rows have warned when
+        # filled.
         if self._options.encoding is not None and not self.has_gaps:
             for note in self._reader.notes:
                 self._warn_once(note)
@@ -92,8 +92,8 @@ def open_table(
     path : path
         File or folder.
     options : TableOptions or None, default=None
-        Which columns to use, and how to read their cells. By default, the default
-        options of `mmcnb.read_table`.
+        Which columns to use, and how to read their cells. By default, the options of
+        `mmcnb.read_table` have their defaults.
     memory_limit : str, int or None, default=None
         Resident memory of the process, such as ``"512MiB"``. None stands for the
         setting of `mmcnb.config`, or half of the free memory.
@@ -204,10 +204,10 @@ def read_table(  # noqa: PLR0913
     Parameters
     ----------
     path : path, data frame or array
-        A file, or a folder of files whose columns are joined by name. The formats are
-        CSV and JSON (plain, .gz, .bz2, .xz or .zst), Parquet, Arrow or Feather,
-        workbooks (.xlsx, .xls and .ods, which require ``mmcnb[excel]``), ORC, ARFF,
-        Stata and SAS. A folder named ``year=2024`` adds a column ``year``.
+        A file, or a folder of files that are joined by column name. The formats are CSV
+        and JSON (plain, .gz, .bz2, .xz or .zst), Parquet, Arrow or Feather, workbooks
+        (.xlsx, .xls and .ods, which require ``mmcnb[excel]``), ORC, ARFF, Stata and
+        SAS. A folder named ``year=2024`` adds a column ``year``.
 
         Data frames of pandas, polars or Arrow are also accepted, so that the options
         below can be applied to their columns.
@@ -237,9 +237,10 @@ def read_table(  # noqa: PLR0913
         `mmcnb.stores.convert` stores their values. If `index_column` is None, the index
         that pandas has recorded in a Parquet or Arrow file is used as row names.
     header : {None, "yes", "no"} or int, default=None
-        Whether the first line of a CSV file names the columns. None compares the cells
-        of this line with the rows below it to decide. An integer is the number of the
-        line with the names, counted from 0 without empty lines, as in pandas.
+        Whether the first line of a CSV file contains the column names. By default, this
+        is inferred by comparing the line with the rows below it. An integer is the
+        number of the line with the names, counted from 0 without empty lines, as in
+        pandas.
     na_values : str, number, list, array or dict, default=None
         Markers of missing values, in addition to the usual markers such as NA, ?, - and
         None. If ``""`` is the only marker, only empty cells are missing. A dict
@@ -254,7 +255,7 @@ def read_table(  # noqa: PLR0913
         recognised if they are unambiguous.
     delimiter : str, default=None
         Character between the cells of a CSV file; a space stands for any number of
-        spaces. None infers it from the first lines.
+        spaces. None infers the delimiter from the first lines.
     skip_lines : int, default=None
         Number of lines of a CSV file above the header, or above the rows if there is no
         header. None recognises titles above the table by their cells.
@@ -286,7 +287,7 @@ def read_table(  # noqa: PLR0913
         Treatment of dates. "auto" leaves dates out if the table has column names,
         because dates mostly record when a row was entered; dates selected by ``keep``
         or ``columns`` become seconds since 1970. "epoch" converts all dates, "drop"
-        leaves them out without a note, and "refuse" raises an error. "day-first" and
+        leaves out dates without a note, and "refuse" raises an error. "day-first" and
         "month-first" specify the order of day and month in dates such as 3/4/2025, and
         also convert these dates; by default, the order is inferred from all cells of
         the column. A list may combine a treatment and an order: ``["epoch",
@@ -403,7 +404,7 @@ def held_table(reader: TableReader, memory_limit: str | int | None = None) -> Sa
 def describe_table(
     path: str | os.PathLike[str], options: TableOptions | None = None
 ) -> dict[str, object]:
-    """Read a table as `open_table` does, and list its columns.
+    """Read a table like `open_table`, and describe its columns.
 
     Returns
     -------

@@ -59,7 +59,7 @@ class TableOptions:
 
     def __post_init__(self) -> None:
         """Raise InputError for unknown values, and convert lists to hashable tuples."""
-        fields = vars(self)  # attributes of a frozen dataclass cannot be assigned
+        fields = vars(self)  # fields of a frozen dataclass cannot be assigned
         fields["header"] = _header(self.header)
         fields["skip_lines"] = _skip_lines(self.skip_lines)
         if self.codec is not None:
@@ -138,7 +138,7 @@ OF_MODELS = ("encoding", "keeps_gaps")
 def named_options(options: Mapping[str, Any]) -> TableOptions:
     """Create options from a mapping with the parameter names of `mmcnb.read_table`.
 
-    An option with the value None has its default.
+    For an option with the value None, the default is used.
 
     Raises
     ------
@@ -149,7 +149,7 @@ def named_options(options: Mapping[str, Any]) -> TableOptions:
 
 
 def changed_options(options: TableOptions, changes: Mapping[str, Any]) -> TableOptions:
-    """Return changed options, given the parameter names of `mmcnb.read_table`."""
+    """Return options with changes, by parameter names of `mmcnb.read_table`."""
     return replace(options, **_fields(changes))
 
 
@@ -385,7 +385,7 @@ def refilling(options: TableOptions, encoding: Encoding | None) -> TableOptions:
 
 
 def keeping_gaps(options: TableOptions, encoding: Encoding | None) -> TableOptions:
-    """Return options that read rows by an encoding, with NaN for missing values."""
+    """Return options that read rows with an encoding and keep missing values as NaN."""
     return replace(options, encoding=encoding, keeps_gaps=True)
 
 

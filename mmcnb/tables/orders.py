@@ -12,7 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 MOST_TEXTS = 100  # largest number of distinct texts in a column with a scale
-LEAST_LEVELS = 3  # levels in a column: two texts do not need an order
+LEAST_LEVELS = 3  # levels of an ordered column: two texts need no order
 NUMBER_BEFORE = re.compile(r"^\W*\d+\W+")
 NUMBER_BEHIND = re.compile(r"\W+\d+\W*$")
 NUMBERED = "numbers with words"

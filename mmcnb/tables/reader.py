@@ -64,7 +64,7 @@ from mmcnb.tables.sentinels import KnownMarks
 from mmcnb.tables.survey import Survey
 
 MOST_CATEGORIES = 30  # categories of a text column that no option asks for
-LEAST_WRONG = 10  # a column is refused if all cells in so many rows are wrong
+LEAST_WRONG = 10  # a column is refused if this many rows, or more, are all wrong
 DOCUMENTS = (
     "its texts are documents, which TF-IDF (scikit-learn's TfidfVectorizer) or an "
     "embedding model converts to numbers"
@@ -120,7 +120,7 @@ class TableReader:
         self.keeps_gaps = options.keeps_gaps
         self._options = options
         self._show = show
-        # "auto" is resolved here; a fit passes "neighbors" itself (`OF_FITS`).
+        # This resolves "auto"; a fit passes "neighbors" (`OF_FITS`).
         self._missing = options.missing
         if options.missing == "auto":
             self._missing = "median"
@@ -339,7 +339,7 @@ class TableReader:
         InputError
             Columns or cells cannot be converted; the message lists all of them.
         TypeChangedError
-            A column has another type; `with_final_types` reads all rows again.
+            A column has a different type; `with_final_types` reads all rows again.
         """
         for rows in self.narrow_blocks():
             yield from self._widened(rows)
@@ -354,7 +354,7 @@ class TableReader:
         InputError
             Columns or cells cannot be converted; the message lists all of them.
         TypeChangedError
-            A column has another type; `with_final_types` reads all rows again.
+            A column has a different type; `with_final_types` reads all rows again.
         """
         for part, values in self._pass():
             rows = self._rows(part, values)
@@ -558,7 +558,7 @@ class TableReader:
         """Count cells that do not match the kind of their column and become gaps."""
         is_of_fit = self._options.encoding is not None
         if not is_of_fit and column.type_to_read != TEXT:
-            self._take_type(column, TEXT)  # then the texts of all rows decide
+            self._take_type(column, TEXT)  # the texts of all rows will decide
         if self._missing == "refuse" and not is_of_fit:
             fault = FAULT_OF_KIND.get(column.kind, "date cell")
             self._fault(fault, column, part, rows, values=None, cell=texts[0].as_py())

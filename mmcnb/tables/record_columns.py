@@ -1,6 +1,6 @@
 """Recognise columns that describe the record: dates, counters and identifiers.
 
-Such columns contain the time or the number of a record, and do not describe the
+Such columns contain the time or the number of a record rather than a property of the
 recorded object. They would split a table into early and late rows, or into low and high
 numbers. They are therefore left out unless an option asks for them, or too few other
 columns remain.

@@ -27,7 +27,7 @@ class Record(NamedTuple):
     text : bytes
         The unchanged text with its line end. A quoted cell may span several lines.
     n_cells : int
-        Number of cells; 0 if the line is not a row.
+        Number of cells, or 0 if the line is not a row.
     """
 
     text: bytes

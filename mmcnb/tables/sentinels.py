@@ -10,7 +10,7 @@ from mmcnb.samples.far_values import LEAST_VALUES, MOST_SEARCHED, FarValue
 NINES = (9, 99, 999, 9999, 99999, 999999, 9999999)
 # Codes for "unknown" and "refused" in surveys, in addition to nines.
 OF_SURVEYS = (97, 98, 997, 998, 9997, 9998)
-# Codes in data of weather stations, which have one decimal place.
+# Codes of weather stations, which write one decimal place.
 OF_WEATHER = (99.9, 999.9, 9999.9)
 LARGEST_SINGLE = float(np.finfo(np.float32).max)
 # Fill values of ocean and climate models, rasters and simulations. The default fill

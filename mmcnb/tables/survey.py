@@ -29,11 +29,11 @@ from mmcnb.tables.numbers import (
 )
 from mmcnb.tables.orders import MOST_TEXTS
 
-MOST_WAITING = 20_000  # shapes that are collected before they are classified
+MOST_WAITING = 20_000  # number of shapes that are collected before they are classified
 MOST_SHAPES = 1000  # a column with more shapes contains neither numbers nor dates
 LOOSE_NUMBER = cell_pattern(LOOSE_BODY)
 INFINITE = r"(?i)^[-+]?inf(?:inity)?$"
-BETWEEN = pa.scalar("\x1f", TEXT)  # between the unit and the digits of a number
+BETWEEN = pa.scalar("\x1f", TEXT)  # separates the unit and the digits of a number
 
 
 class Shapes(dict[str, int]):

@@ -327,7 +327,7 @@ SITUATIONS = {
         "pd.DataFrame(dict.fromkeys('ab', pd.arrays.SparseArray([1.0, 1, 0, 5], "
         "fill_value=1)))",
         FIT,
-        "has sparse columns whose fill value is not 0",
+        "has sparse columns with a fill value other than 0",
         expressions,
     ),
     "a frame without columns": Situation(
