@@ -1,4 +1,4 @@
-"""Faults of pages that axe-core finds: python docs/_scripts/accessibility.py AXE PAGE..., with npm's axe.min.js."""
+"""List the faults of pages that axe-core finds: python docs/_scripts/accessibility.py AXE PAGE..., with npm's axe.min.js."""
 
 import html
 import json
@@ -11,7 +11,7 @@ from page import browse
 
 PHONE, DESK = 390, 1280  # CSS pixels
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-# Put at the end of a copy of the page: axe leaves what it finds in the document.
+# Appended to a copy of the page. The script writes the faults into the document.
 RUN = """<script>{axe}</script>
 <script>
 addEventListener("load", async () => {{
@@ -31,11 +31,11 @@ addEventListener("load", async () => {{
 
 
 def faults_of(axe: Path, page: Path, width: int, is_dark: bool) -> list[dict]:
-    """Give the rules of axe that a page breaks, with the elements that break them."""
+    """Return the rules of axe that a page violates, with the elements that violate them."""
     text = re.sub(r"<meta http-equiv[^>]*>", "", page.read_text(encoding="utf-8"))
     run = RUN.format(axe=axe.read_text(encoding="utf-8"), rules=json.dumps(RULES))
     before, _, after = text.rpartition("</body>")
-    # Beside the page, so that its own style sheets are found.
+    # The copy is beside the page, so that the style sheets of the page are found.
     with tempfile.NamedTemporaryFile("w", suffix=".html", dir=page.parent) as copy:
         copy.write(before + run + after)
         copy.flush()
@@ -48,12 +48,12 @@ def faults_of(axe: Path, page: Path, width: int, is_dark: bool) -> list[dict]:
         )
     found = re.search(r'<pre id="axe">(.*?)</pre>', printed, re.DOTALL)
     if found is None:
-        raise SystemExit(f"{page}: axe has not ended: {logged[-2000:]}")
+        raise SystemExit(f"{page}: axe did not finish: {logged[-2000:]}")
     return json.loads(html.unescape(found[1]))
 
 
 def main(axe: Path, *pages: Path) -> int:
-    """Print the faults of each page, in light and dark, narrow and wide; give their number."""
+    """Print the faults of each page in light and dark, narrow and wide windows; return their number."""
     count = 0
     for page in pages:
         for width in (PHONE, DESK):

@@ -1,6 +1,7 @@
-"""Write the customers of the first page: `python docs/_scripts/customers.py` makes customers.csv.
+"""Write the table of the first page: `python docs/_scripts/customers.py` writes customers.csv.
 
-The table has customer numbers, dates, gaps, words and numbers with a long tail.
+The table has customer numbers, dates, missing values, words, and numbers with a long
+tail.
 """
 
 from datetime import date, timedelta

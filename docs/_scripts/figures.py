@@ -1,4 +1,4 @@
-"""Pictures of the user guide: python docs/_scripts/figures.py [FOLDER] draws them, by default into docs/pictures."""
+"""Draw the figures of the user guide: python docs/_scripts/figures.py [FOLDER] writes them, by default to docs/pictures."""
 
 import sys
 from pathlib import Path
@@ -22,20 +22,20 @@ DPI = 100
 
 
 class Picture(NamedTuple):
-    """A figure under the name that displays give it."""
+    """A figure, in the attribute ``figure_`` as in a display."""
 
     figure_: Any
 
 
 def digits() -> ClusterMapDisplay:
-    """Ten clusters of the handwritten digits that scikit-learn brings along."""
+    """Draw ten clusters of the handwritten digits in scikit-learn."""
     X, _ = load_digits(return_X_y=True)
     model = mmcnb.UnsupervisedRLS(n_clusters=10, random_state=0).fit(X)
     return ClusterMapDisplay.from_estimator(model, X)
 
 
 def demo() -> Picture:
-    """The mean image of each of ten clusters, under its most frequent digit and the share of that."""
+    """Draw the mean image of each of ten clusters, below its most frequent digit and the share of this digit."""
     import matplotlib.pyplot as plt
     from sklearn.cluster import KMeans
 
@@ -64,7 +64,7 @@ def demo() -> Picture:
 
 
 def explanation() -> Picture:
-    """What sets three clusters of wines apart: how far the mean of each is from that of the others."""
+    """Draw how far the mean of each of three clusters of wines is from the mean of the other wines."""
     import matplotlib.pyplot as plt
 
     wines = load_wine(as_frame=True).data
@@ -86,7 +86,7 @@ def explanation() -> Picture:
 
 
 def rings() -> Picture:
-    """Two rings that k-means cuts in half."""
+    """Draw two rings that k-means cuts in half."""
     import matplotlib.pyplot as plt
     from sklearn.cluster import KMeans
 
@@ -103,7 +103,7 @@ def rings() -> Picture:
 
 
 def layers_of_digits() -> LayersDisplay:
-    """The merge tree of the handwritten digits."""
+    """Draw the merge tree of the handwritten digits."""
     X, _ = load_digits(return_X_y=True)
     return LayersDisplay.from_estimator(
         mmcnb.MaximumMarginClustering(random_state=0).fit(X)
@@ -111,7 +111,7 @@ def layers_of_digits() -> LayersDisplay:
 
 
 def density_of_moons() -> Picture:
-    """Two moons of 20,000 rows in slices, and how far the density falls between them."""
+    """Draw two moons of 20,000 rows in slices, and how far the density falls between the slices."""
     import matplotlib.pyplot as plt
 
     X, _ = make_moons(20_000, noise=0.08, random_state=0)
@@ -142,7 +142,7 @@ def density_of_moons() -> Picture:
 
 
 def shaking() -> ShakingDisplay:
-    """Local search on three Gaussians."""
+    """Draw the local search on three Gaussians."""
     X, _ = make_block("blobs", 0, 300, 2, random_state=29, n_clusters=3)
     return ShakingDisplay.from_estimator(
         mmcnb.UnsupervisedRLS(n_clusters=3, random_state=0).fit(X), X
@@ -150,7 +150,7 @@ def shaking() -> ShakingDisplay:
 
 
 def views() -> Picture:
-    """Two rings that no straight line separates, noise beside them, and the weight of each kernel."""
+    """Draw two rings that no straight line separates, columns of noise, and the weight of each kernel."""
     import matplotlib.pyplot as plt
 
     rings, _ = make_circles(600, noise=0.08, factor=0.3, random_state=0)

@@ -1,4 +1,4 @@
-"""The merge tree of a fit, with its layers."""
+"""Draw the merge tree of a fit with its layers."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ class LayersDisplay:
     Parameters
     ----------
     linkage : ndarray of shape (c - 1, 4)
-        SciPy's linkage matrix, as `MaximumMarginClustering.linkage_`.
+        SciPy's linkage matrix, such as `MaximumMarginClustering.linkage_`.
     layers : pandas.DataFrame
-        ``n_clusters``, and whether each is ``taken``.
+        ``n_clusters`` of each layer, and whether it is the selected one (``taken``).
 
     Attributes
     ----------
     ax_ : matplotlib Axes
         The axes.
     figure_ : matplotlib Figure
-        Their figure.
+        The figure of the axes.
     """
 
     def __init__(self, linkage: np.ndarray, layers: pd.DataFrame) -> None:
@@ -53,7 +53,7 @@ class LayersDisplay:
         return cls(estimator.linkage_, estimator.layers_).plot(ax=ax, **tree)
 
     def plot(self, *, ax: Any = None, **tree: Any) -> LayersDisplay:
-        """Draw the tree; a line for each layer crosses as many branches as it has clusters.
+        """Draw the tree, with a line for each layer that crosses one branch per cluster.
 
         Parameters
         ----------
@@ -86,9 +86,10 @@ class LayersDisplay:
         for k, taken in zip(
             self.layers["n_clusters"], self.layers["taken"], strict=True
         ):
-            # between the merges that leave so many and one more
+            # between the merge that leaves this number of clusters and the merge before
+            # it
             if 1 < k < min(drawn, len(heights) + 2):
-                # the leaves themselves
+                # With one cluster per leaf, there is no earlier merge.
                 below = heights[-k] if k <= len(heights) else low / 2
                 height = np.sqrt(below * heights[1 - k])
                 self.ax_.axhline(

@@ -1,8 +1,8 @@
-"""Ten clusters of MNIST on a map, and k-means beside them: python docs/_scripts/mnist_map.py [FOLDER].
+"""Draw ten clusters of MNIST by mmcnb and by k-means on a map: python docs/_scripts/mnist_map.py [FOLDER].
 
-It draws ``mnist-map.png``, by default into docs/pictures, and prints how well both
-agree with the digits. The data are those of ``python -m data_loaders``; the map is
-t-SNE of some of the rows.
+The script writes ``mnist-map.png``, by default to docs/pictures, and prints how well
+both partitions agree with the digits. `data_loaders` finds or downloads MNIST; the map
+is a t-SNE map of some of the rows.
 """
 
 import sys
@@ -22,12 +22,12 @@ from data_loaders import load
 from mmcnb.plotting import ClusterDisplay
 
 CLUSTERS, SEED = 10, 0
-ROWS, AXES = 3000, 50  # of the map
+ROWS, AXES = 3000, 50  # number of rows on the map
 DPI = 100
 
 
 def main(folder: Path) -> None:
-    """Cluster all rows by both methods, and draw some of them.
+    """Cluster all rows with both methods, and draw some of the rows.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Write a table as people have them: `python docs/_scripts/orders.py` makes orders.csv.
+"""Write a table like an export of a spreadsheet program: `python docs/_scripts/orders.py` writes orders.csv.
 
-It has a title, semicolons, decimal commas, units, percent signs, gaps, codes with
-leading zeros, dates, customer numbers, and the encoding of Windows.
+The table has a title, semicolons, decimal commas, units, percent signs, missing values,
+codes with leading zeros, dates, customer numbers, and a Windows encoding.
 """
 
 from datetime import date, timedelta
@@ -14,7 +14,7 @@ CHANNELS = np.array(["Büro", "Laden", "Netz"])
 
 
 def orders(n_orders: int = N_ORDERS, seed: int = 0) -> str:
-    """Return the text of the table: three kinds of orders, one for each channel."""
+    """Return the text of a table with three kinds of orders, one for each channel."""
     rng = np.random.default_rng(seed)
     kind = rng.integers(0, 3, n_orders)
     amount = np.array([240, 650, 1250])[kind] + rng.normal(0, 60, n_orders)

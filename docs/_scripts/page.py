@@ -1,4 +1,4 @@
-"""Pictures of a page that write_report makes, by headless Chromium: python docs/_scripts/page.py PAGE FOLDER."""
+"""Take pictures of a page of ``write_report`` with headless Chromium: python docs/_scripts/page.py PAGE FOLDER."""
 
 import shutil
 import subprocess
@@ -30,7 +30,7 @@ WIDTHS = {"phone": 360, "desk": 1600}  # CSS pixels
 def browse(
     page: Path, *options: str, width: int, height: int = 900, is_dark: bool = False
 ) -> tuple[str, str]:
-    """Open a page in a window of so many pixels; give what Chromium prints and logs."""
+    """Open a page in a window of a given width in pixels; return what Chromium prints and logs."""
     if CHROMIUM is None:
         raise SystemExit("Chromium is not installed (Debian: apt install chromium).")
     with tempfile.TemporaryDirectory() as profile:
@@ -44,7 +44,7 @@ def browse(
 
 
 def main(page: Path, folder: Path, height: int = 3000) -> list[Path]:
-    """Take a picture of each width in light and dark; give their paths."""
+    """Take a picture at each width, in light and dark; return the paths."""
     taken = []
     for name, width in WIDTHS.items():
         for is_dark in (False, True):

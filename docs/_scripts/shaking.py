@@ -1,4 +1,4 @@
-"""How the local search of Pahikkala et al., "shaking", goes from random labels to clusters, wave by wave."""
+"""Show how the local search of Pahikkala et al., "shaking", proceeds from random labels to clusters."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from mmcnb.tables.options import options_of_fit
 
 
 class ShakingDisplay:
-    """Labels of a sample as shaking goes on, one panel a wave: Fig. 4 of Pahikkala et al.
+    """Labels of a sample during shaking, one panel per wave, as in Fig. 4 of Pahikkala et al.
 
-    The first panel shows the random labels of the start. In the next ones each cluster
-    in turn claims many rows; from round to round it claims fewer. The last panel is the
-    end of the search.
+    The first panel shows the random initial labels. In the next panels, each cluster in
+    turn claims many rows, and fewer from round to round. The last panel shows the end
+    of the search.
 
-    Make one with `from_estimator`.
+    Create a display with `from_estimator`.
 
     Parameters
     ----------
     points : ndarray of shape (m, 2)
-        Place of each row.
+        Position of each row.
     waves : list of tuple of (str, ndarray of shape (m,))
         Title and labels of each panel.
 
     Attributes
     ----------
     axes_ : ndarray of matplotlib Axes
-        One a panel.
+        One for each panel.
     figure_ : matplotlib Figure
-        Their figure.
+        The figure of the axes.
 
     References
     ----------
@@ -65,25 +65,26 @@ class ShakingDisplay:
         random_state: Any = 0,
         **scatter: Any,
     ) -> ShakingDisplay:
-        """Draw one shaking of a few rows, under the kernel and the ridge of a fit.
+        """Draw one shaking of a few rows, with the kernel and the ridge of a fit.
 
         Parameters
         ----------
         estimator : UnsupervisedRLS
-            A fit, whose kernel, ``alpha``, ``n_clusters`` and ``cluster_sizes`` are
-            taken.
+            Fitted estimator, from which kernel, ``alpha``, ``n_clusters`` and
+            ``cluster_sizes`` are used.
         X : array, frame, CSR, path, Zarr array or group, of shape (m, n_features)
-            Rows to cluster, a few hundred: the search needs memory for three matrices
-            of m x m.
+            A few hundred rows to cluster; the search needs memory for three matrices of
+            m x m.
         features : tuple of two int, default=(0, 1)
             Columns drawn against each other.
         amplitude, decay : float, default=1.0 and 0.5
-            Fraction of the rows claimed in the first round, and the factor it falls by
-            from round to round; the defaults are the paper's.
+            Fraction of the rows claimed in the first round, and the factor by which
+            this fraction is multiplied from round to round; the defaults are the
+            paper's.
         rounds : int, default=21
-            Rounds at most.
+            Largest number of rounds.
         random_state : int, RandomState or None, default=0
-            Seed of the labels of the start.
+            Seed of the initial labels.
         **scatter
             Passed to matplotlib's ``scatter``.
 
@@ -94,7 +95,7 @@ class ShakingDisplay:
         Raises
         ------
         InputError
-            If X cannot be read, a column is not there, or a number is out of range.
+            If X cannot be read, a column does not exist, or a number is out of range.
         """
         from sklearn.utils.validation import check_is_fitted
 
@@ -163,10 +164,12 @@ def shaking_waves(
     decay: float,
     rounds: int,
 ) -> list[tuple[str, np.ndarray]]:
-    """Title and labels of each panel: each wave of the first round, and the ends of some later ones."""
+    """Return the title and labels of each panel: the waves of the first round, and the ends of some later rounds."""
     ends: list[np.ndarray] = []
     moves, before = -1, 0
-    while len(ends) < rounds and moves != before:  # to the first round without a move
+    while (
+        len(ends) < rounds and moves != before
+    ):  # until the first round without a move
         before = max(moves, 0)
         labels, moves = kernels.shake(
             R, start, proportions, amplitude, decay, len(ends) + 1
@@ -174,11 +177,11 @@ def shaking_waves(
         ends.append(labels)
     waves = [("random labels", start)]
     for d in range(proportions.shape[0] if ends else 0):
-        # 0 claims no rows
+        # with amplitude 0, no rows are claimed
         claiming = np.where(np.arange(proportions.shape[0]) <= d, proportions, 0)
         labels, _ = kernels.shake(R, start, claiming, amplitude, decay, 1)
         waves.append((f"round 1, cluster {d}", labels))
-    # From 0; little moves in the other rounds.
+    # Rounds count from 0; few rows move in the other rounds.
     shown = sorted({1, 2, 4, len(ends) - 1})
     return waves + [
         (f"after round {n + 1}", ends[n]) for n in shown if 0 < n < len(ends)
@@ -186,9 +189,9 @@ def shaking_waves(
 
 
 def set_title(ax: Any, title: str, **style: Any) -> None:
-    """Give axes a title that is broken into lines no wider than they are, so that none is cut.
+    """Set a title of axes, broken into lines that are at most as wide as the axes.
 
-    A letter is about half as wide as it is high.
+    The width of a letter is assumed to be half of its height.
     """
     from textwrap import fill
 

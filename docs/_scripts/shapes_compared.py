@@ -1,8 +1,8 @@
-"""Pictures of the shapes in the plane as seven methods cluster them: python docs/_scripts/shapes_compared.py [FOLDER].
+"""Draw the shapes in the plane as seven methods cluster them: python docs/_scripts/shapes_compared.py [FOLDER].
 
-It draws docs/pictures/shapes-1.png to shapes-3.png, and prints the mean adjusted Rand
-index of each method and the shapes on which another method is ahead of the default. It
-needs the extra `peers`.
+The script draws docs/pictures/shapes-1.png to shapes-3.png, and prints the mean
+adjusted Rand index of each method and the shapes on which another method is ahead of
+the default. It needs the extra `peers`.
 """
 
 import sys
@@ -47,7 +47,8 @@ N_DRAWN = 600
 AHEAD = 0.05
 PANEL = 1.15  # inches
 DPI = 100
-# tab20 has each colour strong, then light; here the ten strong ones come first.
+# tab20 has each colour in a strong and a light form; here, the ten strong forms come
+# first.
 PALETTE = np.vstack([colormaps["tab20"].colors[::2], colormaps["tab20"].colors[1::2]])
 NOISE_COLOR = (0.75, 0.75, 0.75)
 
@@ -72,7 +73,7 @@ def labellings(name: str) -> Iterator[tuple[str, np.ndarray, float]]:
 def as_classes(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Number the clusters so that as many rows as possible have the number of their class.
 
-    Other clusters have the next numbers, and noise keeps -1.
+    Other clusters get the next numbers, and noise keeps -1.
     """
     clusters = np.unique(labels[labels >= 0])
     is_cluster = labels >= 0

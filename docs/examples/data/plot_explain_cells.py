@@ -39,8 +39,9 @@ cells = anndata.AnnData(
 )
 cells.var_names = genes
 
-# %% The counts are sparse, and the genes have names that the sentences can use. Values
-# are logarithms of counts per thousand, as in the matrix that was clustered.
+# %% The counts are sparse, and the genes have names that the sentences can use. The
+# values in the sentences are logarithms of counts per thousand, as in the matrix that
+# was clustered.
 
 model = mmcnb.MaximumMarginClustering(n_clusters=4, random_state=0).fit(cells)
 explanation = model.explain(cells)

@@ -2,9 +2,9 @@
 Which words mark my topics?
 ===========================
 
-Texts are long rows of small numbers, and no single number sets a topic apart.
-``explain`` then lists words. The texts are made here: 1,200 of three topics, each with
-words of its own among words that all topics share.
+Texts are long rows of small numbers, and no single number distinguishes a topic.
+``explain`` therefore lists words. The example generates 1,200 texts on three topics;
+each text has words of its topic among words that all topics share.
 """
 
 import anndata
@@ -24,7 +24,7 @@ SHARED = "week people told made time city world good long part day year work gro
 
 
 def made_text(topic):
-    """A text of 10 to 40 words, a quarter of them of its topic."""
+    """Generate a text of 10 to 40 words, a quarter of which are words of its topic."""
     length = int(random.integers(10, 41))
     own = random.choice(OWN[topic].split(), length // 4)
     return " ".join([*own, *random.choice(SHARED.split(), length - length // 4)])
@@ -36,14 +36,15 @@ rows = anndata.AnnData(words.fit_transform(texts).tocsr())
 rows.var_names = words.get_feature_names_out()
 
 # %%
-# AnnData, or a frame of sparse columns, provides the names of the columns.
+# An AnnData object, or a frame of sparse columns, provides the words as names of the
+# columns.
 
 model = mmcnb.UnsupervisedRLS(n_clusters=3, kernel="linear", random_state=0).fit(rows)
 explanation = model.explain(rows)
 print(explanation)
 
-# %% The score of a word is its share in the cluster times a logarithm that is small for
-# words that occur in all clusters.
+# %% The score of a word is its share of the words in the cluster, multiplied by a
+# logarithm that is small for words that occur in all clusters.
 
 figure, axes = plt.subplots(1, 3, figsize=(8, 3), layout="constrained")
 for ax, (cluster, own) in zip(axes, explanation.words.groupby("cluster"), strict=True):

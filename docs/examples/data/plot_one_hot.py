@@ -2,9 +2,10 @@
 Can it cluster one-hot columns without making them dense?
 =========================================================
 
-Yes: SciPy CSR rows stay sparse down to the compiled routines. If MMCNB_DATA_DIR names a
-folder with the UCI adult data, the rows are a sample of it: 14 questions about each
-person as 123 columns. Otherwise the example generates rows of the same form.
+Yes: SciPy CSR rows stay sparse, and the compiled routines read them without conversion.
+If MMCNB_DATA_DIR names a folder with the UCI adult data, the rows are a sample of these
+data, in which 14 questions about each person are 123 columns. Otherwise, the example
+generates rows of the same form.
 """
 
 import os
@@ -18,7 +19,7 @@ from mmcnb.metrics import balanced_clustering_error
 
 
 def made_answers(n_rows, n_questions=14, n_answers=8):
-    """Rows of two groups, that differ in how often they give each answer, as one-hot columns."""
+    """Generate one-hot columns for two groups that differ in how often they give each answer."""
     random = np.random.default_rng(0)
     y = random.integers(0, 2, n_rows)
     habits = random.dirichlet(np.full(n_answers, 0.5), size=(2, n_questions))
@@ -45,8 +46,8 @@ print(
     f"{X.shape[0]:,} x {X.shape[1]}, {X.nnz / np.prod(X.shape):.0%} of the values not zero"
 )
 
-# %% :class:`mmcnb.CPMMC` is linear: no kernel and no basis, so a pass costs as much as
-# there are entries.
+# %% :class:`mmcnb.CPMMC` is linear and needs neither a kernel nor a basis, so the time
+# of a pass is proportional to the number of non-zero entries.
 
 model = mmcnb.CPMMC(random_state=0).fit(X)
 print("sizes:", np.bincount(model.labels_))
@@ -56,7 +57,7 @@ print(
 print(model.plan(X))
 
 # %%
-# The weights say which columns separate the groups.
+# The weights of the model show which columns separate the groups.
 
 weights = model.coef_.ravel()
 order = np.argsort(-np.abs(weights))[:16]

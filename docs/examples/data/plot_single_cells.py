@@ -30,8 +30,8 @@ adata = anndata.AnnData(
 print(adata)
 print(f"{counts.nnz / np.prod(counts.shape):.0%} of the entries are not zero")
 
-# %% Cells differ in their number of molecules, so raw counts would separate deep
-# cells from shallow ones.
+# %% Cells differ in their number of molecules, so raw counts would separate cells with
+# many molecules from cells with few.
 
 per_cell = np.asarray(counts.sum(axis=1)).ravel()
 adata.layers["lognorm"] = sp.csr_matrix(
@@ -49,7 +49,7 @@ print(adata.obs.head())
 print(adata.uns["mmcnb"]["trust"])
 
 # %%
-# The types are known here, and the rare one has a cluster of its own.
+# The types are known here, and the rare type has a cluster of its own.
 
 print(pd.crosstab(adata.obs["type"], adata.obs["mmcnb"]))
 

@@ -25,7 +25,7 @@ SHARED = [f"word{number}" for number in range(400)]
 
 
 def made_text(topic):
-    """A text of 20 to 400 words, a fifth of them of its topic."""
+    """Generate a text of 20 to 400 words, a fifth of which are words of its topic."""
     length = int(np.exp(random.uniform(np.log(20), np.log(400))))
     own = random.choice(OWN[topic], length // 5)
     return " ".join([*own, *random.choice(SHARED, length - length // 5)])
@@ -36,7 +36,7 @@ counts = CountVectorizer().fit_transform([made_text(topic) for topic in y])
 weighed = TfidfTransformer(sublinear_tf=True).fit_transform(counts)
 
 # %%
-# ``kernel="linear"`` is the cosine of two texts, as TF-IDF rows have length 1.
+# ``kernel="linear"`` is the cosine of two texts, because TF-IDF rows have length 1.
 
 found = {}
 for name, X in {"counts": counts.astype(float), "TF-IDF": weighed}.items():
@@ -49,7 +49,8 @@ for name, X in {"counts": counts.astype(float), "TF-IDF": weighed}.items():
     )
 
 # %%
-# The plot shows two directions of the TF-IDF matrix, which stays sparse here too.
+# The plot shows the texts along two directions of the TF-IDF matrix, which is not made
+# dense for it.
 
 plane = TruncatedSVD(3, random_state=0).fit_transform(weighed)[:, 1:]
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")

@@ -2,9 +2,9 @@
 Which of several views of the rows counts?
 ==========================================
 
-Give each view a kernel and let the fit weigh them. The first two columns contain two
-rings, and sixteen others contain noise. Methods that see all columns at once cut both
-rings in half.
+Pass a kernel for each view, and the fit learns their weights. In this example, the
+first two columns contain two rings, and sixteen other columns contain noise. Methods
+that use all columns at once cut both rings in half.
 """
 
 import matplotlib.pyplot as plt
@@ -45,8 +45,9 @@ for ax, view in ((rows, (0, 1)), (noise, (2, 3))):
 pd.Series(model.kernel_weights_, model.kernel_names_).plot.barh(ax=bars)
 plt.show()
 
-# %% A wide margin is not proof. With two columns of noise instead of sixteen the noise
-# wins, so leave out views that you do not trust.
+# %% A wide margin does not prove that a view is relevant. With two columns of noise
+# instead of sixteen, the noise gets most of the weight, so leave out views that you do
+# not trust.
 
 few = X[:, :4]
 model.set_params(columns=[left, left, slice(2, 4), slice(2, 4)]).fit(few)

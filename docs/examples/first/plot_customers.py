@@ -69,7 +69,7 @@ main(
 )
 
 # %%
-# The plot shows two of the columns, coloured by segment.
+# The plot shows the customers on two of the columns, coloured by segment.
 
 labels = pd.read_csv(folder / "segments.csv")["cluster"]
 figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")

@@ -2,8 +2,8 @@
 Does it find the ten handwritten digits?
 ========================================
 
-Most of them. The digits are known here, but no method sees them; they only measure the error.
-k-means cuts a digit between two ways of writing it that lie far apart.
+It finds most of them. The true digits are known here, but they are used only to measure
+the error. k-means splits a digit if two ways of writing it are far apart.
 :class:`mmcnb.MaximumMarginClustering` compares partitions and selects the one with the
 widest gap between its clusters.
 """
@@ -30,7 +30,8 @@ for row in model.report_["candidates"]:
 print(model.report_["trust"])
 
 # %%
-# The mean of each cluster shows its digit. A blurred mean shows a cluster that mixes two digits.
+# The mean image of each cluster shows its digit. A blurred mean image indicates a
+# cluster that mixes two digits.
 
 figure, axes = plt.subplots(2, 10, figsize=(10, 2.6), layout="constrained")
 for row, (name, labels) in zip(
@@ -49,6 +50,6 @@ for row, (name, labels) in zip(
 plt.show()
 
 # %%
-# New rows are labelled by the model, without the training rows.
+# The model labels new rows without the rows of the fit.
 
 print(model.predict(X[:10]), model.labels_[:10])

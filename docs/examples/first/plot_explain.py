@@ -3,8 +3,8 @@ What sets a cluster apart?
 ==========================
 
 Clusters are numbers until somebody says what is in them. ``explain`` reads the rows
-once more, in the units of the table, and gives a sentence for each cluster. ``mmcnb
-explain MODEL TABLE`` prints the same.
+once more, in the units of the table, and returns a sentence for each cluster. ``mmcnb
+explain MODEL TABLE`` prints the same sentences.
 """
 
 import matplotlib.pyplot as plt
@@ -32,9 +32,9 @@ model = mmcnb.MaximumMarginClustering(n_clusters=3, random_state=0).fit(customer
 explanation = model.explain(customers)
 print(explanation)
 
-# %% A rule joins at most three conditions, which can filter the table: ``coverage`` is
-# the share of the cluster that matches, ``precision`` the share of the matching rows
-# that are in the cluster.
+# %% A rule has at most three conditions, which can be used to filter the table:
+# ``coverage`` is the share of the cluster that matches, ``precision`` the share of the
+# matching rows that are in the cluster.
 
 print(explanation.rules[["cluster", "rule", "coverage", "precision"]].to_string())
 
@@ -44,9 +44,9 @@ print(explanation.rules[["cluster", "rule", "coverage", "precision"]].to_string(
 print(explanation.tree)
 
 # %% A sentence names at most three columns, and only columns that differ clearly. The
-# figures behind it are a frame. An ``auc`` of 1 means that each row of the cluster has a larger
-# value than all others, 0 that it has a smaller one. If ``near`` is 1 and ``auc`` is
-# 0.5, the others lie on both sides.
+# figures behind it are a frame. An ``auc`` of 1 means that each row of the cluster has
+# a larger value than all other rows, and an ``auc`` of 0 that it has a smaller value.
+# If ``near`` is 1 and ``auc`` is 0.5, the other rows are on both sides of the cluster.
 
 columns = explanation.columns
 print(
@@ -55,8 +55,8 @@ print(
     .to_string()
 )
 
-# %% Typical rows show a cluster better than its means, and rows at its edge show where
-# it is in doubt.
+# %% Typical rows often describe a cluster better than its means, and rows at its edge
+# show where the labels are uncertain.
 
 found = explanation.rows
 print(
@@ -70,9 +70,9 @@ print(
 
 ClusterDisplay.from_estimator(model, customers).ax_.set_xscale("log")
 
-# %% This plot shows the effects: by how many standard deviations the mean of a cluster is
-# above the mean of the other rows. ``model.write_report(customers, "page.html")`` puts them on a
-# page with sentences, a map and trust.
+# %% This plot shows the effects: by how many standard deviations the mean of a cluster
+# is above the mean of the other rows. ``model.write_report(customers, "page.html")``
+# writes a page with these effects, the sentences, a map and the trust.
 
 names = columns["column"] + " " + columns["category"]
 effects = columns.assign(name=names.str.strip()).pivot_table(

@@ -2,9 +2,9 @@
 Can a few known labels help?
 ============================
 
-Yes, if the rows alone do not settle the question. Two views of the same rows are equally good here:
-each pair of columns has two groups. Known labels of a dozen rows say which groups are
-meant.
+Yes, if the rows can be grouped in several ways. In this example, two groupings are
+equally good: each pair of columns has two groups. The known labels of a dozen rows
+select the grouping that is meant.
 """
 
 import matplotlib.pyplot as plt
@@ -28,7 +28,7 @@ for name, model in {"no labels": alone, "24 labels": helped}.items():
     )
 
 # %%
-# Stars mark the rows whose labels were given.
+# Stars mark the rows with known labels.
 
 rows = list(known)
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
@@ -47,8 +47,8 @@ axes[1].scatter(
 )
 plt.show()
 
-# %% The labels select among the candidates and start one more candidate. The report gives
-# the share of the labels that each candidate breaks.
+# %% The labels select among the candidates and start one more candidate. In the report,
+# ``broken`` is the share of the known labels that a candidate contradicts.
 
 for row in helped.report_["candidates"]:
     print(f"{row['candidate']:<16} J {row['J']:.2f}, broken {row['broken']:.0%}")

@@ -2,9 +2,9 @@
 How does it compare with k-means and spectral clustering?
 =========================================================
 
-All three are told the number of digits. The example uses 10,000 digits of MNIST if
-MMCNB_DATA_DIR names a folder with it, and otherwise the 1,797 digits of scikit-learn.
-:doc:`/comparison` has more peers, UMAP among them.
+All three methods are given the number of digits. The example uses 10,000 digits of
+MNIST if MMCNB_DATA_DIR names a folder with MNIST, and otherwise the 1,797 digits of
+scikit-learn. :doc:`/comparison` has more methods, including UMAP.
 """
 
 import os
@@ -26,8 +26,8 @@ else:
     X, y = load_digits(return_X_y=True)
 print(f"{len(X):,} digits of {X.shape[1]} pixels")
 
-# %% Spectral clustering sees a graph of ten neighbours too. It needs all rows at once,
-# and cannot label new ones.
+# %% Spectral clustering also uses a graph of ten neighbours. It needs all rows at once,
+# and cannot label new rows.
 
 methods = {
     "mmcnb": lambda: mmcnb.MaximumMarginClustering(
@@ -47,8 +47,8 @@ for method, cluster in methods.items():
         f"{method}: {index[method]:.2f} in {time.process_time() - began:.0f} s of CPU"
     )
 
-# %% The plot shows two principal components of some rows; digits that overlap here are
-# separated in other directions.
+# %% The plot shows some of the rows on two principal components; digits that overlap
+# here are separated in other directions.
 
 plane = PCA(2, random_state=0).fit_transform(X)[:2000]
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.6), layout="constrained")

@@ -2,8 +2,9 @@
 How many clusters are there?
 ============================
 
-Without ``n_clusters`` the number is found, and the report says why. The page
-:doc:`/how_many_clusters` explains the rule, and what it cannot detect.
+If ``n_clusters`` is not given, the fit finds the number of clusters, and the report
+gives the reason. The page :doc:`/how_many_clusters` explains the rule, and what it
+cannot detect.
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +24,8 @@ ClusterDisplay.from_estimator(model, X)
 plt.show()
 
 # %%
-# The merge tree contains a partition for every number of clusters. SciPy can draw it.
+# The merge tree contains a partition for every number of clusters. SciPy can draw the
+# tree.
 
 dendrogram(model.linkage_, truncate_mode="lastp", p=30, no_labels=True)
 plt.gca().set(yscale="log", ylim=model.linkage_[-30, 2] / 2, ylabel="1 / link")
@@ -31,7 +33,7 @@ plt.show()
 print(model.layers_)
 
 # %%
-# Rows without structure are one cluster.
+# For rows without structure, the fit finds one cluster.
 
 rows = np.random.default_rng(0).normal(size=(500, 4))
 alone = mmcnb.MaximumMarginClustering(random_state=0).fit(rows)

@@ -2,9 +2,9 @@
 When should you not believe the clusters?
 =========================================
 
-When the report says so. Every method returns the clusters it is asked for, even from
-one cloud of rows. The trust of a fit asks whether partitions of other kinds agree, and
-how large J of the best one is.
+When the report says that trust is low. A method returns as many clusters as it is asked
+for, even if the rows are a single cloud. The trust in a fit depends on whether
+partitions of other kinds agree, and on how large J of the best partition is.
 """
 
 import warnings
@@ -30,8 +30,8 @@ for gap, name in gaps.items():
     for warning in said:
         print("   ", warning.message)
 
-# %% At the lowest level the fit warns, as it does here for the cloud. The colours alone
-# would not have shown this.
+# %% At the lowest level, the fit issues a warning, as it does here for the cloud. The
+# colours in the plot do not show that these clusters are meaningless.
 
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
 for ax, (name, (X, model)) in zip(axes, models.items(), strict=True):

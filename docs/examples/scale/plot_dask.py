@@ -2,9 +2,9 @@
 Does a Dask cluster give the same labels?
 =========================================
 
-Yes, bit for bit, with any number of workers. The workers of this cluster are
-threads of this process. On real machines, pass the address of the scheduler to
-``Client``, and put the store under a path that all workers see.
+Yes, bit for bit, with any number of workers. The workers of this cluster are threads of
+this process. On several machines, pass the address of the scheduler to ``Client``, and
+put the store under a path that all workers can read.
 """
 
 import tempfile
@@ -42,7 +42,8 @@ print("same objective, to the last bit:", threads.objective_ == workers.objectiv
 print(workers.history_[["stage", "sweeps", "reads", "seconds"]].tail(3))
 
 # %%
-# A model that was fitted on a cluster does not depend on it and can label rows anywhere.
+# A model that was fitted on a cluster does not need the cluster, and can label rows
+# anywhere.
 
 new, _ = make_block("moons", 60_000, 62_000, n_features=2)
 ClusterDisplay.from_estimator(workers, new, s=4).ax_.set_aspect("equal")

@@ -17,7 +17,8 @@ from mmcnb.kernels import rbf_kernel_block_into
 from mmcnb.kernels.unchecked import rbf_kernel_block_into as rbf_unchecked
 
 # %%
-# Called from plain Python, a wrong shape raises an error instead of giving a wrong number.
+# If the checked function is called with an array of a wrong shape, it raises an error
+# instead of returning a wrong number.
 
 try:
     rbf_kernel_block_into(np.zeros((4, 5)), np.zeros((3, 2)), 0.5, np.empty((4, 3)))
@@ -30,7 +31,7 @@ except ValueError as refusal:
 
 @numba.njit(parallel=True)
 def densities(X, gamma):
-    """Mean kernel value between each row and all rows."""
+    """Return the mean kernel value between each row and all rows."""
     n_rows = X.shape[0]
     density = np.empty(n_rows)
     for block in numba.prange((n_rows + 255) // 256):
@@ -55,8 +56,8 @@ X = np.ascontiguousarray(X, dtype=np.float64)
 density = densities(X, 50.0)
 print("least densities:", np.sort(density)[:3].round(5))
 
-# %% The forty rows with the lowest density are drawn in red. Most of them were scattered
-# over the rings at random.
+# %% The forty rows with the lowest density are drawn in red. Most of them belong to the
+# rows that were scattered at random over the plane of the rings.
 
 odd = np.argsort(density)[:40]
 print("of them scattered:", int((odd >= len(X) - 40).sum()))

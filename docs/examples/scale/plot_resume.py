@@ -2,9 +2,9 @@
 Does a killed fit start again?
 ==============================
 
-No: with a checkpoint folder it resumes after the last pass that it completed, and ends
-with the same bits as one that was never stopped. In this example, a separate process is
-killed in the middle of its fit.
+No: with a checkpoint folder, it resumes after the last pass that it completed, and its
+result has the same bits as that of a fit that was never stopped. In this example, a
+separate process is killed in the middle of its fit.
 """
 
 import subprocess
@@ -43,8 +43,8 @@ print("same objective, to the last bit:", resumed.objective_ == whole.objective_
 print(resumed.history_.groupby(["stage", "resumed"]).size())
 
 # %% Each point is a pass over the rows, at the time when its total was recorded. The
-# search on the sample reads no rows, so it leaves no record and runs again, which
-# explains the gaps.
+# search on the sample does not read the store, so it has no record and runs again,
+# which explains the gaps.
 
 passes = sorted((run / "passes").iterdir())
 times = np.array([path.stat().st_mtime for path in passes])

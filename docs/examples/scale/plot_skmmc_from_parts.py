@@ -91,7 +91,7 @@ while y is None or (y != new).any():
         active, new, slack = sweep(y, basis, coef, offset, rho)
 
 # %%
-# The estimator does the same.
+# The estimator gives the same model.
 
 model = mmcnb.SparseKernelMMC(
     C=C,

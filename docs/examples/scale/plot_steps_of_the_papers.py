@@ -34,8 +34,8 @@ gram = kernel(landmarks, landmarks)
 F = kernel(X, landmarks) @ kernels.nystroem_map(gram, 1e-9)
 print("largest error of the map:", abs(F @ F.T - kernel(X, X)).max().round(4))
 
-# %% A round of CCCP holds the labels fixed. It adds the most violated constraint and
-# solves the quadratic program over all of them, until the violation is within the
+# %% A round of CCCP keeps the labels fixed. It adds the most violated constraint and
+# solves the quadratic program over all constraints, until the violation is within the
 # tolerance.
 
 
@@ -68,15 +68,15 @@ def cccp_round(y, C):
 
 
 # %%
-# The labels are stable after a few rounds at C = 2.
+# At C = 2, the labels no longer change after a few rounds.
 
 y, old = np.where(X[:, 1] > X[:, 1].mean(), 1, -1), np.zeros(n)
 while (y != old).mean() > 0.001:
     old, (y, f) = y, cccp_round(y, 2.0)
 print("adjusted Rand index:", round(adjusted_rand_score(truth, y), 2))
 
-# %% With more than two clusters, the constraint is different. One step towards a basis
-# vector of a cluster's mean uses the sums of eq. (47).
+# %% With more than two clusters, the most violated constraint has another form. One
+# step towards a basis vector of a cluster's mean uses the sums of eq. (47).
 
 labels, scores = (
     (y > 0).astype(np.int64),
