@@ -371,7 +371,7 @@ def test_a_file_put_in_its_place_is_noticed(X, files, name):
     else:
         with h5py.File(path, "w") as file:
             file["X"] = X[:-1]
-    with one_sentence(f"{name} was replaced|{name} is shorter"):
+    with one_sentence(f"{name} has been replaced|{name} is shorter"):
         pickle.loads(sent)
 
 
