@@ -121,7 +121,7 @@ def test_rows_are_sent_as_a_path(X, tmp_path, form):
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         assert np.array_equal(pool.submit(rows_of, open_samples(path)).result(), X)
     write(table_of(X[::-1]), tmp_path, form, 900)
-    with one_sentence("was replaced"):
+    with one_sentence("has been replaced"):
         pickle.loads(sent)
 
 
