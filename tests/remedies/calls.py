@@ -88,7 +88,7 @@ def without_argument(name):
 
     def follow(call, message):
         assert re.search(rf"\b{name}\b", message)
-        assert re.search(r"leave (it|element) out|drop one", message)
+        assert re.search(rf"leave (it|{name}) out|drop one", message)
         return [("X", _without(call, name))]
 
     return follow

@@ -224,5 +224,5 @@ def test_faults_have_one_sentence(tmp_path, monkeypatch):
     with one_sentence(r"needs python-calamine .*: pip install 'mmcnb\[excel\]'"):
         mmcnb.open_samples(path)
     (tmp_path / "rows.csv").write_text("a,b\n1,2\n3,4\n")
-    with one_sentence("sheet applies to workbooks only, and .*: leave it out"):
+    with one_sentence("sheet applies to workbooks only, and .*: leave sheet out"):
         mmcnb.read_table(tmp_path / "rows.csv", sheet="a")
