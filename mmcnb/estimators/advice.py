@@ -1,10 +1,11 @@
 """Warnings about data and settings that make the clusters wrong or the fit slow.
 
-Each check tests the sample or the store, and yields one sentence with a remedy, or
-nothing. The thresholds were chosen so that no data set of the tuning half causes a
-warning. In these sets, the column with the largest variance has at most 74 % of the
-total variance (heart, german, moons among columns of noise). In scikit-learn's wine
-data, it has more than 99 %.
+Each check examines the sample or the store. If it finds a problem, it yields one
+sentence that describes the problem and a remedy. The thresholds were chosen so that
+none of the data sets used for tuning causes a warning. In these data sets, the column
+with the largest variance contributes at most 74 % of the total variance (heart, german,
+and moons with additional noise columns). In scikit-learn's wine data, it contributes
+more than 99 %.
 """
 
 from collections.abc import Iterator
@@ -21,27 +22,27 @@ from mmcnb.samples import Samples
 from mmcnb.samples.matrix import moments
 from mmcnb.samples.zarr import chunk_advice
 
-# A square matrix with fewer rows may be symmetric by chance, and each row has too few
+# A smaller square matrix may be symmetric by chance, and its rows would have too few
 # neighbours for a graph.
 LEAST_DISTANCES = 11
-MOST_LOOKED_AT = 200  # rows that are tested for symmetry
+MOST_LOOKED_AT = 200  # maximum number of rows that are tested for symmetry
 
 if TYPE_CHECKING:
     from mmcnb.estimators.base import Estimator
 
 
 def warn_of_settings(estimator: "Estimator", session: FitSession) -> None:
-    """Run all checks, and warn of the problems that they find.
+    """Run all checks, and issue a warning for each problem.
 
-    The warning is a ``ClusterWarning`` if clusters may be wrong, and scikit-learn's
-    ``EfficiencyWarning`` if the fit is slow.
+    The category is scikit-learn's ``EfficiencyWarning`` if the problem makes the fit
+    slow, and ``ClusterWarning`` if it may make the clusters wrong.
 
     Parameters
     ----------
     estimator : Estimator
         The estimator that is being fitted.
     session : FitSession
-        The fit, with its sample.
+        Session of the fit, which contains the sample.
     """
     from sklearn.exceptions import EfficiencyWarning
 
@@ -66,7 +67,7 @@ def warn_of_settings(estimator: "Estimator", session: FitSession) -> None:
 
 
 def distance_advice(samples: Samples) -> Iterator[str]:
-    """Yield a warning if the rows resemble a matrix of distances between rows.
+    """Yield a warning if the rows look like a matrix of pairwise distances.
 
     Examples
     --------
@@ -100,10 +101,11 @@ def spread_advice(
     feature_names: list[str] | None = None,
     column_order: np.ndarray | None = None,
 ) -> Iterator[str]:
-    """Yield a warning if one of three or more columns dominates the distances.
+    """Yield a warning if one column dominates the distances between rows.
 
-    ``column_order`` has the position in ``feature_names`` of each column of the sample;
-    None means that both are in the same order.
+    There is no warning if fewer than three columns vary. For each column of the sample,
+    ``column_order`` contains its position in ``feature_names``. If it is None, both are
+    in the same order.
 
     Examples
     --------
@@ -119,7 +121,8 @@ def spread_advice(
         return
     widest = int(variances.argmax())
     share = variances[widest] / variances.sum()
-    # All other columns together contribute less than a tenth to squared distances.
+    # With this share, all other columns together contribute less than a tenth of the
+    # mean squared distance.
     if share > 0.9 and variances[widest] > 100 * np.median(varying):
         column = widest if column_order is None else int(column_order[widest])
         name = column if feature_names is None else repr(feature_names[column])
@@ -131,7 +134,7 @@ def spread_advice(
 
 
 def count_advice(sample: Any) -> Iterator[str]:
-    """Yield a warning if sparse rows resemble raw counts of words or genes.
+    """Yield a warning if sparse rows look like raw counts of words or genes.
 
     Examples
     --------
@@ -148,20 +151,20 @@ def count_advice(sample: Any) -> Iterator[str]:
         return
     used = np.unique(sample.indices[values > 0]).size
     counted = np.unique(sample.indices[values > 1]).size
-    # In counts, many entries are 1, some are large, and several columns have entries
-    # above 1.
+    # In a matrix of counts, many nonzero entries are 1, some are large, and several
+    # columns have entries above 1.
     is_large = counted >= max(3, 0.05 * used)
     if is_large and np.count_nonzero(values == 1) >= 0.3 * np.count_nonzero(values):
         yield (
             "the rows look like counts, so frequent words or genes and long rows "
-            "dominate the distances; weight words, such as by "
+            "dominate the distances; weight words, for example with "
             "sklearn.feature_extraction.text."
             "TfidfTransformer().fit_transform(X), and log-normalise single cells."
         )
 
 
 def gamma_advice(gamma: object, sample: Any) -> Iterator[str]:
-    """Yield a warning if gamma makes the kernel matrix nearly the identity or constant.
+    """Yield a warning if gamma makes the kernel matrix almost constant or the identity.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Cluster the observations of an AnnData object, and store results as scanpy does."""
+"""Cluster the observations of an AnnData object, and store the results in it."""
 
 import re
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ def annotate(
     copy: bool = False,
     **parameters: object,
 ) -> Any:
-    """Cluster the observations of an AnnData object, and write the clusters into it.
+    """Cluster the observations of an AnnData object, and store the results in it.
 
     Parameters
     ----------
@@ -44,14 +44,14 @@ def annotate(
         estimator, which is "auto" for the default estimator.
     element : str, default="X"
         Element that contains the rows, for example "X", "layers/counts", "obsm/X_pca"
-        or "raw/X". "obsp/distances" and "obsp/connectivities" are used as neighbour
-        graphs with ``metric="precomputed"``, and so are graphs that scanpy has written
-        under other names with ``key_added``. For connectivities, ``n_clusters`` is
-        required, because they only order the neighbours and do not show the number of
-        clusters.
+        or "raw/X". An element of ``obsp``, such as "obsp/distances" or
+        "obsp/connectivities", is used as a neighbour graph with
+        ``metric="precomputed"``. Connectivities require ``n_clusters``: they only rank
+        the neighbours of each row, so the number of clusters cannot be chosen from
+        them.
     key_added : str, default="mmcnb"
         Name under which the results are stored. The results of an earlier call with
-        this name are removed, even if the object was written to disk since then.
+        this name are removed, even if the object has been saved and read again.
     estimator : estimator or None, default=None
         The mmcnb clusterer to fit. None uses `MaximumMarginClustering`.
     probabilities : bool, default=False
@@ -65,7 +65,8 @@ def annotate(
     Returns
     -------
     AnnData or None
-        The copy if ``copy`` is True, otherwise None. The object has these results:
+        The copy if ``copy`` is True, otherwise None. The copy, or ``adata`` itself,
+        contains these results:
 
         ``obs[key_added]``
             Cluster of each observation, as a categorical with the categories "0", "1",
@@ -74,8 +75,8 @@ def annotate(
             Margin (float64); see ``to_frame`` of the estimator.
         ``obs[f"{key_added}_layer_12"]``
             Only for `MaximumMarginClustering`: the clusters of the layer with 12
-            clusters, as a categorical. Each layer except the chosen partition has such
-            a column.
+            clusters, as a categorical. There is one such column for each layer except
+            the selected partition.
         ``obsm[f"{key_added}_probabilities"]``
             Probability of each cluster (float64), if ``probabilities`` is True.
         ``uns[key_added]``
@@ -135,7 +136,7 @@ def annotate(
     target = adata.copy() if copy else adata
     removed = _remove_earlier(target, key_added)
     for name in removed - columns.keys():
-        target.uns.pop(f"{name}_colors", None)  # of the plots of scanpy
+        target.uns.pop(f"{name}_colors", None)  # colours stored by scanpy's plots
     for name, values in columns.items():
         target.obs[name] = values
     target.obsm.update(arrays)
@@ -148,7 +149,7 @@ def _with_parameters(
     parameters: dict[str, object],
     probabilities: bool,
 ) -> Any:
-    """Return the estimator, or a new default estimator, with these parameters."""
+    """Set parameters of the estimator, or of a new default estimator, and return it."""
     if estimator is None:
         from mmcnb.estimators.maximum_margin_clustering import MaximumMarginClustering
 
@@ -170,7 +171,7 @@ def _with_parameters(
 
 
 def _open_rows(adata: Any, element: str, model: Any) -> Samples:
-    """Open an element, after checking that rows of a graph have enough neighbours."""
+    """Open an element; in a graph, check that each row has enough neighbours."""
     rows = open_with_filled_gaps(adata, element)
     if takes_distances(model):
         check_neighbours(adata, element, rows)
@@ -193,11 +194,13 @@ def _columns(key: str, model: Any, rows: Samples) -> dict[str, Any]:
 
 
 def _remove_earlier(adata: Any, key: str) -> set[str]:
-    """Remove the results of an earlier call; return the removed columns of ``obs``."""
+    """Remove the results of an earlier call, and return the removed ``obs`` columns."""
     earlier = adata.uns.get(key)
     if not isinstance(earlier, Mapping) or "params" not in earlier:
         return set()
-    adata.uns[key] = earlier  # a view, which ignores deletions, becomes an object
+    # Deletions in a view of an AnnData object are ignored. This assignment turns a view
+    # into an independent object.
+    adata.uns[key] = earlier
     frame = getattr(adata.obs, "ds", adata.obs)  # the Dataset of a lazy object
     written = re.compile(rf"{re.escape(key)}(_margin|_layer_\d+)?")
     names = {
@@ -213,7 +216,7 @@ def _remove_earlier(adata: Any, key: str) -> set[str]:
 
 
 def _categorical(labels: Any) -> Any:
-    """Convert labels from 0 to a categorical with the categories "0", "1", …."""
+    """Convert zero-based labels to a categorical with the categories "0", "1", …."""
     import pandas as pd
 
     names = [str(label) for label in range(int(labels.max()) + 1)]
@@ -221,7 +224,7 @@ def _categorical(labels: Any) -> Any:
 
 
 def _distances(adata: Any, element: str, n_clusters: object) -> Samples:
-    """Convert connectivities to distances, which fall with the connectivity."""
+    """Convert connectivities to distances that decrease as connectivity increases."""
     if not isinstance(n_clusters, Integral):
         raise InputError(
             "the number of clusters cannot be chosen from connectivities; "
@@ -230,7 +233,8 @@ def _distances(adata: Any, element: str, n_clusters: object) -> Samples:
     distances = csr_array(adata.obsp[element.partition("/")[2]], copy=True)
     strengths = distances.data
     decreasing = 1 - np.log(np.clip(strengths, 1e-12, 1))
-    # Negative values are kept, so that the fit rejects them as distances.
+    # Negative connectivities are left unchanged, so that the fit rejects them as
+    # negative distances.
     distances.data = np.where(strengths < 0, strengths, decreasing)
     return open_samples(distances)
 
@@ -238,7 +242,8 @@ def _distances(adata: Any, element: str, n_clusters: object) -> Samples:
 def _storable(value: object) -> object:
     """Convert a value to types that AnnData can write to disk.
 
-    These types are texts, numbers, arrays of numbers, and dicts of them without None.
+    These types are strings, numbers, numeric arrays, and dicts of such values. Entries
+    of a dict that are None are left out. Any other object is converted to a string.
     """
     if isinstance(value, dict):
         return {

@@ -81,20 +81,21 @@ if TYPE_CHECKING:
 
 
 class Attributes:
-    """Attributes that must not become parameters, as dataclass fields would.
+    """Attributes of estimators that are not parameters.
 
-    A fit sets the attributes with names that end with an underscore.
+    This class is not a dataclass, because dataclass fields would become parameters. A
+    fit sets the attributes whose names end with an underscore.
     """
 
     labels_: np.ndarray
-    _row_index: RowIndex  # of the labels
+    _row_index: RowIndex  # index of the rows of labels_
     model_: Model
     n_features_in_: int
     feature_names_in_: np.ndarray
     history_: "pd.DataFrame"
     report_: dict[str, Any]
-    # The sentences of the last explanation, and the report of the fit that it explains.
-    # Another fit has another report, so that the sentences are no longer shown.
+    # Sentences of the last explanation, and the report_ of the fit that they explain.
+    # Another fit replaces report_, and the sentences are then no longer shown.
     _sentences: Sequence[str] = ()
     _explained_report: dict[str, Any] | None = None
     scale: Any  # a parameter of every class
@@ -114,10 +115,11 @@ class Attributes:
 @fill_docstrings
 @dataclass(kw_only=True, eq=False, repr=False)
 class Estimator(Attributes, BaseEstimator):
-    """Base class of all estimators, with the parameters that they share as fields.
+    """Base class of all estimators, with their common parameters as fields.
 
-    ``constraints`` has the valid values of the parameters that are not in `SHARED`, and
-    ``fitted_names`` lists the attributes that a model file stores. See `estimator`.
+    ``constraints`` maps the names of parameters that are not in `SHARED` to their valid
+    values. ``fitted_names`` lists the fitted attributes that a model file stores,
+    without the underscore at the end. Subclasses are decorated with `estimator`.
 
     Parameters
     ----------
@@ -161,7 +163,8 @@ class Estimator(Attributes, BaseEstimator):
     needs_ridge: ClassVar[bool] = False
     # Parameters that count rows or landmarks; each must be at least n_clusters.
     sizes_of_search: ClassVar[tuple[str, ...]] = ("sample_size",)
-    # The parameter that ends a fit before it has converged, and the warning about it.
+    # The parameter that can end a fit before it converges, and the beginning of the
+    # warning about this.
     limit: ClassVar[str] = "max_rounds"
     unsettled: ClassVar[str] = "the fit did not converge within"
 
@@ -194,7 +197,7 @@ class Estimator(Attributes, BaseEstimator):
         return bundle
 
     def _summary(self) -> str:
-        """Return the results of the fit as HTML; "" before a fit."""
+        """Return the results of the fit as HTML, or "" if there was no fit yet."""
         if not hasattr(self, "report_"):
             return ""
         labels = getattr(self, "labels_", None)
@@ -237,7 +240,7 @@ class Estimator(Attributes, BaseEstimator):
         return RowShape.of(samples, self.n_jobs)
 
     def _check_parameters(self) -> None:
-        """Raise InputError if a parameter is invalid for any rows."""
+        """Raise InputError if a parameter is invalid, whatever the rows are."""
         check_parameters(self)
 
     def _run(
@@ -303,7 +306,7 @@ class Estimator(Attributes, BaseEstimator):
 
     @filling_gaps
     def decision_function(self, X: object, *, element: str | None = None) -> np.ndarray:
-        """Return the decision values by which `predict` labels rows.
+        """Return the decision values that determine the labels of `predict`.
 
         Parameters
         ----------
@@ -332,9 +335,9 @@ class Estimator(Attributes, BaseEstimator):
         Parameters
         ----------
         X : {rows}, or None, default=None
-            Rows with the columns of the fit; the rows are streamed. None returns the
-            clusters of the rows of the fit, without margins, because the model stores
-            only the labels of these rows.
+            Rows with the columns of the fit, which are read block by block. If None,
+            the frame contains the clusters of the rows of the fit, without margins,
+            because the model stores only the labels of these rows.
         {element}
 
         Returns
@@ -348,7 +351,8 @@ class Estimator(Attributes, BaseEstimator):
         Raises
         ------
         InputError
-            If the rows cannot be read, or if X is None and the fit did not keep labels.
+            If the rows cannot be read, or if X is None and the model does not have
+            ``labels_``.
 
         Examples
         --------
@@ -431,7 +435,7 @@ class Estimator(Attributes, BaseEstimator):
         from mmcnb.samples.frames import is_stream, table_of_stream
 
         check_is_fitted(self, "model_")
-        if is_stream(X):  # X is read twice: for the clusters, and for its columns
+        if is_stream(X):  # X is read twice, but a stream can be read only once
             X = table_of_stream(X)
         samples = read_input(self, X, reset=False, element=element)
         if out is None:
@@ -440,7 +444,7 @@ class Estimator(Attributes, BaseEstimator):
         return None
 
     def _column_passes(self, samples: Samples) -> tuple[ColumnPasses, list[str]]:
-        """Return the passes that compute new columns of a table, and column names."""
+        """Return the passes for the new columns of a table, and the column names."""
         features, rule = self.model_.labelling(samples)
         return [(ClusterColumnsPass(rule), features)], [CLUSTER]
 
@@ -459,7 +463,7 @@ class Estimator(Attributes, BaseEstimator):
 @fill_docstrings
 @dataclass(kw_only=True, eq=False, repr=False)
 class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
-    """Base class of the clusterers; subclasses add parameters, needs and the fit.
+    """Base class of the clusterers, which implement `_needs` and `_fit`.
 
     Parameters
     ----------
@@ -475,19 +479,23 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
 
     @abstractmethod
     def _needs(self, rows: RowShape) -> FitNeeds:
-        """Return the memory and work of a fit; raise InputError if it is impossible."""
+        """Return the memory and the work that a fit needs.
+
+        Raise InputError if the fit is impossible.
+        """
 
     def _smaller_needs(self, rows: RowShape) -> Iterable[FitNeeds]:
-        """Yield smaller needs, to try in turn if `_needs` exceed the memory limit.
+        """Yield alternative needs for a fit whose `_needs` exceed the memory limit.
 
-        Each of them is for less memory than the previous one. The fit takes its sizes,
-        such as the number of sampled rows, from the planned needs.
+        Each alternative needs less memory than the previous one. The first one within
+        the memory limit is used, and determines sizes such as the number of sampled
+        rows.
         """
         return ()
 
     @abstractmethod
     def _fit(self, session: fits.FitSession) -> fits.FitResult:
-        """Fit to the sample, then to all rows."""
+        """Fit the model to the sample, then to all rows."""
 
     # -- the estimator -----------------------------------------------------------------
 
@@ -551,13 +559,13 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
 
     @property
     def row_index_(self) -> "pd.Index":
-        """Pandas index of the rows to which the entries of ``labels_`` belong.
+        """Pandas index of the rows that ``labels_`` describes.
 
         This is the index of a data frame, the names of the rows, for example from
-        ``index_column``, or the row numbers in the file. Rows that ``missing="drop"``
-        leaves out are missing from the index. If the rows come from a folder, the index
-        also has the name of the file. Row names in a file are read when this attribute
-        is accessed. The attribute exists only if ``labels_`` exists.
+        ``index_column``, or the row numbers in the file. The index does not contain the
+        rows that ``missing="drop"`` leaves out. If the rows come from a folder, the
+        index also contains the file of each row. Row names in a file are read when this
+        attribute is accessed. The attribute exists only if ``labels_`` exists.
         """
         if not hasattr(self, "labels_"):
             raise AbsentError(
@@ -575,7 +583,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         element: str | None = None,
         out: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Fit without ``labels_``, so that no array with an entry for each row is kept.
+        """Fit without storing ``labels_``, an array with one entry per row.
 
         Parameters
         ----------
@@ -586,13 +594,13 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         {element}
         out : path or None, default=None
             Path of a new file for the labels, in the formats of `predict`. This is
-            faster than a later `predict`, because features that the fit has cached are
-            not computed again. With None, no labels are written.
+            faster than calling `predict` later, because features that the fit has
+            cached are not computed again. With None, no labels are written.
 
         Returns
         -------
         self
-            The fitted estimator, without ``labels_``; label rows with `predict`.
+            The fitted estimator, without ``labels_``. Use `predict` to label rows.
 
         Examples
         --------
@@ -621,14 +629,14 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         """Describe what distinguishes each cluster, in one sentence per cluster.
 
         All statistics are in the original units of the columns. Means are computed from
-        all rows. Medians and ranges are computed from at most 20,000 rows, drawn from
-        each cluster with a fixed seed. Rules such as "orders > 12 and payment =
-        invoice" and a decision tree over the clusters are searched on the drawn rows.
-        If there are more rows, all rows are read a second time to count the rows of
-        each rule and each leaf. Statistics ignore missing values, and a sentence names
-        columns in which a cluster has more or fewer missing values than the other
-        clusters. Rows with missing values are read again, to fill in the values of the
-        example rows.
+        all rows. Medians and ranges are computed from a sample of at most 20,000 rows,
+        which are drawn from each cluster with a fixed seed. Rules such as "orders > 12
+        and payment = invoice" and a decision tree that predicts the cluster are also
+        learned from this sample. If the sample does not contain all rows, all rows are
+        read a second time to count the rows of each rule and each leaf. Statistics
+        ignore missing values, and a sentence names columns in which a cluster has more
+        or fewer missing values than the other clusters. If rows of the sample have
+        missing values, the sample is read again with these values filled in.
 
         Parameters
         ----------
@@ -765,8 +773,8 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         Returns
         -------
         float
-            J; the larger, the better the clusters are separated. It is 0 if all rows
-            are in one cluster.
+            The score J. A larger J means that the clusters are better separated. J is 0
+            if all rows are in one cluster.
 
         Raises
         ------
@@ -927,7 +935,10 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         kept: KeptLabels | None,
         known: KnownRows | None = None,
     ) -> Samples:
-        """Fit and return the rows, with missing values filled if a pass found any."""
+        """Fit the model to the rows, and return the rows.
+
+        If a pass finds missing values, they are filled, and the fit starts again.
+        """
         generator = self.random_state
         before: Any = None
         if isinstance(generator, np.random.RandomState):
@@ -1024,7 +1035,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         return replace(session, random_state=check_random_state(seed), drawn_seed=seed)
 
     def _with_sample(self, session: fits.FitSession) -> fits.FitSession:
-        """Return a session with its sample, which includes rows with known labels."""
+        """Draw the sample, including all rows with known labels, and add it."""
         samples = session.samples
         weights = session.weights
         known = session.known
@@ -1121,13 +1132,13 @@ def label_rows(
     rule: Rule,
     kept: list[np.ndarray] | None,
 ) -> None:
-    """Set ``labels_`` from the labels that the fit kept, or label all rows."""
+    """Set ``labels_`` to the labels that the fit kept, or label all rows if none."""
     labels = kept or engine.run(LabelsPass(rule), features, "labels")
     model.labels_ = np.concatenate(labels)
 
 
 def first_row_order(session: fits.FitSession, result: fits.FitResult) -> list[int]:
-    """Return the clusters in the order of their first rows."""
+    """Return the numbers of the clusters, in the order of their first rows."""
     rule = result.model.rule
     if isinstance(rule, Hyperplane):  # the first row belongs to the side with f below 0
         f = rule.decide(result.model.features(session.samples).block(0, 1))[0]

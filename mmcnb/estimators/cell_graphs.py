@@ -1,4 +1,4 @@
-"""Neighbour graphs in AnnData objects, and the calls that compute larger graphs."""
+"""Checks of the neighbour graphs in AnnData objects."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from mmcnb.samples import Samples
 from mmcnb.samples.matrix import CSRBlock
 
 CONNECTIVITIES = "connectivities"
-CHECKED_ROWS = 10_000  # rows whose neighbours are counted at a time
+CHECKED_ROWS = 10_000  # number of rows in each block whose neighbours are counted
 
 # Arguments of `scanpy.pp.neighbors` that affect the neighbours, with their defaults.
 _ARGUMENTS: dict[str, object] = {
@@ -49,14 +49,14 @@ def has_connectivities(adata: Any, element: str) -> bool:
 
 
 def distances_beside(adata: Any, element: str) -> str:
-    """Return the name of the element with the distances of connectivities.
+    """Return the name of the distances from which connectivities were computed.
 
     Parameters
     ----------
     adata : AnnData
         The object.
     element : str
-        Name of the connectivities, such as "obsp/connectivities".
+        Name of the element with the connectivities, such as "obsp/connectivities".
 
     Examples
     --------
@@ -76,17 +76,19 @@ def check_neighbours(X: Any, element: str | None, rows: Samples) -> None:
     Parameters
     ----------
     X : AnnData or other rows
-        The object. Only graphs in AnnData objects are checked.
+        Object that contains the graph. Other objects than AnnData are not checked.
     element : str or None
-        Name of the graph, such as "obsp/distances".
+        Name of the graph, such as "obsp/distances". Elements outside ``obsp`` are not
+        checked.
     rows : Samples
-        The graph, opened. A dense matrix is not checked.
+        The opened graph. Dense matrices are not checked.
 
     Raises
     ------
     InputError
-        If a row has fewer than 7 neighbours. The message contains the call that
-        computes a larger graph in the same way.
+        If a row has fewer than 7 neighbours, or fewer than all other rows if there are
+        at most 7 rows. The message contains the call that computes the graph with more
+        neighbours.
 
     Examples
     --------
@@ -122,8 +124,8 @@ def check_neighbours(X: Any, element: str | None, rows: Samples) -> None:
 
 
 def _call_for_more_neighbours(adata: Any, name: str) -> str:
-    """Return the line of Python that computes the graph with more neighbours."""
-    n_neighbours = min(N_LISTED, adata.n_obs)  # like scanpy, count the row itself
+    """Return the Python code that computes the graph with more neighbours."""
+    n_neighbours = min(N_LISTED, adata.n_obs)  # scanpy also counts the row itself
     key, record = _recorded(adata, name)
     if key is None and name not in ("distances", CONNECTIVITIES):
         source = "adata.X"
@@ -145,7 +147,10 @@ def _call_for_more_neighbours(adata: Any, name: str) -> str:
 
 
 def _recorded(adata: Any, name: str) -> tuple[str | None, Mapping[str, Any]]:
-    """Return the key in ``uns`` that describes a graph, and scanpy's record."""
+    """Return scanpy's record of a graph, preceded by the key of the record in ``uns``.
+
+    If scanpy did not record the graph, return None and an empty dict.
+    """
     for key, record in adata.uns.items():
         if isinstance(record, Mapping) and name in (
             record.get("distances_key"),
@@ -156,7 +161,7 @@ def _recorded(adata: Any, name: str) -> tuple[str | None, Mapping[str, Any]]:
 
 
 def _plain(value: object) -> object:
-    """Convert the NumPy numbers in a value to Python numbers."""
+    """Convert the NumPy scalars in a value to Python scalars."""
     if isinstance(value, Mapping):
         return {name: _plain(part) for name, part in value.items()}
     return value.item() if isinstance(value, np.generic) else value

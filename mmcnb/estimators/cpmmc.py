@@ -31,8 +31,8 @@ class CPMMC(CuttingPlanes, StreamedClusterer):
     C : float, default=10.0
         Final weight of the slack, which must be above 1.
     threshold : {"adaptive", "fixed"}, default="adaptive"
-        "adaptive" makes the margin's threshold rho a variable (Alg. 1); "fixed" sets it
-        to 1 (Wang, Zhao and Zhang).
+        How the threshold rho of the margin is determined: "adaptive" optimises rho
+        (Alg. 1), and "fixed" sets rho to 1 (Wang, Zhao and Zhang).
     continuation : bool, default=True
         Whether to raise C in steps from near 1. False solves the problem at the final C
         only, as the papers do.
@@ -43,9 +43,10 @@ class CPMMC(CuttingPlanes, StreamedClusterer):
     sample_size : int or None, default=None
         Number of rows in the sample; None uses 2,000.
     balance : float, default=0.0
-        Bound l/n on the absolute value of the mean decision value, in units of rho.
+        Upper bound l/n on the absolute value of the mean decision value, in units of
+        rho.
     min_share : float, default=0.1
-        Smallest allowed share of a cluster, as a fraction of one half: with 0.1, each
+        Minimum size of a cluster, as a fraction of half the rows. With 0.1, each
         cluster has at least 5 % of the rows.
     scale : {None, "standard"}, default=None
         "standard" divides each column by its standard deviation and, if the rows are
@@ -54,10 +55,11 @@ class CPMMC(CuttingPlanes, StreamedClusterer):
         Tolerance of the cutting-plane loop: it ends when no constraint is violated by
         more than xi + eta rho.
     max_rounds : int, default=30
-        Maximum number of rounds at one C; each round updates the labels once.
+        Maximum number of rounds for each value of C; each round updates the labels
+        once.
     tol : float, default=5e-4
-        The rounds over all rows end when at most this share of the labels changes, if
-        there are more rows than in the sample; see `SparseKernelMMC`.
+        If the sample does not contain all rows, the rounds over all rows end when at
+        most this share of the labels changes; see `SparseKernelMMC`.
     {runtime}
 
     Attributes
@@ -105,7 +107,7 @@ class CPMMC(CuttingPlanes, StreamedClusterer):
 
     @property
     def coef_(self) -> np.ndarray:
-        """Normal vector of the boundary, for scaled columns."""
+        """Normal vector of the boundary in the space of the scaled columns."""
         return self.model_.rule.coef
 
     @property

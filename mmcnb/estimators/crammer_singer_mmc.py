@@ -26,12 +26,12 @@ class CrammerSingerMMC(KernelFunction, StreamedClusterer):
     """Maximum margin clustering into any number of clusters.
 
     Each cluster has a score function, and the margin of a row is its largest score
-    minus the second largest (Crammer and Singer). First, least squares clusters a
-    sample, as in `UnsupervisedRLS`. Then CCCP rounds with increasing C refine the best
-    two partitions; a refinement is accepted if it raises the least-squares objective.
-    Three passes of least squares label all rows. Finally, the scores are trained to
-    separate these labels by the widest margin. Cluster sizes satisfy their constraints
-    throughout.
+    minus the second largest (Crammer and Singer). First, a sample is clustered by least
+    squares, as in `UnsupervisedRLS`. Then, CCCP rounds with increasing C refine the
+    best two partitions; a refinement is accepted if it raises the least-squares
+    objective. Three least-squares passes label all rows. Finally, the score functions
+    are trained to separate the labelled rows with the widest margin. The constraints on
+    the cluster sizes hold throughout.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class CrammerSingerMMC(KernelFunction, StreamedClusterer):
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
         Parameter gamma = 1/(2 sigma²) of the Gaussian kernel exp(-gamma |x - b|²) with
         bandwidth sigma. "auto" sets sigma to 0.55 times the root mean squared distance
-        between two rows; `SparseKernelMMC` explains the other names.
+        between two rows; `SparseKernelMMC` explains the other strings.
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     n_landmarks : int or None, default=None
@@ -57,9 +57,9 @@ class CrammerSingerMMC(KernelFunction, StreamedClusterer):
     cluster_sizes : {"auto", "equal"}, None or array-like, default="auto"
         Constraints on the cluster sizes. An array has n_clusters proportions that sum
         to 1, in any order. "equal" and "auto" request equal sizes. None sets only a
-        minimum size, see ``min_share``.
+        minimum size; see ``min_share``.
     size_tolerance : float, default=0.1
-        Relative deviation from the constrained sizes that is allowed.
+        Maximum relative deviation of a cluster size from its constraint.
     min_share : float or None, default=None
         Minimum size of a cluster if ``cluster_sizes`` is None, as a fraction of
         n/n_clusters; None uses 0.5.
@@ -70,7 +70,8 @@ class CrammerSingerMMC(KernelFunction, StreamedClusterer):
         Tolerance of the cutting-plane loop: it ends when no constraint is violated by
         more than xi + eta rho.
     max_rounds : int, default=5
-        Maximum number of rounds at one C; each round updates the labels once.
+        Maximum number of rounds for each value of C; each round updates the labels
+        once.
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
@@ -90,15 +91,16 @@ class CrammerSingerMMC(KernelFunction, StreamedClusterer):
         clusters, and the margin m of a row is the largest column of `decision_function`
         minus the second largest.
     converged_ : bool
-        Whether the last pass of least squares over all rows changed at most 1 % of the
-        labels, and the following cutting-plane loop reached the tolerance eta.
+        Whether the last least-squares pass over all rows changed at most 1 % of the
+        labels, and the subsequent cutting-plane loop reached the tolerance eta.
     n_changed_ : int, float or None
-        Number (or weight) of labels that the last pass of least squares changed. The
-        margin, which is trained afterwards, may change more labels. It is None in
-        models of version 0.3.
+        Number of labels that the last least-squares pass changed; with sample weights,
+        the total weight of these rows. The subsequent training of the scores may change
+        more labels. None for a model that was saved by version 0.3.
     rho_, gamma_, history_, report_, n_features_in_, feature_names_in_
-        As in `SparseKernelMMC`. In the rows of the history for least squares, the
-        objective is the J of `UnsupervisedRLS`. The report has no leave-one-out score.
+        As in `SparseKernelMMC`. In the rows of ``history_`` for the least-squares
+        stages, the objective is the J of `UnsupervisedRLS`. ``report_`` does not
+        contain a leave-one-out score.
 
     See Also
     --------
@@ -156,7 +158,7 @@ class CrammerSingerMMC(KernelFunction, StreamedClusterer):
         return fit_multiclass(session, self._settings(), config)
 
     def _settings(self) -> SearchSettings:
-        """Return the settings with which least squares clusters the sample."""
+        """Return the settings for clustering the sample by least squares."""
         sizes = values_of(
             self, "n_clusters", "cluster_sizes", "size_tolerance", "min_share"
         )

@@ -58,7 +58,7 @@ class EvolutionaryMMC(KernelFunction, StreamedClusterer):
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
         Parameter gamma = 1/(2 sigma²) of the Gaussian kernel exp(-gamma |x - b|²) with
         bandwidth sigma. "auto" sets sigma to 0.55 times the root mean squared distance
-        between two rows; `SparseKernelMMC` explains the other names.
+        between two rows; `SparseKernelMMC` explains the other strings.
     alpha : float, default=1e-3
         Ridge parameter per row, the lambda of the paper.
     kernel : {"rbf", "linear", "poly"}, default="rbf"

@@ -49,7 +49,8 @@ class KernelCPMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     threshold : {"adaptive", "fixed"}, default="adaptive"
-        "adaptive" makes the margin's threshold rho a variable; "fixed" sets it to 1.
+        How the threshold rho of the margin is determined: "adaptive" optimises rho, and
+        "fixed" sets rho to 1.
     continuation : bool, default=True
         Whether to raise C in steps from near 1. False solves the problem at the final C
         only, as the paper does.
@@ -58,9 +59,10 @@ class KernelCPMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
     n_init : int, default=6
         Number of starts.
     balance : float, default=0.0
-        Bound l/n on the absolute value of the mean decision value, in units of rho.
+        Upper bound l/n on the absolute value of the mean decision value, in units of
+        rho.
     min_share : float, default=0.1
-        Smallest allowed share of a cluster, as a fraction of one half: with 0.1, each
+        Minimum size of a cluster, as a fraction of half the rows. With 0.1, each
         cluster has at least 5 % of the rows.
     scale : {None, "standard"}, default=None
         "standard" divides each column by its standard deviation and, if the rows are
@@ -69,10 +71,11 @@ class KernelCPMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
         Tolerance of the cutting-plane loop: it ends when no constraint is violated by
         more than xi + eta rho.
     max_rounds : int, default=30
-        Maximum number of rounds at one C; each round updates the labels once.
+        Maximum number of rounds for each value of C; each round updates the labels
+        once.
     tol : float, default=5e-4
-        The rounds over all rows end when at most this share of the labels changes, if
-        there are more than 2,000 rows, the sample size; see `SparseKernelMMC`.
+        If there are more rows than the 2,000 of the sample, the rounds over all rows
+        end when at most this share of the labels changes; see `SparseKernelMMC`.
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1.0

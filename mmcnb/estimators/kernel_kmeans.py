@@ -59,7 +59,7 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
         Parameter gamma = 1/(2 sigma²) of the Gaussian kernel exp(-gamma |x - b|²) with
         bandwidth sigma. "auto" sets sigma to 0.55 times the root mean squared distance
-        between two rows; `SparseKernelMMC` explains the other names.
+        between two rows; `SparseKernelMMC` explains the other strings.
     n_landmarks : int or None, default=None
         Number of basis vectors (landmarks) of the model; None uses 300.
     n_init : int, default=4

@@ -1,4 +1,4 @@
-"""The default estimator: the partition with the widest gap among a few candidates."""
+"""The default estimator, which selects the best of several candidate partitions."""
 
 import os
 from copy import copy
@@ -66,54 +66,55 @@ if TYPE_CHECKING:
 
 @estimator
 class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
-    """Clustering that selects the partition with the widest gap among candidates.
+    """Clustering that selects the best-separated of several candidate partitions.
 
     A random sample of the rows, or all rows of a small data set, becomes the nodes of a
     nearest-neighbour graph. Three kinds of methods propose partitions of the nodes:
-    communities of the graph, a linkage along its shortest edges, and the widest margin
-    of a support vector machine. The partition with the largest score J is selected. J
-    is large if neighbouring nodes share a label and a gap separates the clusters. One
-    pass over the data then labels every row by the vote of its nearest nodes, or by the
-    support vector machine if its partition was selected.
+    community detection in the graph, a linkage along its shortest edges, and a maximum
+    margin search by a support vector machine. The partition with the largest score J is
+    selected. J is large if neighbouring nodes share a label and a gap separates the
+    clusters. One pass over the data then labels every row by the vote of its nearest
+    nodes, or by the support vector machine if its partition was selected.
 
     Parameters
     ----------
     n_clusters : None, "auto", int or pair of int, default=None
-        Number of clusters, or a range such as (5, 30) from which it is chosen. None and
-        "auto" choose the number from the data; the result may be one cluster, which
-        means that no structure was found.
+        Number of clusters, or a range such as (5, 30) from which the number is chosen.
+        None and "auto" choose the number from the data. The result may be one cluster,
+        which means that no structure was found.
     kernel : {"auto", "graph", "rbf", "linear"}, default="auto"
         Which candidates are compared. "graph" leaves out the support vector machine.
         "rbf" and "linear" use only the support vector machine, with a Gaussian or a
         linear kernel. "auto" compares all candidates, and tries the support vector
         machine only for two clusters.
     metric : {"euclidean", "cosine", "precomputed"}, default="euclidean"
-        How rows are compared. "cosine" divides each row by its length. Rows that
-        already have length 1 are compared in all columns, and other rows along their 50
-        leading principal axes. With "precomputed", X is a sparse matrix with the
-        distances from each row to its nearest rows of the fit. In this case, the fit
-        has at most 10^6 rows, and every row is a node.
+        How rows are compared. "cosine" divides each row by its Euclidean norm. Rows of
+        norm 1 are compared in all columns, also with "euclidean". Other rows are
+        compared along their 50 leading principal axes, or up to 128 axes for more than
+        25 clusters. With "precomputed", X is a sparse matrix with the distances from
+        each row to its nearest rows of the fit. In this case, the fit can have at most
+        10^6 rows, and every row is a node.
     min_cluster_size : None, int or float, default=None
-        Smallest size of a cluster, as a number of rows or, below 1, as a share of the
+        Minimum size of a cluster, as a number of rows or, if below 1, as a share of the
         rows. A smaller cluster is merged into the cluster to which it is linked most.
         The limit applies only if the number of clusters is chosen from the data.
     noise : None, "auto" or float, default=None
         Which rows get the label -1 (noise). With None, every row is in a cluster.
         "auto" marks rows with an outlier score more than 3 robust deviations above the
         median of their own cluster, so that a wide cluster keeps its rows. A float
-        between 0 and 1 marks about that share of the rows. A cluster that is no denser
-        than the space around it is dropped as a whole, unless labels are known or the
-        cluster has more rows than the requested share.
+        between 0 and 1 marks about this share of the rows. A cluster that is not denser
+        than its surroundings is labelled as noise as a whole, unless labels are known
+        or the cluster has more rows than the requested share.
     n_nodes : int, default=20000
         Maximum number of nodes of the graph. If there are more rows, the nodes are a
         random sample of this size.
     scale : {"auto", "standard", None} or dict, default="auto"
         Scaling of the columns. "auto" makes columns comparable if their kinds or units
         differ, None uses them as they are, and "standard" divides each column by its
-        standard deviation. A dict maps some columns, by name or number, to "log",
-        "standard", None or a step; "auto" decides about the other columns. A step is a
-        positive number. It is the distance between two categories of a text, or between
-        the values of a column with only two values, and otherwise the standard
+        standard deviation. A dict maps the names or numbers of columns to "log",
+        "standard", None or a positive number; "auto" decides about columns that are not
+        in the dict. A number is the distance between two categories of a text column or
+        between the two values of a binary column. For other columns, it is the standard
         deviation of the scaled column.
     {runtime}
 
@@ -127,8 +128,9 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         numbers of the rows in their file.
     n_clusters_ : int
         Number of clusters, as requested or as chosen from the data; 1 if no structure
-        was found. Clusters that ``noise`` drops are not counted. After ``fit(X,
-        like=model)`` or `update`, cluster numbers without rows are not counted either.
+        was found. Clusters that are labelled as noise as a whole are not counted. After
+        ``fit(X, like=model)`` or `update`, cluster numbers without rows are not counted
+        either.
     layers_ : DataFrame
         Partitions at different resolutions, at most five. The first row is the selected
         partition ("taken" is True), which need not be a cut of the merge tree. The
@@ -140,39 +142,41 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         The merge tree in the format of SciPy's linkage matrix. Its c leaves are small
         groups of nodes, called pieces.
     piece_of_node_ : ndarray of shape (p,), int64
-        Number of the leaf to which each of the p nodes belongs.
+        Index of the leaf of the merge tree to which each of the p nodes belongs.
     outlier_score_ : ndarray of shape (n_samples,), float32
-        Outlier score of each row, as by `score_outliers`. It is set by `update`, and by
-        `fit` if ``noise`` is not None.
+        Outlier score of each row, as returned by `score_outliers`. `update` sets this
+        attribute, and `fit` sets it if ``noise`` is not None.
     candidate_ : str
         Name of the selected candidate.
     kernel_ : {"graph", "rbf", "linear"}
-        Method that labels the rows: "graph" is the vote of the nodes, and "rbf" and
-        "linear" are a support vector machine with this kernel.
+        Method that labels the rows: "graph" is the vote of the nodes; "rbf" and
+        "linear" are the support vector machine with this kernel.
     objective_ : float
-        J of the selected partition of the nodes, 4 MI / log k + gap.
+        Score J = 4 MI / log k + gap of the selected partition of the nodes; see
+        `partition_score`.
     history_ : DataFrame
-        One row for each stage, "graph", "choice" and "labels", with the seconds since
-        the start of the fit, and one row for each sweep of a candidate.
+        One row for each of the stages "graph", "choice" and "labels", with the seconds
+        since the start of the fit, and one row for each sweep of a candidate.
     report_ : dict
-        Details of the fit. "sizes" has the number of rows in each cluster. With
-        ``noise``, "noise" is the number of rows labelled -1, and "dropped" has, for
-        each cluster that was dropped, its approximate "share" of the rows and the
-        "reason". "candidates" lists the candidates from the largest J to the smallest:
-        name, J and its two parts, the shares of the clusters, the share of the known
-        labels that the candidate breaks, and seconds. "left_out" has the reason for
-        each missing candidate. "number" has the reason for the number of clusters, and
-        the next best number. "layers" has the rows of ``layers_``. "trust" is a dict
-        with the "level" ("low", "medium" or "high"), the "reason", the "agreement", and
-        the "columns" that determine the clusters on their own. If there are such
-        columns, "without" has the "n_clusters" and the "agreement" of a search without
+        Details of the fit. "sizes" lists the number of rows in each cluster. With
+        ``noise``, "noise" is the number of rows labelled -1, and "dropped" lists the
+        clusters that were labelled as noise as a whole, each with its approximate
+        "share" of the rows and the "reason". "candidates" lists the candidates in
+        decreasing order of J, each with its name, J and the two terms of J, the shares
+        of the clusters, the share of the known labels that it contradicts, and the
+        seconds it took. "left_out" states why other candidates were not compared.
+        "number" contains the reason for the number of clusters, and the next best
+        number. "layers" contains the rows of ``layers_``. "trust" is a dict with the
+        "level" ("low", "medium" or "high"), the "reason", the "agreement", and the
+        "columns" that determine the clusters on their own. If there are such columns,
+        "without" contains the "n_clusters" and the "agreement" of a search without
         them. "gaps" has an entry for each column with missing values, estimated from at
         most 1,000 rows: the "column", the "share" of missing values, and this share in
         each of the "clusters". "scaling" states why columns were scaled or not, and
         "columns" states how. After a fit with ``like`` or an `update`, "changes" has an
-        entry for each cluster number with rows: the "number", the "change" ("kept",
-        "split", "merged", "new" or "gone"), and the number of rows "before" (in the
-        earlier model) and "after".
+        entry for each cluster number that has rows before or after: the "number", the
+        "change" ("kept", "split", "merged", "new" or "gone"), and the numbers of rows
+        "before" (in the earlier model) and "after".
     cluster_sizes_ : ndarray of shape (k,)
         The "sizes" of ``report_``.
     n_features_in_, feature_names_in_ : int, ndarray of object
@@ -235,9 +239,10 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     ) -> Self:
         """Find the clusters.
 
-        If some labels are known, the candidates that break the fewest known labels are
-        preferred, and of these, the candidate with the largest J. If labels of all
-        clusters are known, they also give an additional candidate.
+        If some labels are known, candidates that contradict clearly more known labels
+        than another candidate are excluded, and the remaining candidate with the
+        largest J is selected. If labels of all clusters are known, they also provide an
+        additional candidate.
 
         Parameters
         ----------
@@ -247,13 +252,14 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
             Ignored, even if it contains labels; exists for compatibility with
             scikit-learn.
         sample_weight : {weights}
-            Weight of each row: a row of weight 2 counts as two equal rows. Only the
+            Weight of each row. A row of weight 2 counts as two equal rows. Only the
             proportions of the weights matter.
         partial_labels : array-like of shape (n_samples,), dict or None, default=None
-            Known labels: integers from 0, with -1 for all other rows, or a dict that
-            maps row numbers to labels. Row numbers are positions in X, even if rows
-            with missing values are left out. Labels only determine which rows belong
-            together; the clusters are still numbered in the order of their first rows.
+            Known labels: an array of nonnegative integers, with -1 for rows whose label
+            is not known, or a dict that maps row numbers to labels. Row numbers are
+            positions in X, even if rows with missing values are left out. Known labels
+            only determine which rows belong together; the clusters are still numbered
+            in the order of their first rows.
         {element}
         columns : {None, "auto", "all"}, list of str or int, or plan, default=None
             Columns of a data frame or a table to use, by name or number. None and
@@ -264,9 +270,10 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
             Columns of a data frame or a table to use even though "auto" would leave
             them out.
         like : estimator or None, default=None
-            A fitted clusterer of rows with the same columns. Clusters that match a
-            cluster of this model get the number of that cluster, and other clusters get
-            new numbers. ``report_["changes"]`` lists all clusters.
+            An earlier model: a clusterer that was fitted to rows with the same columns.
+            Each cluster that matches a cluster of the earlier model gets the number of
+            that cluster; all other clusters get new numbers. ``report_["changes"]``
+            lists the changes of all clusters.
 
         Returns
         -------
@@ -338,14 +345,15 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         """Update the model with new rows, without reading the earlier rows again.
 
         Clusters keep their numbers. If the new rows are distributed among the nodes as
-        the earlier rows were, they are labelled and the model does not change.
-        Otherwise, some of the new rows become nodes, on the same axes, and the nodes
-        are clustered again. Groups of new rows that no earlier cluster explains
-        become new clusters. If the range of ``n_clusters`` does not allow more
-        clusters, the model does not change, and a warning gives the number of these
-        rows. The earlier clusters are kept unless a partition with at least as many
-        clusters is clearly better. Once the model has changed, the vote of the nodes
-        labels the rows, even if a support vector machine did so before.
+        the earlier rows were, they are labelled, and the model does not change.
+        Otherwise, some of the new rows become nodes, and all nodes are clustered again.
+        The axes of the nodes do not change. Groups of new rows that do not belong to
+        any earlier cluster become new clusters. If the range of ``n_clusters`` does not
+        allow more clusters, the model does not change, and a warning states how many
+        rows are in such groups. The earlier clusters are kept unless a partition with
+        at least as many clusters is clearly better. Once the model has changed, rows
+        are labelled by the vote of the nodes, even if a support vector machine labelled
+        them before.
 
         If ``checkpoint`` is set to a folder that no other fit uses, an interrupted
         update resumes from its checkpoint.
@@ -353,7 +361,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         Parameters
         ----------
         X : {rows}
-            The new rows, with the columns of the fit; they are streamed.
+            The new rows, with the columns of the fit. They are read block by block.
         {element}
 
         Returns
@@ -367,20 +375,19 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         Warns
         -----
         ClusterWarning
-            If rows are far from all clusters and do not form a new one (the trust is
-            then at most "medium"), if earlier clusters have changed, or if most new
+            If rows are far from all clusters and do not form a new cluster (the trust
+            is then at most "medium"), if earlier clusters have changed, or if most new
             rows are in new clusters, for example because the data have drifted.
             ``report_["warnings"]`` contains the messages.
 
         Raises
         ------
         InputError
-            If the rows do not have the columns of the fit. An error is also raised if
-            the new rows are distributed differently and a support vector machine labels
-            the rows. A machine that ``kernel`` requests cannot be updated. A machine
-            that was selected from the candidates is replaced by the vote, which is
-            possible only if some new row is near the nodes. After an error, the model
-            is unchanged.
+            If the rows do not have the columns of the fit. Models in which a support
+            vector machine labels the rows also raise an error if the new rows are
+            distributed differently and ``kernel`` is "rbf" or "linear", or if no new
+            row is near the nodes, so that the vote of the nodes cannot replace the
+            machine. After an error, the model is unchanged.
 
         Examples
         --------
@@ -399,7 +406,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
                 "the fit are equal; fit all rows with fit(X, like=model)."
             )
         samples = read_input(self, X, reset=False, element=element)
-        # The attributes are set together, so that a failed update changes nothing.
+        # All attributes are set at once, so that a failed update changes nothing.
         self.__dict__.update(updated(self, samples))
         self._row_index = row_index_of(X, samples)
         for sentence in self.report_["warnings"]:
@@ -422,20 +429,20 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         If the nodes vote, the probability of a cluster is its share of the votes of the
         nearest nodes. If a support vector machine labels the rows, the probabilities
         are the softmax of the scores, in units of the margin. With more than 4,096
-        nodes, rows with their nearest node deep inside a cluster get probability 1 for
+        nodes, a row whose nearest node is deep inside a cluster gets probability 1 for
         this cluster without a vote, which is much faster.
 
         Parameters
         ----------
         X : {rows}
-            Rows with the columns of the fit; they are streamed.
+            Rows with the columns of the fit, which are read block by block.
         out : path or None, default=None
             Path of a new store, to which the probabilities are written block by block;
             `open_samples` opens it.
         exact : bool, default=False
-            Whether to count votes for rows deep inside a cluster too. In this case, if
-            clusters overlap, the most probable cluster differs from the result of
-            `predict` for a few rows in a thousand.
+            Whether to count the votes also for rows deep inside a cluster. If clusters
+            overlap, the most probable cluster then differs from the result of `predict`
+            for a few rows in a thousand.
         {element}
 
         Returns
@@ -447,8 +454,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         Raises
         ------
         InputError
-            If the probabilities take more memory than the limit. Pass ``out`` to write
-            them to a store.
+            If the probabilities need more memory than the limit allows. Pass ``out`` to
+            write them to a store.
 
         Examples
         --------
@@ -479,18 +486,18 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
 
     @filling_gaps
     def transform(self, X: object, *, element: str | None = None) -> Any:
-        """Return the probabilities of `predict_proba`, so that pipelines can use them.
+        """Return the probabilities of `predict_proba`, for use in pipelines.
 
         Parameters
         ----------
         X : {rows}
-            Rows with the columns of the fit; they are streamed.
+            Rows with the columns of the fit, which are read block by block.
         {element}
 
         Returns
         -------
         ndarray of shape (n_samples, n_clusters), float64
-            Probabilities; a data frame if `set_output` has requested data frames.
+            Probabilities, as a data frame if `set_output` was called to request it.
 
         Examples
         --------
@@ -517,17 +524,18 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         """Return the outlier score of each row, from its distance to the nodes.
 
         The score is the logarithm of the distance to the tenth nearest node, minus an
-        offset. The offset is a weighted mean of two medians of this logarithm: over all
-        nodes, and over the cluster of the nearest node. The median over the cluster has
-        weight one half if the cluster has a tenth of the nodes, and a larger weight in
-        larger clusters. In clusters of less than 1 % of the nodes, the score is larger
-        by 2. For small clusters for which the fit searched explicitly, the offset is
-        the median over the cluster.
+        offset. The offset is a weighted mean of two medians of this logarithm: the
+        median over all nodes, and the median over the nodes in the cluster of the
+        nearest node. The median over the cluster has weight 0.5 if the cluster contains
+        10 % of the nodes, and a larger weight if the cluster is larger. If the cluster
+        contains less than 1 % of the nodes, 2 is added to the score. In small clusters
+        that the fit found by an explicit search for them, the offset is the median over
+        the cluster.
 
         Parameters
         ----------
         X : {rows}
-            Rows with the columns of the fit; they are streamed.
+            Rows with the columns of the fit, which are read block by block.
         out : path or None, default=None
             Path of a new store with one column, to which the scores are written block
             by block.
@@ -568,15 +576,15 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         Parameters
         ----------
         X : {rows}
-            Rows with the columns of the fit; they are streamed.
+            Rows with the columns of the fit, which are read block by block.
         out : path or None, default=None
             Path of a new file, which is written block by block. If the path ends with
             ``.csv`` or ``.parquet``, the file is a table with the columns of `to_frame`
             and the number or name of each row. Otherwise, it is a Zarr array.
         layer : int, "all" or None, default=None
-            Number of a row of ``layers_``. The clusters of a layer are numbered from
-            the largest to the smallest. None uses the selected partition. "all" adds a
-            column for each layer, and needs a table as ``out``.
+            Index of a row of ``layers_``. The clusters of a layer are numbered from the
+            largest to the smallest. None uses the selected partition. "all" adds a
+            column for each layer to the table ``out``, and requires such a table.
         {element}
 
         Returns
@@ -622,16 +630,17 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     def labels_at(
         self, X: object, n_clusters: int, *, element: str | None = None
     ) -> np.ndarray:
-        """Return the cluster of each row in the tree cut with a number of clusters.
+        """Return the cluster of each row in the tree cut with ``n_clusters`` clusters.
 
-        The cuts are nested. No new fit is needed, because the model stores the merge
-        tree; only X is read. The cut with ``n_clusters_`` clusters may differ from
-        ``labels_``, which come from the best of several candidates.
+        The cuts for different numbers of clusters are nested. They do not require a new
+        fit, because the model stores the merge tree. The cut with ``n_clusters_``
+        clusters may differ from ``labels_``, which come from the best of several
+        candidates.
 
         Parameters
         ----------
         X : {rows}
-            Rows with the columns of the fit; they are streamed.
+            Rows with the columns of the fit, which are read block by block.
         n_clusters : int
             Number of clusters, at most the number of leaves of ``linkage_``.
         {element}
@@ -639,7 +648,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         Returns
         -------
         ndarray of shape (n_samples,), int32
-            Cluster of each row, numbered from the largest cluster to the smallest.
+            Cluster of each row. Clusters are numbered from the largest to the smallest.
         """
         Interval(1, self._tree.n_pieces, integer=True).check("n_clusters", n_clusters)
         layer = self._tree.cluster_of_piece(int(n_clusters))
@@ -664,7 +673,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
 
     @property
     def piece_of_node_(self) -> np.ndarray:
-        """Number of the leaf of the merge tree to which each node belongs."""
+        """Index of the leaf of the merge tree to which each node belongs."""
         return self._tree.piece_of_node
 
     @property
@@ -745,7 +754,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
 
     @property
     def _request(self) -> Request:
-        """Request for clusters that the parameters express."""
+        """The requested clusters, as specified by the parameters."""
         return Request.of(
             self.n_clusters, self.min_cluster_size, self.kernel, self.metric
         )

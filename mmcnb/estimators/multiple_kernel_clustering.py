@@ -99,8 +99,8 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
     sample_size : int or None, default=None
         Number of rows in the sample; None uses max(2000, 100 n_clusters).
     balance : float, default=0.0
-        Bound l/n on the absolute value of the mean decision value, in units of rho. For
-        two clusters only.
+        Upper bound l/n on the absolute value of the mean decision value, in units of
+        rho. For two clusters only.
     min_share : float, default=0.1
         Smallest allowed share of a cluster, as a fraction of an equal share
         1/n_clusters.
@@ -111,8 +111,8 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         Tolerance of the cutting-plane loop: it ends when no constraint is violated by
         more than xi + eta rho.
     max_rounds : int, default=30
-        Maximum number of rounds at one C; each round updates the labels once. With more
-        than two clusters, the maximum is 5.
+        Maximum number of rounds for each value of C; each round updates the labels
+        once. With more than two clusters, the maximum is 5.
     tol : float, default=5e-4
         The rounds over all rows end when at most this share of the labels changes, if
         there are more rows than in the sample; see `SparseKernelMMC`.

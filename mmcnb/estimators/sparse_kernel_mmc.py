@@ -79,9 +79,10 @@ class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
     sample_size : int or None, default=None
         Number of rows in the sample; None uses 2,000.
     balance : float, default=0.0
-        Bound l/n on the absolute value of the mean decision value, in units of rho.
+        Upper bound l/n on the absolute value of the mean decision value, in units of
+        rho.
     min_share : float, default=0.1
-        Smallest allowed share of a cluster, as a fraction of one half: with 0.1, each
+        Minimum size of a cluster, as a fraction of half the rows. With 0.1, each
         cluster has at least 5 % of the rows.
     scale : {None, "standard"}, default=None
         "standard" divides each column by its standard deviation and, if the rows are
@@ -90,9 +91,9 @@ class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
         Tolerance of the cutting-plane loop: it ends when no constraint is violated by
         more than xi + eta rho.
     max_rounds : int, default=30
-        Maximum number of rounds at one C; each round updates the labels once. With more
-        than 131,072 rows, the maximum is 5 unless ``tol`` is below its default, because
-        a larger sample has refined the labels before.
+        Maximum number of rounds for each value of C; each round updates the labels
+        once. With more than 131,072 rows, the maximum is 5 unless ``tol`` is below its
+        default, because the labels have already been refined on a larger sample.
     tol : float, default=5e-4
         The rounds over all rows end when at most this share of the labels (or of their
         weight) changes. With 0, they end when no label changes. If all rows are in the

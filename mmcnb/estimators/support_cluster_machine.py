@@ -135,7 +135,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
         Parameter gamma = 1/(2 sigma²) of the Gaussian kernel exp(-gamma |x - b|²) with
         bandwidth sigma. "auto" sets sigma to 0.55 times the root mean squared distance
-        between two rows; `SparseKernelMMC` explains the other names.
+        between two rows; `SparseKernelMMC` explains the other strings.
     C : float, default=1.0
         Weight of the loss of each row, as in scikit-learn's SVC.
     class_weight : {None, "balanced"} or dict, default="balanced"

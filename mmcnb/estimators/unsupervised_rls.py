@@ -51,7 +51,7 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
         Parameter gamma = 1/(2 sigma²) of the Gaussian kernel exp(-gamma |x - b|²) with
         bandwidth sigma. "auto" sets sigma to 0.55 times the root mean squared distance
-        between two rows; `SparseKernelMMC` explains the other names.
+        between two rows; `SparseKernelMMC` explains the other strings.
     alpha : float, default=1e-3
         Ridge parameter per row: the papers' lambda divided by n.
     kernel : {"rbf", "linear", "poly"}, default="rbf"
