@@ -1,1 +1,1 @@
-"""Maximum margin clustering in the hinge form: cutting planes and CCCP."""
+"""Maximum margin clustering with the hinge loss, by cutting planes and CCCP."""

@@ -1,10 +1,11 @@
-"""The CCCP loop over labels, and its continuation in C.
+"""The concave-convex procedure (CCCP) over labels, and continuation in C.
 
-Each round solves the convex subproblem for fixed labels, and then relabels the rows by
-its hyperplane. The objective never increases. From random labels, rounds at C = 10 end
-in a useless local optimum. Therefore, the first rounds run at C = 1.01, where the
-problem has a single optimum, until the labels no longer change. Then C is raised in
-steps. Each step starts with the labels and cutting planes of the previous step.
+Each round solves the convex subproblem for fixed labels, and then relabels the rows
+with the resulting hyperplane. The objective never increases. With random initial
+labels, rounds at C = 10 end in a useless local optimum. Therefore, the first rounds run
+at C = 1.01, where the problem has a single optimum, until the labels no longer change.
+Then C is raised in steps. Each step starts with the labels and cutting planes of the
+previous step.
 """
 
 from collections.abc import Sequence
@@ -24,30 +25,31 @@ from mmcnb.hinge.training_set import TrainingSet
 
 # Values of C in the continuation, chosen by `python -m benchmarks collapse`.
 PATH = (1.01, 1.3, 2.0, 3.5, 6.0, 10.0)
-LOOSE_GAP = 0.03  # tolerance of the duality gap before the last C, in units of rho
-# Fraction of the labels that may still change in the last round at any C but the last.
-# The next C changes labels anyway.
+# Duality gap that is accepted at all values of C except the last, in units of rho.
+LOOSE_GAP = 0.03
+# At all values of C except the last, rounds stop when at most this fraction of the
+# labels changes, because the next C changes labels anyway.
 PASSING_SHARE = 0.003
 
 
 @dataclass(frozen=True)
 class CCCPLimits:
-    """Stopping rules of the rounds over labels, and the size limit of the clusters.
+    """Stopping criteria of the CCCP rounds, and the minimum cluster size.
 
     Parameters
     ----------
     max_rounds : int, default=30
         Maximum number of rounds at one C.
     changed : float, default=0.0
-        Stop when the total weight of the rows that change their label is at most this
-        value.
+        Rounds stop when the total weight of the rows whose label changes is at most
+        this value.
     least : float, default=0.05
-        Minimum share of the weight in the smaller cluster.
+        Minimum share of the total weight in the smaller cluster.
     eta : float, default=0.01
         Tolerance of the cutting-plane loop at the last C.
     settles : bool, default=True
-        Whether rounds at the last C continue until the labels no longer change.
-        Otherwise, the looser limits of the other values of C apply there too.
+        Whether ``changed`` and ``eta`` apply unchanged at the last C. If False, the
+        looser limits that `loosened` returns apply at every C.
     """
 
     max_rounds: int = 30
@@ -57,10 +59,11 @@ class CCCPLimits:
     settles: bool = True
 
     def loosened(self, C: float, total_weight: float) -> "CCCPLimits":
-        """Return looser limits for a C before the last C.
+        """Return looser limits for a value of C before the last one.
 
-        The remaining duality gap is C eta rho, and rho exceeds |w|². With a constant
-        eta, labels would change at a large C without improving the result.
+        A cutting-plane loop with tolerance eta leaves a duality gap of up to C eta rho,
+        and rho exceeds |w|². With a constant eta, labels would therefore change at a
+        large C without improving the result.
         """
         return replace(
             self,
@@ -71,32 +74,32 @@ class CCCPLimits:
 
 @dataclass(frozen=True)
 class CCCPResult:
-    """Labels, and the solution that determines them.
+    """Result of CCCP rounds: labels, and the solution that determines them.
 
     Parameters
     ----------
     labels : Labels
-        The labels.
+        Labels of the rows in ``training_set``.
     boundary : Hyperplane or Scores
-        The hyperplane or the scores that determine the labels.
+        The hyperplane or the scores that determine the labels, already shifted by
+        ``threshold``.
     solution : SubproblemResult
-        The solution of the last round that did not degenerate.
+        Solution of the subproblem in the last round that was not degenerate.
     threshold : float or ndarray of shape (k,)
         Decision value that separates the two clusters: 0, or a quantile if the smaller
-        cluster would otherwise have too few rows. With more than two clusters, the
-        values subtracted from the scores.
+        cluster would otherwise have too few rows. With more than two clusters, the size
+        multipliers that are subtracted from the scores.
     status : {"converged", "stalled", "sweeps", "rounds"}
-        "converged" if the last round changed at most the allowed number of labels and
-        its cutting-plane loop reached its tolerance. Otherwise, the reason why the
-        rounds ended.
+        Status of the cutting-plane loop in the last round; "rounds" if too many labels
+        were still changing after the maximum number of rounds.
     training_set : TrainingSet
-        The rows, in the features of the boundary.
+        The labelled rows, with the features on which ``boundary`` is defined.
     quantile_steps : int, default=0
-        Number of rounds, on the whole path, in which labels had to be shifted to keep
-        the cluster sizes within their bounds.
+        Number of rounds, over all values of C, in which the boundary was shifted to
+        keep the cluster sizes within their bounds.
     changed : float or None, default=None
-        Weight of the rows whose label the last round changed. It is None if the weight
-        was not counted, which can happen if the boundary was shifted.
+        Weight of the rows whose label the last round changed. None if this weight is
+        unknown, which can happen only if the boundary was shifted.
     """
 
     labels: Labels
@@ -125,9 +128,9 @@ def path_to(C: float) -> tuple[float, ...]:
 
 
 def greatest_balance(C: float) -> float:
-    """Return the largest balance for which every labelling has a solution at C.
+    """Return the largest balance for which the QP is feasible with any labels at C.
 
-    The first plane, which contains all rows, has a solution if C (1 - balance) > 1.
+    The QP with only the plane of all rows is feasible if C (1 - balance) > 1.
 
     Examples
     --------
@@ -152,24 +155,25 @@ def continuation(
     Parameters
     ----------
     working_set : WorkingSet
-        The working set.
+        Working set of the rows. Its cutting planes are updated in place.
     labels : Labels
         Initial labels.
     objective : Objective
-        Form of the problem.
+        Form of the objective.
     path : sequence of float
         Increasing values of C.
     limits : CCCPLimits
-        Stopping rules of the rounds at one C, and the size limit of the clusters.
+        Stopping criteria of the rounds at one C, and the minimum cluster size.
     record : callable
         Called with one dict per sweep.
     budget : SweepBudget or None, default=None
-        Number of sweeps that are left; None for no limit.
+        Counter of the sweeps that are still allowed. If None, there is no limit.
 
     Returns
     -------
     CCCPResult or None
-        The last result that did not degenerate, or None if the first round degenerated.
+        Result of the last round that was not degenerate, or None if the very first
+        round was degenerate.
     """
     budget = budget or SweepBudget()
     working_set.labels = None
@@ -190,7 +194,7 @@ def continuation(
 
 
 def _feasible(objective: Objective, C: float) -> Objective:
-    """Limit the balance so that every labelling has a solution at C."""
+    """Return the objective, with its balance lowered if the QP could be infeasible."""
     if objective.threshold == "fixed":
         return objective
     balance = min(objective.balance, max(0.0, greatest_balance(C)))
@@ -206,7 +210,7 @@ def _rounds(
     record: Record,
     budget: SweepBudget,
 ) -> CCCPResult | None:
-    """Run rounds at one C; return None if the first round degenerates."""
+    """Run rounds at one C; return None if the first round is degenerate."""
     state: CCCPResult | None = None
     quantile_steps = 0
     for number in range(limits.max_rounds):
@@ -214,13 +218,14 @@ def _rounds(
             labels, objective, C, limits.eta, tag(record, round=number), budget
         )
         if solution.status == "degenerate":
-            working_set.labels = None  # its planes are not a useful start
+            working_set.labels = None  # its planes are useless as a start
             return state
         training_set = working_set.training_set
         step = training_set.label_step(
             labels, solution.hyperplane, solution.statistics, limits.least
         )
-        # If no label changed, keep the old object, so that the planes are not rebuilt.
+        # If no label changed, keep the old labels object: the working set rebuilds its
+        # planes for a new object.
         if step.changed or not step.counted:
             labels = step.labels
         quantile_steps += bool(np.any(step.threshold))

@@ -1,14 +1,18 @@
-"""The cutting-plane loop: for fixed labels, planes are added until none is violated.
+"""The cutting-plane loop: for fixed labels, add planes until none is violated.
 
-Wu & Zhang, Alg. 1-3, lines 5-14, with the stopping rule (13). Each subset of the rows,
-with indicators c_i, is a constraint on the mean of c_i (rho - y_i f(x_i)). The most
-violated constraint consists of the rows with y_i f(x_i) <= rho, eq. (12), and is found
-by one sweep. In centred features, plane k is P_k = Σ_i a_ki (φ_i - φ̄) with a_k =
-c_k∘y/n. Each plane is stored as inner products with the basis (``centred``) and as
-coefficients on the basis (``coefs``). The Gram matrix of the planes is the product of
-these two matrices. Labels are fixed while planes are added. The papers update labels
-inside the loop, which makes the problem non-convex. When labels change between loops,
-all planes are rebuilt.
+The loop follows Wu & Zhang, Alg. 1-3, lines 5-14, with the stopping rule (13). Each
+subset of the rows, with indicators c_i, defines a constraint on the mean of c_i (rho -
+y_i f(x_i)). One sweep over the rows finds the most violated constraint, which contains
+the rows with y_i f(x_i) <= rho, eq. (12).
+
+In centred features, plane k is P_k = Σ_i a_ki (φ_i - φ̄) with a_k = c_k∘y/n. The
+working set stores the inner products of the planes with the basis (``centred``) and
+their coefficients on the basis (``coefs``). The product of these two matrices is the
+Gram matrix of the planes.
+
+Labels are fixed while planes are added. (The papers update labels inside the loop,
+which makes the problem non-convex.) When labels change between loops, all planes are
+rebuilt.
 """
 
 from dataclasses import dataclass, replace
@@ -36,9 +40,10 @@ from mmcnb.samples.matrix import row_shares
 if TYPE_CHECKING:
     from mmcnb.kernels.cutting_plane import SamplePlanes
 
-# If |w|² is below this fraction of the total variance, the labels cannot be separated.
+# If |w|² is below this fraction of the total variance, the solution is degenerate: the
+# labels are treated as not separable.
 DEGENERATE = 1e-6
-# Names of the status numbers that `mmcnb.kernels.sample_subproblem` returns.
+# Names of the status codes 0 to 3 that `kernels.sample_subproblem` returns.
 STATUS = ("converged", "stalled", "degenerate", "unsolved")
 
 
@@ -49,7 +54,7 @@ class Objective:
     Parameters
     ----------
     threshold : {"adaptive", "fixed"}
-        Whether rho is a variable (SKMMC) or 1 (SKMMCv2).
+        Whether rho is a variable (SKMMC) or fixed at 1 (SKMMCv2).
     balance : float
         Bound l/n on the absolute value of the mean decision value, in units of rho.
     total_variance : float
@@ -63,22 +68,23 @@ class Objective:
 
 @dataclass(frozen=True)
 class SubproblemResult:
-    """The result of a cutting-plane loop.
+    """Result of a cutting-plane loop.
 
     Parameters
     ----------
     hyperplane : Hyperplane or Scores
-        The hyperplane, or the scores of more than two clusters.
+        Hyperplane of the last QP, or its scores if there are more than two clusters.
     quadratic : PlaneSolution
         Solution of the last QP.
     C : float
         Weight of the slack in this QP.
     threshold : {"adaptive", "fixed"}
-        Form of the threshold.
+        Whether rho is a variable or fixed at 1.
     statistics : ConstraintStatistics
-        Statistics of the last sweep.
+        Statistics of the hyperplane, from the last sweep.
     status : {"converged", "degenerate", "stalled", "sweeps"}
-        Reason why the loop ended.
+        Reason why the loop ended: the tolerance was reached, |w|² is too small, the
+        planes no longer improve the solution, or no sweeps are left.
     """
 
     hyperplane: Any
@@ -95,12 +101,12 @@ class SubproblemResult:
 
     @property
     def objective(self) -> float:
-        """The objective of the cutting planes, J_CP, a lower bound."""
+        """Objective J_CP under the constraints found so far: a lower bound."""
         return self.value(self.quadratic.xi)
 
     @property
     def primal(self) -> float:
-        """The objective with the true slack, an upper bound."""
+        """Objective with the slack over all constraints: an upper bound."""
         return self.value(self.statistics.violation)
 
     @property
@@ -108,8 +114,8 @@ class SubproblemResult:
         """Quality of the solution; larger is better.
 
         With an adaptive threshold, the score is |w|², which is -2 times the objective
-        at the optimum. With a fixed threshold, the score is C, the objective without a
-        hyperplane, minus the objective.
+        at the optimum. With a fixed threshold, the score is C - J, where J is the upper
+        bound of the objective, and C is the objective of w = 0.
         """
         if self.threshold == "adaptive":
             return self.quadratic.norm2
@@ -123,19 +129,19 @@ class SubproblemResult:
 
 
 class NewPlane(NamedTuple):
-    """A cutting plane that a sweep found.
+    """Cutting plane found by a sweep.
 
     Parameters
     ----------
     generator : object
-        Object from which the plane is rebuilt under other labels: a `Generator`, or the
-        rows of the constraint.
+        A `Generator`, from which the plane can be rebuilt under other labels, or a mask
+        of the rows in the plane.
     statistics : ConstraintStatistics
         Statistics of the sweep.
     centred : ndarray of shape (p,)
         Inner products of the plane with the basis; empty if they are computed later.
     coef : ndarray of shape (p,)
-        Coefficients on the basis; empty if they are computed later.
+        Coefficients of the plane on the basis; empty if they are computed later.
     """
 
     generator: Any
@@ -145,7 +151,13 @@ class NewPlane(NamedTuple):
 
 
 class SweepBudget:
-    """Counter of the sweeps that are still allowed; with None there is no limit."""
+    """Counter of the sweeps that are still allowed.
+
+    Parameters
+    ----------
+    sweeps : int or None, default=None
+        Maximum number of sweeps. If None, there is no limit.
+    """
 
     def __init__(self, sweeps: int | None = None) -> None:
         self.left = float("inf") if sweeps is None else sweeps
@@ -154,13 +166,14 @@ class SweepBudget:
 class WorkingSet:
     """The working set Ω of the cutting-plane loop, on a fixed basis or on the columns.
 
-    For each plane, it stores the hyperplane that generated the plane (p + 1 numbers and
-    rho), but no array of size n. One sweep rebuilds all planes under new labels.
+    For each plane, the working set stores the hyperplane that generated the plane and
+    its rho (p + 2 numbers), but no array of size n. From these hyperplanes, one sweep
+    rebuilds all planes under new labels.
 
     Parameters
     ----------
     training_set : TrainingSet
-        The rows.
+        Features and weights of the rows.
     """
 
     # Maximum number of planes added in one loop, and in one loop with random labels.
@@ -176,7 +189,7 @@ class WorkingSet:
         self.centred = self.coefs = np.empty((0, 0))
 
     def over(self, training_set: TrainingSet) -> "WorkingSet":
-        """Return a working set with the same generators for other rows."""
+        """Return a working set for other rows, with the same generators."""
         other = type(self)(training_set)
         other.generators = list(self.generators)
         return other
@@ -211,7 +224,7 @@ class WorkingSet:
             self.coefs = np.vstack([self.coefs, plane.coef])
 
     def keep(self, is_kept: np.ndarray) -> None:
-        """Drop all cutting planes that are not marked, but no basis vectors."""
+        """Drop the cutting planes that are not marked; the basis does not change."""
         self.generators = [self.generators[k] for k in np.flatnonzero(is_kept)]
         self.s = self.s[is_kept]
         self.t = self.t[is_kept]
@@ -222,7 +235,7 @@ class WorkingSet:
     def _represent(
         self, centred: np.ndarray, planes: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the inner products of planes with the basis and their coefficients."""
+        """Return inner products of planes with the basis, and their coefficients."""
         flat = centred.reshape(planes, -1)
         coefs = self.training_set.represent(centred)
         if coefs is centred:  # rows are their own features
@@ -255,14 +268,15 @@ class WorkingSet:
         """Solve the convex subproblem for fixed labels.
 
         If the planes were built for other labels, they are rebuilt first. The loop adds
-        planes, and drops planes that had no weight in three successive QPs.
+        planes, and drops planes whose multipliers were negligible in three successive
+        QPs.
 
         Parameters
         ----------
         labels : Labels
             The fixed labels.
         objective : Objective
-            Form of the problem.
+            Form of the objective.
         C : float
             Weight of the slack.
         eta : float
@@ -270,12 +284,12 @@ class WorkingSet:
         record : callable
             Called with one dict per sweep.
         budget : SweepBudget
-            Number of sweeps that are left.
+            Counter of the sweeps that are still allowed.
 
         Returns
         -------
         SubproblemResult
-            The solution; ``gap <= eta`` if its status is "converged".
+            The solution. If its status is "converged", its gap is at most eta.
         """
         if labels is not self.labels:
             budget.left -= 1
@@ -333,7 +347,7 @@ class WorkingSet:
         return None
 
     def _row(self, solution: SubproblemResult, planes: int) -> Row:
-        """Return the row of the history for a sweep."""
+        """Return the history row of a sweep."""
         return {
             "C": solution.C,
             "objective": solution.objective,
@@ -349,8 +363,8 @@ class WorkingSet:
 class ExactWorkingSet(WorkingSet):
     """Cutting planes with all rows as the basis (Alg. 2).
 
-    The features are the kernel matrix itself. The coefficients of a plane are the
-    signed indicators of its rows, so the kernel matrix is not inverted.
+    The features are the kernel matrix itself. The coefficients of a plane follow
+    directly from the labels of its rows, so the kernel matrix is not inverted.
     """
 
     def relabel(self, labels: Labels) -> None:
@@ -389,14 +403,15 @@ class ExactWorkingSet(WorkingSet):
 class SampleWorkingSet(WorkingSet):
     """Cutting planes of a dense sample in memory, with a compiled loop.
 
-    The loop is `mmcnb.kernels.sample_subproblem`. Each plane also stores a mask of its
-    rows, one byte per row. To update a plane under new labels, only the rows whose
-    label changes are needed. The compiled loop supports only an adaptive threshold
-    without balance. Other forms of the objective, and streamed rows, use the loop of
-    `WorkingSet`.
+    The loop is `mmcnb.kernels.unchecked.sample_subproblem`. For each plane, a mask of
+    its rows is also stored, with one byte per row, so that updating the plane to new
+    labels needs only the rows whose label changes. The compiled loop supports only an
+    adaptive threshold without a balance constraint. For other forms of the objective,
+    and if labels are not stored, the loop of `WorkingSet` is used.
     """
 
-    state: "SamplePlanes | None" = None  # the planes after the first loop
+    # The planes at the end of the last compiled loop; None before the first loop.
+    state: "SamplePlanes | None" = None
 
     def cutting_plane(
         self,
@@ -452,7 +467,7 @@ class SampleWorkingSet(WorkingSet):
         return solution
 
     def _start(self) -> "SamplePlanes":
-        """Return the generators as `SamplePlanes` whose row masks are still empty."""
+        """Return the generators as `SamplePlanes` whose row masks are all 0."""
         n = self.training_set.n_samples
         p = self.training_set.mean.shape[0]
         n_planes = len(self.generators)

@@ -1,4 +1,4 @@
-"""Two clusters by a hyperplane in the span of landmarks from the sample."""
+"""Find two clusters with a hyperplane in the span of landmarks."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -38,12 +38,17 @@ from mmcnb.samples import open_samples
 from mmcnb.samples.derived import cache_features
 from mmcnb.samples.matrix import Matrix, Weights
 
-MOST_LANDMARKS = 200  # default maximum, chosen by `python -m benchmarks basis`
-N_INIT = 8  # number of starts of least squares for more than two clusters
+# Maximum number of landmarks by default, chosen by `python -m benchmarks basis`.
+MOST_LANDMARKS = 200
+N_INIT = 8  # number of least-squares starts for more than two clusters
 
 
 def basis_size(n_landmarks: int | None, rows: int) -> int:
-    """Return the number of landmarks: by default half of the rows, but at most 200."""
+    """Return the number of landmarks for a sample with ``rows`` rows.
+
+    ``n_landmarks`` is limited to the number of rows. By default, half of the rows are
+    landmarks, but at least 2 and at most 200.
+    """
     if n_landmarks:
         return min(rows, n_landmarks)
     return max(2, min(MOST_LANDMARKS, rows // 2))
@@ -59,15 +64,15 @@ def candidate_kernels(
 ) -> list[Kernel]:
     """Return the kernels to try on a sample.
 
-    A Gaussian kernel with ``gamma="auto"`` gives one kernel per candidate bandwidth;
-    otherwise there is a single kernel.
+    For a Gaussian kernel with ``gamma="auto"``, there is one kernel per candidate
+    bandwidth. Otherwise, there is a single kernel.
 
     Raises
     ------
     InputError
         If all rows are equal.
     """
-    # Other kernels have no bandwidth.
+    # Only the Gaussian kernel has a bandwidth.
     if isinstance(gamma, str) and gamma == "auto" and name == "rbf":
         gammas = candidate_gammas(rows, weights)
     else:
@@ -81,7 +86,7 @@ def needs_of_landmarks(
     n_landmarks: int | None,
     landmarks: Sequence[object] | np.ndarray | None = None,
 ) -> FitNeeds:
-    """Return the memory and work of a fit on landmarks from a sample."""
+    """Estimate the memory and work of a fit on landmarks."""
     searched = min(rows.n_samples, sample_size)
     if landmarks is None:
         size = basis_size(n_landmarks, searched)
@@ -105,7 +110,7 @@ def landmark_candidates(
     basis: np.ndarray,
     is_whole: bool,
 ) -> list[Callable[[], KernelFeatures]]:
-    """Return, for each kernel, a function that computes `landmark_features`."""
+    """Return, for each kernel, a function that calls `landmark_features`."""
     sample = open_samples(rows)
     return [
         partial(landmark_features, kernel, engine, sample, basis, weights, is_whole)
@@ -121,7 +126,7 @@ def drawn_candidates(
     n_landmarks: int | None,
     random_state: np.random.RandomState,
 ) -> list[Callable[[], KernelFeatures]]:
-    """Choose landmarks from a sample, and return the `landmark_candidates`."""
+    """Choose landmarks from a sample, and return their `landmark_candidates`."""
     size = basis_size(n_landmarks, rows.shape[0])
     basis = choose_landmarks(rows, size, random_state, weights, may_be_sparse=True)
     is_whole = size == rows.shape[0]
@@ -136,7 +141,10 @@ def fit_on_landmarks(
     landmarks: Sequence[object] | np.ndarray | None = None,
     refine: Refine = refine_on_all_rows,
 ) -> FitResult:
-    """Fit on landmarks from the sample, and refine the best start on all rows."""
+    """Fit two clusters on landmarks, and refine the best start on all rows.
+
+    If ``landmarks`` is None, landmarks are chosen from the sample.
+    """
     rows = session.sample
     weights = session.sample_weights
     if landmarks is None:
@@ -151,7 +159,7 @@ def fit_on_landmarks(
     return fit_two_clusters(session, candidates, config, refine)
 
 
-# -- the widest margin of a sample, a candidate of the default estimator ---------------
+# -- the widest margin for rows in memory: a candidate of the default estimator --------
 
 
 def margin_on_sample(
@@ -163,18 +171,19 @@ def margin_on_sample(
     record: Record = ignore,
     gamma: float | str = "auto",
 ) -> Model:
-    """Find the clusters with the widest margin for rows in memory, in one thread.
+    """Find the clusters with the widest margin among rows in memory, in one thread.
 
-    Two clusters are found as in `SparseKernelMMC`, but with only every second
-    bandwidth. More clusters are found as in `CrammerSingerMMC` with default parameters.
+    Two clusters are found as in `SparseKernelMMC`, but only every second bandwidth is
+    tried. More clusters are found as in `CrammerSingerMMC` with default parameters.
 
     Parameters
     ----------
     rows : ndarray or csr_array of shape (m, d)
-        The rows, at most `HELD_ROWS`. If there are more than 2,000 rows (or 100 per
-        cluster), the search uses a sample, and its result is refined on all rows.
+        At most `HELD_ROWS` rows. If there are more than 2,000 rows, and more than 100
+        rows per cluster, the search uses a sample, and its result is refined on all
+        rows.
     weights : ndarray of shape (m,) or None
-        Weights of the rows.
+        Sample weights. If None, all weights are 1.
     n_clusters : int
         Number of clusters, at least two.
     kernel : {"rbf", "linear"}
@@ -184,7 +193,7 @@ def margin_on_sample(
     record : callable, default=ignore
         Called with one dict per sweep.
     gamma : float or "auto", default="auto"
-        Gamma of the Gaussian kernel; "auto" compares several values.
+        Gamma of the Gaussian kernel. If "auto", several values are compared.
 
     Returns
     -------
@@ -228,11 +237,11 @@ def _widest_of_two(
 ) -> tuple[Model, float]:
     """Search for two clusters on a sample, and refine the best result on all rows.
 
-    Return a model with scores, and rho.
+    Return the model, whose rule has one score per cluster, and rho.
     """
     sample, sample_weights = draw_rows(rows, weights, SAMPLE_ROWS, random_state)
     kernels = candidate_kernels(sample, sample_weights, kernel, gamma)
-    kernels = kernels[::2]  # bandwidths in steps of a factor of 2
+    kernels = kernels[::2]  # bandwidths that differ by factors of 2
     n_sample = sample.shape[0]
     seed = random_state.randint(2**31 - 1)
     config = search_config(n_sample, seed)
@@ -250,7 +259,7 @@ def _widest_of_two(
 
 
 def _scores_of(boundary: Hyperplane | Scores) -> Scores:
-    """Return the scores -f/2 and f/2 of two clusters, whose difference is f."""
+    """Return scores -f/2 and f/2 of the two clusters for a decision function f."""
     half = boundary.coef / 2
     half_offset = boundary.offset / 2
     coef = np.column_stack([-half, half])
@@ -263,13 +272,13 @@ def _settings(n_clusters: int, kernel: str) -> SearchSettings:
 
 
 def margin_needs(rows: RowShape, n_clusters: int, kernel: str, n_rows: int) -> FitNeeds:
-    """Return the memory and work of `margin_on_sample` for ``n_rows`` rows."""
+    """Estimate the memory and work of `margin_on_sample` for ``n_rows`` rows."""
     rows = replace(rows, n_samples=n_rows, is_reopenable=False)
     if n_clusters == 2:
         needs = needs_of_landmarks(rows, SAMPLE_ROWS, None)
     else:
         needs = needs_of_search(rows, _settings(n_clusters, kernel))
-    # For at most `HELD_ROWS` rows the compiled loop is used, so the routines for sweeps
-    # over blocks are not needed.
+    # With at most `HELD_ROWS` rows, the compiled loop is used, so the routines for
+    # sweeps over blocks are not needed.
     names = sorted(needs.routines.keys() - MARGIN_ROUTINES.keys())
     return replace(needs, routines={name: needs.routines[name] for name in names})

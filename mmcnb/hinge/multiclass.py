@@ -1,19 +1,21 @@
 """More than two clusters, found by least squares and separated by the widest margin.
 
-The labels come from a search on the sample and from passes of least squares over all
-rows. (Hinge rounds on all rows would undo the improvements of these passes.) Then the
-labels are fixed, and one cutting-plane loop finds the scores that separate the clusters
-by the widest margin (Crammer and Singer). The model consists of these scores. Each row
-is compared with its runner-up, the other cluster with the largest score. W has one row
-per cluster, and f_h = W_h·z in centred features z. The hinge loss of a row in cluster c
-is max(0, rho - (f_c - max_{r != c} f_r)), and
+The labels come from a search on the sample and from least-squares passes over all rows.
+(CCCP rounds on all rows would undo the improvements of these passes.) Then the labels
+are fixed, and a cutting-plane loop finds the scores that separate the clusters by the
+widest margin (Crammer and Singer). The model consists of these scores.
+
+W has one row per cluster, and the score of cluster h is f_h = W_h·z in centred features
+z. The runner-up r of a row in cluster c is the other cluster with the largest score.
+The hinge loss of the row is max(0, rho - (f_c - f_r)), and the problem
 
     min  1/2 |W|² - rho + C mean_i max(0, rho - (f_c - f_r))
 
-is the two-cluster problem with other planes: P = mean over the active rows of (e_c -
-e_r) z', a k x r matrix that is stored flattened. Therefore, both problems share the QP,
-the cutting-plane loop and the CCCP rounds. With two clusters, W = (w, -w), and rho and
-the objective are twice their values in the two-cluster form.
+is the two-cluster problem with other planes: P is the sum of (e_c - e_r) z' over the
+active rows, divided by the number of rows; this matrix with k rows is stored flattened.
+Therefore, both problems share the QP, the cutting-plane loop and the CCCP rounds. With
+two clusters, W = (w, -w), and rho and the objective are twice their values in the
+two-cluster form.
 """
 
 from collections.abc import Sequence
@@ -59,7 +61,7 @@ from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.derived import cache_features
 from mmcnb.samples.matrix import Block, Matrix, Weights, as_matrix, check_clusters
 
-# Passes of least squares over all rows, chosen by `python -m benchmarks peers`.
+# Number of least-squares passes over all rows, chosen by `python -m benchmarks peers`.
 PASSES = 3
 # Maximum number of rounds at one C on the sample. Later rounds do not improve the
 # result (`python -m benchmarks mkc`).
@@ -95,12 +97,12 @@ class RunnerUpPass(SumPass):
     Parameters
     ----------
     weights : ndarray of shape (n,) or None
-        Sample weights.
+        Sample weights; if None, all weights are 1.
     labels : Labels
         Cluster of each row.
     generators : sequence of (Scores, float)
-        Scores, and the rho of these scores. If rho is infinite, all rows are active,
-        and all other clusters are runners-up with equal weight.
+        Pairs of scores and their rho. If rho is infinite, all rows are active, and all
+        other clusters are runners-up with equal weight.
     """
 
     labels: rules.Labels
@@ -140,18 +142,18 @@ def _all_runner_ups(
 
 @dataclass(eq=False)
 class MulticlassTrainingSet(TrainingSet):
-    """Rows as features, for a partition into k clusters.
+    """Training set for a partition into k clusters.
 
     Parameters
     ----------
     engine, features, normalization, weights, hold_labels, basis, row_sum
         As in `TrainingSet`.
     sketch : MulticlassTrainingSet or None, default=None
-        A uniform sample of the rows, from which the size multipliers are computed; None
-        uses all rows.
+        A uniform sample of the rows, from which the size multipliers are computed. If
+        None, they are computed from all rows.
     bounds : pair of ndarray of shape (k,)
-        Smallest and largest size (or weight) of each cluster. If there is a sketch, its
-        own bounds are used.
+        Minimum and maximum total weight of each cluster. If there is a sketch, the
+        bounds of the sketch are used instead.
     """
 
     bounds: Bounds = field(kw_only=True)
@@ -163,7 +165,7 @@ class MulticlassTrainingSet(TrainingSet):
 
     @property
     def row_weights(self) -> np.ndarray:
-        """Weight of each row; all are 1 if there are no weights."""
+        """Weight of each row; 1 for every row if ``weights`` is None."""
         return np.ones(self.n_samples) if self.weights is None else self.weights
 
     def all_rows(self) -> Generator:
@@ -173,14 +175,14 @@ class MulticlassTrainingSet(TrainingSet):
         return Generator(rules.Scores(np.zeros((p, k)), np.zeros(k)), np.inf)
 
     def hyperplane(self, coef: np.ndarray, beta: float) -> rules.Scores:
-        """Return scores with mean 0, given the coefficients of all clusters."""
+        """Return scores whose means are 0, given the flattened coefficients."""
         coef = coef.reshape(self.n_clusters, -1)
         return rules.Scores(np.ascontiguousarray(coef.T), coef @ self.mean)
 
     def plane_sums(
         self, labels: rules.Labels, generators: Sequence[Generator]
     ) -> PlaneSums:
-        """Compute the planes of several generators under the labels; all t are 0."""
+        """Compute the planes of several generators under given labels; t is 0."""
         means, centred = self._runner_ups(labels, generators)
         s = means[:, 0]
         return PlaneSums(s, np.zeros_like(s), centred)
@@ -204,7 +206,7 @@ class MulticlassTrainingSet(TrainingSet):
     def _runner_ups(
         self, labels: rules.Labels, generators: Sequence[Generator]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the means and the centred plane of each generator."""
+        """Return, for each generator, the mean statistics and the centred plane."""
         total = self.total_weight
         row_sums, shares, means = self._sweep(
             RunnerUpPass(self.weights, labels, generators)
@@ -220,10 +222,11 @@ class MulticlassTrainingSet(TrainingSet):
         row_sum: tuple[np.ndarray, float] | None = None,
         sketch: Self | None = None,
     ) -> Self:
-        """Return the same problem on other rows.
+        """Return the training set of the same problem on other rows.
 
         If labels are not stored and no sketch is given, this training set becomes the
-        sketch.
+        sketch. If labels are stored and no sketch is given, the bounds are scaled to
+        the total weight of the other rows.
         """
         if sketch is None and not hold_labels:
             sketch = self
@@ -256,7 +259,7 @@ class MulticlassTrainingSet(TrainingSet):
         return LabelStep(new, boundary, b, changed, counted)
 
     def size_multipliers(self, scores: rules.Scores) -> np.ndarray:
-        """Return values to subtract from the scores so that sizes are within bounds."""
+        """Return numbers to subtract from scores to keep cluster sizes in bounds."""
         return _size_multipliers(self.decide(scores), self.bounds, self.row_weights)
 
 
@@ -280,11 +283,11 @@ class HingeRefinement:
     engine : Engine
         Runs the passes.
     sample : LandmarkSample
-        The sample in landmark features.
+        The sample, mapped to landmark features.
     partition : PartitionConfig
-        Bounds of the cluster sizes.
+        Number of clusters, and bounds on their sizes.
     config : SearchConfig
-        Path of C, tolerance and limits.
+        Values of C, tolerance, and stopping criteria of the rounds.
     """
 
     engine: Engine
@@ -294,19 +297,19 @@ class HingeRefinement:
 
     @property
     def objective(self) -> Objective:
-        """The objective to minimise."""
+        """Objective with an adaptive threshold, without a balance constraint."""
         return Objective("adaptive", 0.0, float(self.sample.features.variances.sum()))
 
     @property
     def rows(self) -> Stage:
-        """The rows of the sample."""
+        """The rows of the sample, as the first stage of `separate`."""
         sample = self.sample
         return Stage("sample", open_samples(sample.values), sample.features.weights)
 
     def working_set(
         self, stage: Stage, bounds: Bounds, hold_labels: bool = False
     ) -> WorkingSet:
-        """Return the working set of some rows, with bounds on the cluster sizes."""
+        """Return a working set for the rows of a stage, with given size bounds."""
         training_set = MulticlassTrainingSet(
             self.engine,
             stage.rows,
@@ -318,14 +321,14 @@ class HingeRefinement:
         return WorkingSet(training_set)
 
     def working_set_of(self, labels: np.ndarray) -> WorkingSet:
-        """Return the working set of the sample, with bounds ordered by cluster size."""
+        """Return a working set for the sample; larger clusters have larger bounds."""
         k = self.partition.n_clusters
         sizes = np.bincount(labels, self.sample.features.weights, k)
         bounds = self.partition.bounds_by_size(sizes)
         return self.working_set(self.rows, bounds, hold_labels=True)
 
     def run_start(self, start: Partition, record: Record) -> np.ndarray | None:
-        """Return the labels at the last separable C, or None if there is none."""
+        """Refine a partition; return None if the first C cannot separate its labels."""
         labels = start.labels
         state = self.config.warm_start(
             start.start, labels, self.working_set_of(labels), self.objective, record
@@ -333,7 +336,7 @@ class HingeRefinement:
         return None if state is None else state.labels.block(None, 0, labels.shape[0])
 
     def random_solution(self, C: float) -> SubproblemResult:
-        """Solve the subproblem for random labels at one C, as a baseline."""
+        """Solve the subproblem for random labels at a given C, as a baseline."""
         random_state = np.random.RandomState(self.config.seed)
         n = self.sample.values.shape[0]
         labels = random_labels(n, self.partition.shares, random_state)
@@ -346,7 +349,8 @@ class HingeRefinement:
         """Label all rows by least squares, starting from the labels of the sample."""
 
         def record_J(row: Row) -> None:
-            # The objective of least squares has a separate column in the history.
+            # In the history, "objective" is the hinge objective, so rename the
+            # least-squares objective to "J".
             renamed = {"J" if name == "objective" else name: row[name] for name in row}
             record(renamed | {"stage": LEAST_SQUARES})
 
@@ -362,9 +366,10 @@ class HingeRefinement:
     ) -> tuple[rules.Scores, SubproblemResult]:
         """Find the widest margin between labelled clusters.
 
-        Return scores and a solution. The planes from one stage are the start of the
-        next stage. The largest C that separates the labels is used. If no C separates
-        them, the first C is used, although the solution is degenerate.
+        Return the scores and the solution of the last stage. Each stage starts with the
+        planes of the previous stage, and uses the largest C at which the clusters are
+        separated. If no C separates them, the solution at the smallest C is accepted,
+        although it is degenerate.
         """
         labels = rules.RuleLabels(labelled.rule)
         generators = list[Generator]()
@@ -399,8 +404,8 @@ def cluster_sample(
 ) -> tuple[Partition, HingeRefinement]:
     """Cluster a sample by least squares, and refine the best partitions.
 
-    Return the best partition, and the refinement, which can then separate the clusters
-    of this partition on more rows.
+    Return the best partition, and the `HingeRefinement` of the sample, whose methods
+    then label and separate more rows.
     """
 
     def refinement(sample: LandmarkSample) -> HingeRefinement:
@@ -434,7 +439,7 @@ def widest_margin_of_rows(
     random_state: np.random.RandomState,
     record: Record,
 ) -> tuple[Model, float]:
-    """Cluster rows in memory like `fit_multiclass`, and return a model and its rho."""
+    """Cluster rows in memory like `fit_multiclass`; return a model and its rho."""
     n = rows.shape[0]
     size = settings.searched_rows(n)
     sample, sample_weights = draw_rows(rows, weights, size, random_state)
@@ -513,11 +518,11 @@ def multiclass_result(
     Parameters
     ----------
     session : FitSession
-        The fit.
+        State of the fit.
     model : Model
-        The model, whose rule has the scores.
+        The model, whose rule is the scores.
     features : Samples
-        All rows, mapped to the features of the scores.
+        All rows, mapped to the features on which the scores are defined.
     solution : SubproblemResult
         Result of the last cutting-plane loop.
     random : SubproblemResult
@@ -526,8 +531,8 @@ def multiclass_result(
     Returns
     -------
     FitResult
-        The result, with a warning if clusters are empty or if the margin is not wider
-        than the margin for random labels.
+        The result, with a warning if some clusters are empty, and a warning if the
+        margin is not wider than the margin for random labels.
     """
     sweep = MarginPass(session.weights, model.rule, solution.quadratic.rho)
     hinge, sizes, first, _ = session.engine.run(sweep, features, "margins")

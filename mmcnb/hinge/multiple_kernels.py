@@ -1,10 +1,10 @@
-"""Cutting planes under several kernels; their combination is learned with the margin.
+"""Cutting planes under several kernels, whose weights are learned with the margin.
 
-The features of all kernels are concatenated, each in its own coordinates. Labels,
-cutting planes and loops are the same as for one kernel. Only the optimisation differs:
-an SOCP finds the weights of the kernels and the multipliers of the planes together. In
-centred features, each cluster has mean score 0, so the balance constraints between
-pairs of clusters always hold.
+The features of all kernels are concatenated. Labels, cutting planes and loops are the
+same as for one kernel. Only the optimisation differs: an SOCP finds the weights of the
+kernels and the multipliers of the planes together. In centred features, the mean score
+of each cluster over all rows is 0, so the balance constraints between pairs of clusters
+always hold.
 """
 
 from collections.abc import Callable
@@ -56,16 +56,16 @@ class MultipleKernelWorkingSet(WorkingSet):
     Parameters
     ----------
     training_set : TrainingSet
-        The rows, in the features of all kernels. The normalization has a block for each
-        kernel.
+        Training set with the concatenated features of all kernels. Its normalization
+        has one block per kernel.
 
     Attributes
     ----------
     columns : list of slice
-        The features of each kernel.
+        For each kernel, the columns of its features.
     kernel_weights : ndarray of shape (kernels,)
-        Weights from the last SOCP: non-negative, with Euclidean norm 1. They are all
-        equal before the first SOCP.
+        Kernel weights from the last SOCP: non-negative, with Euclidean norm 1. Before
+        the first SOCP, all weights are equal.
 
     References
     ----------
@@ -82,7 +82,7 @@ class MultipleKernelWorkingSet(WorkingSet):
 
     @property
     def grams(self) -> list[np.ndarray]:
-        """Inner products of the cutting planes under each kernel."""
+        """Gram matrix of the cutting planes under each kernel."""
         count = self.s.shape[0]
         n_features = self.training_set.mean.shape[0]
         centred = self.centred.reshape(count, -1, n_features)
@@ -96,14 +96,17 @@ class MultipleKernelWorkingSet(WorkingSet):
         return grams
 
     def _row(self, solution: SubproblemResult, planes: int) -> Row:
-        """Return the row of the history for a sweep, with the kernel weights."""
+        """Return the history row of a sweep, including the kernel weights."""
         weights = {
             f"weight_{k}": float(weight) for k, weight in enumerate(self.kernel_weights)
         }
         return super()._row(solution, planes) | weights
 
     def solve(self, C: float, balance: float, threshold: Threshold) -> PlaneSolution:
-        """Solve the SOCP and update the kernel weights, unless all planes are 0."""
+        """Solve the SOCP and update the kernel weights.
+
+        If all planes are 0 under every kernel, the kernel weights do not change.
+        """
         grams = self.grams
         if not any(np.diag(gram).max() > 0 for gram in grams):
             return replace(
@@ -136,9 +139,10 @@ class MultipleKernelSample:
     basis : ndarray of shape (p, d)
         Basis vectors, shared by all kernels.
     weights : ndarray of shape (m,) or None
-        Sample weights.
+        Sample weights; if None, all weights are 1.
     exact : bool, default=False
-        Whether all distinct rows are basis vectors. Kernel values are then float64.
+        Whether all distinct rows are basis vectors. If so, kernel values are float64;
+        otherwise, they are float32.
 
     Attributes
     ----------
@@ -148,14 +152,14 @@ class MultipleKernelSample:
         For each kernel, a matrix M such that M M' is the inverse of the kernel matrix
         of the basis, scaled so that the total variance is 1.
     columns : tuple of slice
-        The features of each kernel.
+        For each kernel, the columns of its features.
     z : ndarray of shape (m, r)
         The sample in coordinates in which the sum of the kernels is the inner product.
 
     Raises
     ------
     InputError
-        If the landmarks are too few to distinguish the rows under one of the kernels.
+        If there are too few landmarks to distinguish the rows under one of the kernels.
     """
 
     def __init__(
@@ -198,7 +202,7 @@ class MultipleKernelSample:
         self.z = _narrow(np.hstack(parts))
 
     def candidate(self, engine: Engine, bounds: Bounds | None = None) -> KernelFeatures:
-        """Return features for two clusters or, given bounds, for more clusters."""
+        """Return the sample for two clusters or, if bounds are given, for more."""
         new_training_set: Callable[..., TrainingSet] = TrainingSet
         if bounds is not None:
             new_training_set = partial(MulticlassTrainingSet, bounds=bounds)
@@ -215,7 +219,7 @@ class MultipleKernelSample:
 
 
 def _narrow(z: np.ndarray) -> np.ndarray:
-    """Return coordinates with equal inner products and at most one column per row."""
+    """Return coordinates with the same inner products, but at most m columns."""
     if z.shape[1] <= z.shape[0]:
         return z
     values, vectors = np.linalg.eigh(z @ z.T)
@@ -233,19 +237,19 @@ def search_clusters(
     Parameters
     ----------
     session : FitSession
-        The fit; the starts run in its threads.
+        State of the fit, whose engine runs the starts in its threads.
     sample : MultipleKernelSample
         The sample.
     partition : PartitionConfig
-        Settings of the partition. The search by least squares applies all size
-        constraints, the refinement only the minimum size.
+        Settings of the partition. The least-squares search applies all size
+        constraints; the refinement applies only the minimum size.
     config : SearchConfig
-        Settings of the search.
+        Settings of the refinement.
 
     Returns
     -------
     RestartResult or None
-        The result with the best objective; None if no partition can be separated.
+        The result with the best score, or None if no partition can be separated.
     """
     z = sample.z / np.sqrt(len(sample.columns))
     features = principal_features(z, sample.weights)
@@ -298,18 +302,18 @@ def fit_clusters(
     Parameters
     ----------
     session : FitSession
-        The fit.
+        State of the fit.
     sample : MultipleKernelSample
         The sample.
     partition : PartitionConfig
         Settings of the partition of the sample.
     config : SearchConfig
-        Settings of the search.
+        Settings of the refinement.
 
     Returns
     -------
     FitResult
-        The result, with the names and weights of the kernels.
+        The result, including the names and weights of the kernels.
     """
     # With many clusters, some labels change in every round, but the rounds after the
     # first five do not improve the result.

@@ -13,28 +13,29 @@ from mmcnb.samples.matrix import FREED_BYTES
 # Compiled routines and their compile times in seconds.
 MARGIN_ROUTINES = {"most_violated_constraint": 8.0}
 ROUND_ROUTINES = {"sample_subproblem_parts": 6.5}
-# Up to this number of rows, methods with a compiled loop hold all rows in memory.
+# Up to this number of rows, methods with a compiled loop keep all rows in memory.
 HELD_ROWS = 2**14
-# Sizes of the larger sample to try if the memory limit does not allow `GROUP_ROWS`.
+# Sizes of the larger sample to try if `GROUP_ROWS` rows do not fit the memory limit.
 SMALLER_SAMPLES = (2**15, 2**14, 2**13)
-# Maximum numbers of sweeps over all rows (MANY and FEW), and the number that plans
-# assume. They were chosen by `python -m benchmarks engine`.
+# Maximum number of sweeps over all rows if the features are small enough to be cached
+# (MANY) and if they are larger (FEW), and the number of sweeps that a plan assumes
+# (LIKELY). All three were chosen by `python -m benchmarks engine`.
 MANY_SWEEPS = 300
 FEW_SWEEPS = 5
 LIKELY_SWEEPS = 20
-# Number of cutting planes of a linear method, each with its hyperplane, that are in
+# Number of cutting planes, each with its hyperplane, that a linear method keeps in
 # memory at the same time.
 LINEAR_PLANES = 80
-SUMMED_PLANES = 40  # number of these planes that are summed in one block
-MARGIN_LIBRARIES = 40 * 2**20  # memory of the compiled routines of the hinge loss
+SUMMED_PLANES = 40  # number of these planes in the total of one block
+MARGIN_LIBRARIES = 40 * 2**20  # bytes of the compiled routines of the hinge loss
 
 
 def larger_sample(n_samples: int, compiled: bool = False) -> int:
     """Return the size of the larger sample, or 0 if no larger sample is used.
 
     The larger sample has `GROUP_ROWS` rows if there are more than twice as many rows.
-    ``compiled`` says whether the method has a compiled loop for rows in memory. In this
-    case, up to `HELD_ROWS` rows are all in the larger sample.
+    ``compiled`` says whether the method has a compiled loop for rows in memory. If it
+    has, and there are at most `HELD_ROWS` rows, the larger sample contains all rows.
 
     Examples
     --------
@@ -52,14 +53,14 @@ def larger_sample(n_samples: int, compiled: bool = False) -> int:
 def most_sweeps(n_samples: int, feature_bytes: float) -> int:
     """Return the maximum number of sweeps over all rows.
 
-    The maximum depends only on the size of the data and not on the free memory.
+    The maximum depends only on the size of the features, not on the free memory.
     Otherwise, labels would depend on the machine.
     """
     return MANY_SWEEPS if n_samples * feature_bytes <= plan.CACHED_BYTES else FEW_SWEEPS
 
 
 def on_all_rows(needs: FitNeeds, rows: RowShape, larger_rows: int) -> FitNeeds:
-    """Add the refinement on more rows to the needs of a fit on a sample."""
+    """Add the refinement on all rows to the needs of a fit on a sample."""
     columns = needs.n_landmarks
     larger = _larger_bytes(rows, columns, larger_rows) if larger_rows else 0.0
     sweeps = most_sweeps(rows.n_samples, columns * 4 or rows.row_bytes)
@@ -68,7 +69,7 @@ def on_all_rows(needs: FitNeeds, rows: RowShape, larger_rows: int) -> FitNeeds:
 
 
 def with_smaller_samples(needs: FitNeeds, rows: RowShape) -> Iterator[FitNeeds]:
-    """Yield needs for each of the `SMALLER_SAMPLES`, for small memory limits."""
+    """Yield the needs of a fit whose larger sample has each of `SMALLER_SAMPLES`."""
     if rows.n_samples <= 2 * GROUP_ROWS or not needs.larger_bytes:
         return
     for larger_rows in SMALLER_SAMPLES:
@@ -77,9 +78,9 @@ def with_smaller_samples(needs: FitNeeds, rows: RowShape) -> Iterator[FitNeeds]:
 
 
 def _larger_bytes(rows: RowShape, n_landmarks: int, larger_rows: int) -> float:
-    """Return the memory of the larger sample during concatenation, in bytes."""
-    # Each dense part is freed after it is copied. CSR parts are freed only after all
-    # parts are copied.
+    """Return the bytes of the larger sample while its blocks are concatenated."""
+    # Each dense block is freed after it is copied. CSR blocks are freed only after all
+    # blocks are copied.
     columns = 4.0 * larger_rows * n_landmarks
     return FREED_BYTES + (columns or bytes_of_rows(rows, larger_rows))
 
@@ -91,12 +92,12 @@ def hinge_needs(
     compiled: bool = False,
     stays_sparse: bool = False,
 ) -> FitNeeds:
-    """Return the memory and work of a hinge method for two clusters.
+    """Estimate the memory and work of a hinge method for two clusters.
 
     Parameters
     ----------
     rows : RowShape
-        The rows.
+        Shape and type of the rows.
     n_landmarks : int
         Number of landmarks; 0 for a linear method.
     sample_size, stays_sparse
@@ -107,7 +108,7 @@ def hinge_needs(
     Returns
     -------
     FitNeeds
-        Memory and work.
+        The estimated memory and work of the fit.
     """
     needs = landmark_needs(rows, n_landmarks, sample_size, stays_sparse=stays_sparse)
     d = rows.n_features
@@ -126,7 +127,7 @@ def hinge_needs(
 
 
 def needs_of_search(rows: RowShape, settings: SearchSettings) -> FitNeeds:
-    """Return the needs of a hinge method that separates least-squares clusters."""
+    """Estimate the needs of a hinge method that separates least-squares clusters."""
     needs = on_all_rows(
         search_needs(rows, settings), rows, larger_sample(rows.n_samples)
     )
@@ -141,6 +142,6 @@ def needs_of_search(rows: RowShape, settings: SearchSettings) -> FitNeeds:
 
 
 def margin_seconds(rows: int, n_features: int = 0, n_clusters: int = 2) -> float:
-    """Estimate the time of the starts on a sample on one core, in seconds."""
-    # Measured in fits of 1,500 x 30 and 20,000 x 50 rows.
+    """Estimate the seconds that one core needs for all starts on a sample."""
+    # Measured in fits of 1,500 rows with 30 columns and 20,000 rows with 50 columns.
     return 0.35 * rows / 2000 * (1 + n_features / 500) * (n_clusters - 1)

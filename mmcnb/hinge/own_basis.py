@@ -1,8 +1,8 @@
 """SKMMC as published (Wu & Zhang, Alg. 3): each plane has its own basis vectors.
 
 Each plane Ψ_k, and the mean Ψ_0 of all rows, is approximated by Σ β_j φ(b_j). Centred
-planes are differences of these sums, so their Gram matrix and the hyperplane need only
-kernel values between basis vectors. All rows are streamed.
+planes are linear combinations of these sums, so their Gram matrix and the hyperplane
+need only kernel values between basis vectors. All rows are streamed.
 """
 
 from collections.abc import Iterator
@@ -32,17 +32,18 @@ from mmcnb.hinge.two_clusters import result_of, separation
 from mmcnb.samples import GROUP_ROWS, Samples
 from mmcnb.samples.matrix import Weights, with_short_indices
 
-# Upper bound of the bytes per row: labels of the best start and of the current start,
-# labels before and after a round, the mask of the rows of a plane, and a copy of one
-# array while parts are concatenated.
+# Upper bound on the bytes per row: the labels of the best start and of the current
+# start, the labels before and after a round, the mask of the rows in a plane, and a
+# copy of one array while blocks are concatenated.
 ROW_BYTES = 8.0
 
 
 class OwnBasisWorkingSet(WorkingSet):
-    """Cutting planes with one basis vector each, on rows that are streamed.
+    """Cutting planes, each with its own basis vectors, on streamed rows.
 
-    The features are kernel values against all basis vectors so far. They are recomputed
-    in each sweep. New labels drop all planes except the plane of all rows.
+    The features are the kernel values against all basis vectors found so far. They are
+    recomputed in each sweep. When the labels change, all planes except the plane of all
+    rows are dropped.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ class OwnBasisWorkingSet(WorkingSet):
     kernel : Kernel
         A Gaussian kernel.
     weights : ndarray of shape (n,) or None
-        Sample weights.
+        Sample weights; if None, all weights are 1.
     seed : int
         Seed for the starts of the fixed-point iterations. All planes use the same seed,
         so that the labels can converge.
@@ -82,7 +83,7 @@ class OwnBasisWorkingSet(WorkingSet):
         self._restart()
 
     def _estimate(self, z: Any) -> BasisEstimate:
-        """Estimate the basis of 1/n Σ z_i φ(x_i)."""
+        """Find basis vectors that approximate 1/n Σ z_i φ(x_i)."""
         mean = KernelMean(self.engine, self.samples, z, self.kernel)
         estimate = mean.estimate(np.random.RandomState(self.seed))
         self.evaluations += estimate.n_iter + len(estimate.basis)
@@ -97,7 +98,7 @@ class OwnBasisWorkingSet(WorkingSet):
         self._set_basis(self.mean.basis)
 
     def _set_basis(self, basis: np.ndarray) -> None:
-        """Use the kernel values against a basis as features."""
+        """Set the basis vectors, against which the features are kernel values."""
         kernel = self.kernel
         self.basis = basis
         # The mean of the features is computed from the estimate of Ψ_0, without a pass.
@@ -116,7 +117,7 @@ class OwnBasisWorkingSet(WorkingSet):
         self.centred = self.coefs @ kernel(basis, basis)
 
     def relabel(self, labels: Labels) -> None:
-        """Restart with the plane of all rows under new labels."""
+        """Drop all planes, and add the plane of all rows under new labels."""
         self.labels = labels
         self.y = labels.block(None, 0, self.samples.n_samples)
         self._restart()
@@ -130,7 +131,7 @@ class OwnBasisWorkingSet(WorkingSet):
         return NewPlane(violated.active, violated.statistics)
 
     def add(self, plane: NewPlane) -> None:
-        """Add the plane of some rows, and its basis vectors."""
+        """Add a cutting plane and its basis vectors."""
         self._add_rows(plane.generator)
 
     def _add_rows(self, active: np.ndarray) -> None:
@@ -141,8 +142,8 @@ class OwnBasisWorkingSet(WorkingSet):
             factors = (*factors, self.counts)
         plane = self._estimate(RowCoefficients(factors))
         mean = self.mean
-        # The plane has coefficients on the last basis vectors, which are its own, and
-        # on the first basis vectors, which belong to the mean.
+        # The new plane has coefficients on its own basis vectors, which come last, and
+        # on the basis vectors of the mean, which come first.
         n_planes, n_vectors = self.coefs.shape
         coefs = np.zeros((n_planes + 1, n_vectors + len(plane.beta)))
         coefs[:-1, :n_vectors] = self.coefs
@@ -151,15 +152,15 @@ class OwnBasisWorkingSet(WorkingSet):
         self.coefs = coefs
         self.s = np.append(self.s, s)
         self.t = np.append(self.t, t)
-        # No generator is needed, because new labels drop all planes.
+        # No generator is needed, because planes are never rebuilt under new labels.
         self.generators.append(None)
         basis = np.vstack([self.basis, plane.basis])
         self._set_basis(basis)
 
     def _totals(self, active: np.ndarray) -> tuple[float, float]:
-        """Return the sum of the weights of the active rows, and their signed sum.
+        """Return the weight of the active rows, and the sum of weight times label.
 
-        Rows are added in groups, so that no float array of all rows is created.
+        Rows are added in groups, so that no float array of size n is created.
         """
         weight = 0.0
         signed = 0.0
@@ -176,12 +177,12 @@ class OwnBasisWorkingSet(WorkingSet):
 def fit_on_own_basis(
     session: FitSession, config: SearchConfig, kernel: Kernel
 ) -> FitResult:
-    """Fit all rows by Alg. 3 from several starts, and select the largest |w|.
+    """Fit all rows by Alg. 3 from several starts, and return the best result.
 
     Parameters
     ----------
     session : FitSession
-        The fit.
+        State of the fit.
     config : SearchConfig
         Settings of the search.
     kernel : Kernel
@@ -239,8 +240,8 @@ def fit_on_own_basis(
 def _rank(end: CCCPResult) -> tuple[float, float]:
     """Return the sort key of the result of a start: its C, then its score.
 
-    Scores are rounded, so that the first of several equally good results is selected on
-    every processor.
+    Scores are rounded so that, of several equally good results, the first is selected
+    on every processor.
     """
     return end.solution.C, round(end.solution.score, 9)
 
@@ -252,7 +253,7 @@ def _end_of(
     config: SearchConfig,
     record: Record,
 ) -> CCCPResult:
-    """Run a start along the path; if the first C fails, accept any solution there."""
+    """Run a start along the path; if the first C is degenerate, accept it."""
     path = config.path
     end = continuation(working_set, start, objective, path, config.limits, record)
     if end is None:
@@ -268,7 +269,7 @@ def _starts(
     config: SearchConfig,
     random_state: np.random.RandomState,
 ) -> Iterator[Labels]:
-    """Yield starting labels from k-means or at random; "mixed" begins with k-means."""
+    """Yield starting labels, random or from k-means; "mixed" begins with k-means."""
     from sklearn.cluster import KMeans
 
     sample = with_short_indices(session.sample)

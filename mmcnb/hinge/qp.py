@@ -2,22 +2,22 @@
 
 The number of variables depends on the number of planes and not on the number of rows.
 
-With one kernel, the problem is a quadratic program (QP), Wu & Zhang, eq. (22) and (37)
+With one kernel, the problem is a quadratic program (QP): Wu & Zhang, eq. (22) and (37),
 in centred features. G is the Gram matrix of the planes. For each plane, s is the share
-of its rows among all rows, and t is the mean of their labels, with 0 for all other
-rows. The dual is
+of all rows that are in the plane, and t is the sum of the labels of these rows, divided
+by the number of all rows. The dual is
 
     adaptive   min  1/2 λ'Gλ                      s.t.  s'λ - balance·u >= 1
     fixed      min  1/2 λ'Gλ - s'λ + balance·u
     both                                          s.t.  1'λ <= C, |t'λ| <= u, λ >= 0
 
 and rho, xi and beta are the multipliers of its constraints. `mmcnb.kernels.plane_qp`
-solves it. The paper's closed formula for rho divides zero by zero at every ordinary
-optimum, so it is not used.
+solves this QP. The closed formula for rho in the paper is not used, because it divides
+zero by zero at every ordinary optimum.
 
-With several kernels, the problem is a second-order cone program (SOCP), because Zhao,
-Kwok and Zhang learn labels, margin and a combination of kernels together. G_k is the
-Gram matrix of the planes under kernel k. The dual is
+With several kernels, the problem is a second-order cone program (SOCP), because labels,
+margin and the weights of the kernels are learned together (Zhao, Kwok and Zhang). G_k
+is the Gram matrix of the planes under kernel k. The dual is
 
     fixed      max  s'λ - balance·u - 1/2 |q|
     adaptive   min  1/2 |q|                       s.t.  s'λ - balance·u >= 1
@@ -62,7 +62,7 @@ class PlaneSolution:
     multipliers : ndarray of shape (planes,)
         One non-negative λ per plane; w = Σ λ_k P_k.
     rho : float
-        Threshold of the margin; 1 in the fixed form.
+        Threshold of the margin; 1 if the threshold is fixed.
     xi : float
         Slack of the cutting planes.
     beta : float
@@ -70,7 +70,7 @@ class PlaneSolution:
     norm2 : float
         |w|² = λ'Gλ.
     kernel_weights : ndarray of shape (kernels,) or None, default=None
-        Weights of the kernels, if there are several.
+        Weights of the kernels; None if there is only one kernel.
     """
 
     multipliers: np.ndarray
@@ -96,13 +96,14 @@ def solve_planes(
     gram : ndarray of shape (planes, planes)
         Inner products of the centred cutting planes.
     s, t : ndarray of shape (planes,)
-        Share of the rows in each plane, and mean of their labels over all rows.
+        For each plane, the share of all rows that are in the plane, and the sum of
+        their labels divided by the number of all rows.
     C : float
         Upper bound on the sum of the multipliers.
     balance : float
         Bound l/n on the absolute value of the mean decision value, in units of rho.
     threshold : {"adaptive", "fixed"}
-        Whether rho is a variable (SKMMC) or 1 (SKMMCv2).
+        Whether rho is a variable (SKMMC) or fixed at 1 (SKMMCv2).
 
     Returns
     -------
@@ -155,13 +156,14 @@ def solve_kernel_planes(
     grams : sequence of ndarray of shape (planes, planes)
         Inner products of the centred cutting planes, for each kernel.
     s, t : ndarray of shape (planes,)
-        Share of the rows in each plane, and mean of their labels over all rows.
+        For each plane, the share of all rows that are in the plane, and the sum of
+        their labels divided by the number of all rows.
     C : float
         Upper bound on the sum of the multipliers.
     balance : float
         Bound l/n on the absolute value of the mean decision value, in units of rho.
     threshold : {"fixed", "adaptive"}
-        Whether rho is 1, as in the paper, or a variable.
+        Whether rho is fixed at 1, as in the paper, or a variable.
 
     Returns
     -------
@@ -173,7 +175,7 @@ def solve_kernel_planes(
     Raises
     ------
     InputError
-        If the cutting planes are zero under every kernel, so that the weights are
+        If all cutting planes are 0 under every kernel, so that the kernel weights are
         undefined.
     PlaneQPError
         If the SOCP is infeasible, or the solver does not reach the loosest tolerance.
@@ -208,7 +210,7 @@ def solve_kernel_planes(
 
 
 class _ConeProblem(NamedTuple):
-    """The problem of minimising cost'x such that right - rows x is in the cones."""
+    """Cone program: minimise cost'x subject to right - rows x being in the cones."""
 
     cost: np.ndarray
     rows: np.ndarray
@@ -224,7 +226,7 @@ def _cone_problem(
     balance: float,
     threshold: Threshold,
 ) -> _ConeProblem:
-    """Set up the SOCP in x = (λ, u, q, |q|), up to scaling; without balance, omit u."""
+    """Set up the scaled SOCP in x = (λ, u, q, |q|); omit u if ``balance`` is 0."""
     import clarabel
 
     scale = float(np.mean([np.diag(gram) for gram in grams]))
@@ -244,8 +246,7 @@ def _cone_problem(
     linear_term[:planes] = s
     linear_term[planes:first_q] = -balance
 
-    # Scale λ by its expected size without the bound on its sum, so that the solver
-    # works with numbers near 1.
+    # Divide λ by its expected size, so that the solver works with numbers near 1.
     unit = 1.0 if threshold == "adaptive" else min(C, 1 / scale)
     # 1'λ <= C and λ >= 0.
     rows = [identity[:planes].sum(axis=0), *-identity[:planes]]

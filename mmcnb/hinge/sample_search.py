@@ -1,10 +1,9 @@
-"""The search for a start and a bandwidth, on a sample that fits in memory.
+"""Search for the best start and bandwidth, on a sample that fits in memory.
 
-Starts use only the sample in memory. At each bandwidth, the start with the best score
-is selected. Then, among the bandwidths with a leave-one-out score of at most
-`CLEAN_SCORE`, the bandwidth with the largest |w|² relative to the total variance is
-selected. If all scores are larger, the bandwidth with the lowest leave-one-out score is
-selected.
+At each bandwidth, the start with the best score is selected. Then, among the bandwidths
+with a leave-one-out score of at most `CLEAN_SCORE`, the bandwidth with the largest |w|²
+relative to the total variance is selected. If all leave-one-out scores are larger, the
+bandwidth with the lowest leave-one-out score is selected.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,42 +38,42 @@ from mmcnb.samples.matrix import Matrix, Weights
 # Scores with a relative difference of at most TIE are treated as equal, and the earlier
 # start is selected.
 TIE = 1e-6
-LOOSE_ETA = 0.1  # tolerance for random labels, which need no accurate solution
-COLD_STARTS = 2  # number of mixed starts before the warm starts
-WARM_STARTS = 2  # number of mixed starts that are partitions by least squares
+LOOSE_ETA = 0.1  # tolerance for random labels, where a rough solution is enough
+COLD_STARTS = 2  # number of "mixed" starts before the warm starts
+WARM_STARTS = 2  # number of "mixed" starts that are least-squares partitions
 WARM_LEAD = 0.025  # relative lead in the score that a warm start needs to be selected
-LATE_STARTS = 2  # number of partitions with the lowest leave-one-out scores to try
+LATE_STARTS = 2  # number of late starts, with the lowest leave-one-out scores
 # Relative lead in the score at the last C that a late start needs to be selected. On
 # rings and moons with additional noise columns, the true labels have 2.5 to 9 times the
 # score of other labels. On one table, however, wrong clusters have 3 times the score.
 LATE_LEAD = 1.0
 WARM_C = 2.0  # C at which warm starts enter the path; random labels need C near 1
 CLEAN_SCORE = 0.06  # maximum leave-one-out score of a reliable partition
-# Default share of the labels that may change in the last round on more rows than the
-# sample, chosen by `python -m benchmarks engine`.
+# By default, rounds on more rows than the sample stop when at most this share of the
+# labels changes. It was chosen by `python -m benchmarks engine`.
 STILL_SHARE = 5e-4
 # A start with other labels is a rival of the best start if its score is at least this
 # fraction of the best score. On rings and moons with additional noise columns, the true
 # labels have at least 2.5 times the score of wrong labels.
 RIVAL_SCORE = 0.7
 SAME_PARTITION = 0.8  # partitions with a lower mean Jaccard index are different
-FINAL_ROUNDS = 5  # maximum number of rounds on all rows after a larger sample
+FINAL_ROUNDS = 5  # maximum number of rounds on all rows if a larger sample is used
 
 
 @dataclass(frozen=True)
 class KernelFeatures:
-    """The sample under one kernel.
+    """The sample under one kernel, or under several kernels together.
 
     Parameters
     ----------
     kernel : Kernel, MultipleKernels or None
-        The kernel or kernels; None if the rows are their own features.
+        The kernel or kernels. None if the rows are their own features.
     z : ndarray or csr_array of shape (m, r)
         The sample in coordinates in which the kernel is the inner product.
     weights : ndarray of shape (m,) or None
-        Sample weights.
+        Sample weights; if None, all weights are 1.
     new_working_set : callable
-        Function that returns a new working set for a start.
+        Function without arguments that returns a new working set for a start.
     """
 
     kernel: Kernel | MultipleKernels | None
@@ -93,9 +92,9 @@ def landmark_features(
 ) -> KernelFeatures:
     """Map the sample to kernel values against landmarks, and cache them in memory.
 
-    ``whole`` says whether all distinct rows are landmarks. In this case, the method is
-    exact, so kernel values are float64. There are also few rows, so the compiled loop
-    would not save the time of its compilation.
+    ``whole`` says whether all distinct rows are landmarks. If they are, the method is
+    exact, so kernel values are float64. The sample is then also small, so the compiled
+    loop would save less time than its compilation takes.
     """
     dtype: type[np.floating] = np.float32
     tolerance = 1e-6
@@ -120,7 +119,7 @@ def landmark_features(
 def exact_features(
     kernel: Kernel, engine: Engine, sample: Samples, basis: np.ndarray, weights: Weights
 ) -> KernelFeatures:
-    """Return the sample with all its rows as the basis, and float64 kernel values."""
+    """Map the sample to float64 kernel values against a basis of all its rows."""
     features = cache_features(
         KernelSamples(sample, kernel.against(basis), np.float64), "memory"
     )
@@ -137,7 +136,7 @@ def exact_features(
 def linear_features(
     engine: Engine, sample: Samples, weights: Weights
 ) -> KernelFeatures:
-    """Return the sample with the rows themselves as features."""
+    """Return the sample with its rows as their own features."""
     training_set = TrainingSet(engine, sample, None, weights, hold_labels=True)
     z = training_set.matrix()
     return KernelFeatures(None, z, weights, lambda: WorkingSet(training_set))
@@ -149,7 +148,7 @@ def draw_rows(
     size: int,
     random_state: np.random.RandomState,
 ) -> tuple[Matrix, Weights]:
-    """Draw at most ``size`` rows and their weights at random; keep their order."""
+    """Draw at most ``size`` random rows and their weights, in their original order."""
     if rows.shape[0] <= size:
         return rows, weights
     drawn = np.sort(random_state.permutation(rows.shape[0])[:size])
@@ -168,29 +167,30 @@ class SearchConfig:
     path : tuple of float
         Increasing values of C. The papers use a single value.
     limits : CCCPLimits
-        Stopping rules of the rounds, and the size limit of the clusters.
+        Stopping criteria of the rounds, and the minimum cluster size.
     seed : int
-        Seed of the starts, the same for every bandwidth.
+        Seed of the starts; every bandwidth uses the same seed.
     sample_size : int
         Number of rows in the sample.
     threshold : {"adaptive", "fixed"}, default="adaptive"
-        Form of the threshold.
+        Whether rho is a variable or fixed at 1.
     balance : float, default=0.0
         Bound l/n on the absolute value of the mean decision value, in units of rho.
     init : {"mixed", "random", "k-means"}, default="mixed"
-        Kinds of the starts, as in `starting_labels`.
+        Kind of starting labels, as in `starting_labels`.
     n_init : int, default=6
         Number of starts.
     separable : bool, default=True
         Whether to reject solutions with a margin of 0.
     tol : float, default=5e-4
-        Share of the labels that may change in the last round on more rows than the
-        sample.
+        Rounds on more rows than the sample stop when at most this share of the labels
+        changes.
     n_searches : int, default=0
-        Number of additional local searches by least squares. The partitions with the
-        lowest leave-one-out scores enter the path at its last C. Several kernels need
-        these late starts: at C = 2, a smooth kernel gets all the weight, and the rounds
-        move away from the true labels of curved clusters.
+        Number of additional local searches by least squares. If there are any, the two
+        partitions with the lowest leave-one-out scores are also late starts, which
+        enter the path at its last C. Late starts are needed with several kernels: at C
+        = 2, a smooth kernel gets all the weight, and the rounds move away from the true
+        labels of curved clusters.
     """
 
     path: tuple[float, ...]
@@ -206,7 +206,7 @@ class SearchConfig:
     n_searches: int = 0
 
     def objective(self, candidate: KernelFeatures) -> Objective:
-        """Return the objective to minimise under a kernel."""
+        """Return the form of the objective for the sample under a kernel."""
         total_variance = 0.0
         if self.separable:
             z = candidate.z
@@ -214,10 +214,10 @@ class SearchConfig:
         return Objective(self.threshold, self.balance, total_variance)
 
     def falling(self, objective: Objective) -> list[tuple[float, Objective]]:
-        """Return the values of C from the last to the first, with their objectives.
+        """Return the values of C in decreasing order, each with its objective.
 
-        The list ends with the first C and an objective for which no solution is
-        degenerate, so that all labels have a solution there.
+        The list ends with a second entry for the smallest C, whose objective accepts
+        solutions that are otherwise degenerate.
         """
         forms = [(C, objective) for C in reversed(self.path)]
         forms.append((self.path[0], replace(objective, total_variance=0.0)))
@@ -231,7 +231,7 @@ class SearchConfig:
         objective: Objective,
         record: Record,
     ) -> CCCPResult | None:
-        """Run rounds from labels found by least squares, from C = 2 on."""
+        """Run rounds at C >= 2, starting from labels found by least squares."""
         path = [C for C in self.path if C >= WARM_C] or self.path[-1:]
         return continuation(
             working_set,
@@ -253,7 +253,7 @@ def search_config(
     eta: float = 0.01,
     **fields: Any,
 ) -> SearchConfig:
-    """Return the settings of the search on a sample for parameters of an estimator.
+    """Return the settings of the search for given parameters of an estimator.
 
     ``fields`` are passed to `SearchConfig` unchanged.
     """
@@ -266,29 +266,30 @@ def search_config(
 
 @dataclass(frozen=True)
 class RestartResult:
-    """The result of a start, or of the best start at one bandwidth.
+    """Result of one start, or of the best start at one bandwidth.
 
     Parameters
     ----------
     candidate : KernelFeatures
-        The sample under this kernel.
+        The sample under the kernel of this result.
     config : SearchConfig
         Settings of the search.
     objective : Objective
-        The objective that was minimised.
+        Form of the objective that was minimised.
     working_set : WorkingSet
-        The working set at the end.
+        Working set at the end of the rounds.
     state : CCCPResult
-        Labels and hyperplane.
+        Labels and hyperplane at the end of the rounds.
     start : int
-        Number of the start.
+        Zero-based index of the start.
     scores : tuple of float
         Scores of the solutions at C = 2, if the path contains this value, and at the
         last C.
     leave_one_out : float, default=0.0
-        Leave-one-out score; 0 if only one bandwidth was tried.
+        Leave-one-out score of the labels. 0 if it was not computed because there was
+        only one bandwidth to select.
     rivals : int, default=0
-        Number of other starts with nearly the same score but other labels.
+        Number of other starts with a similar score but different labels.
     """
 
     candidate: KernelFeatures
@@ -303,33 +304,33 @@ class RestartResult:
 
     @property
     def labels(self) -> np.ndarray:
-        """Labels of the sample, of shape (m,)."""
+        """Labels of the rows in the training set, of shape (m,)."""
         return self.state.labels.block(None, 0, self.training_set.n_samples)
 
     @property
     def gamma(self) -> float | None:
-        """Gamma of the kernel; None without a kernel, or with several kernels."""
+        """Gamma of the kernel; None for several kernels, or if there is no kernel."""
         kernel = self.candidate.kernel
         return float(kernel.gamma) if isinstance(kernel, Kernel) else None
 
     @property
     def training_set(self) -> TrainingSet:
-        """The sample in the features of the hyperplane."""
+        """Training set of the last rounds, with the features of the hyperplane."""
         return self.state.training_set
 
     @property
     def score(self) -> float:
-        """Geometric mean of the scores, by which starts are compared.
+        """Geometric mean of ``scores``, by which starts are compared.
 
-        At a large C, a wide margin may separate two arbitrary halves that a few
-        outliers determine. At a small C, more rows are inside the margin, and such a
+        At a large C, an arbitrary partition that is determined by a few outliers may
+        have a wide margin. At a small C, more rows are inside the margin, and such a
         partition has a much lower score.
         """
         positive = np.maximum(self.scores, np.finfo(float).tiny)
         return float(np.exp(np.mean(np.log(positive))))
 
     def is_better_than(self, other: "RestartResult | None", margin: float) -> bool:
-        """Return whether the score exceeds the score of another start by a margin.
+        """Return whether the score exceeds another start's score by a relative margin.
 
         A start that ended at a lower C is always worse, because its labels could not be
         separated at the next C.
@@ -343,7 +344,7 @@ class RestartResult:
         return self.score > other.score * (1 + margin)
 
     def is_far_ahead_of(self, other: "RestartResult | None") -> bool:
-        """Return whether a late start leads another start by `LATE_LEAD`."""
+        """Return whether the last score exceeds another start's by `LATE_LEAD`."""
         if other is None:
             return True
         if self.state.solution.C != other.state.solution.C:
@@ -351,7 +352,7 @@ class RestartResult:
         return self.scores[-1] > other.scores[-1] * (1 + LATE_LEAD)
 
     def is_rival_of(self, best: "RestartResult") -> bool:
-        """Return whether the labels differ from the best labels at a similar score.
+        """Return whether the score is similar to the best, but the labels differ.
 
         A start that ended at a lower C is not a rival.
         """
@@ -363,7 +364,7 @@ class RestartResult:
         return mean_jaccard(self.labels, best.labels, weights) < SAME_PARTITION
 
     def warnings_of_rivals(self) -> list[str]:
-        """Return a warning if there are rivals: similar scores, but other labels."""
+        """Return a list with a warning if there are rivals, or an empty list."""
         if self.rivals == 0:
             return []
         starts = "start has" if self.rivals == 1 else "starts have"
@@ -380,7 +381,7 @@ class RestartResult:
         return norm2 / max(self.objective.total_variance, 1e-100)
 
     def model(self, scaling: Scaling | None) -> Model:
-        """Return the model of the hyperplane, for unscaled rows."""
+        """Return a model with this hyperplane, for rows that are not yet scaled."""
         training_set = self.training_set
         return Model(
             rule=self.state.boundary,
@@ -399,12 +400,12 @@ class RestartResult:
             labels = coin_flip(working_set.training_set.n_samples, random_state)
         return solve_random(working_set, labels, self.objective, self.config.path[-1])
 
-    # -- more rows than the sample -----------------------------------------------------
+    # -- refinement on more rows -------------------------------------------------------
 
     def refined_in_memory(
         self, features: Samples, weights: Weights, record: Record, stage: str
     ) -> "RestartResult":
-        """Refine labels and planes on more rows, whose features fit in memory."""
+        """Refine labels and planes on a larger set of rows that fits in memory."""
         training_set = self.training_set.over(features, weights, hold_labels=True)
         working_set = self.working_set.over(training_set)
         labels = training_set.labels_of(self.state.boundary)
@@ -421,13 +422,13 @@ class RestartResult:
     ) -> CCCPResult:
         """Run rounds at the last C on more rows than the sample.
 
-        If the labels cannot be separated at the last C, lower values are tried.
+        If the labels cannot be separated at the last C, lower values of C are tried.
         """
         training_set = working_set.training_set
         limits = self.config.limits
         max_rounds = limits.max_rounds
-        # Few labels change after a larger sample, so limit the rounds, unless the user
-        # asks for more rounds with a lower tol.
+        # After rounds on a larger sample, few labels still change. Limit the rounds on
+        # all rows, unless the user has requested more rounds by lowering tol.
         if larger_sample(training_set.n_samples) and self.config.tol >= STILL_SHARE:
             max_rounds = min(FINAL_ROUNDS, max_rounds)
         still = self.config.tol * training_set.total_weight
@@ -440,7 +441,7 @@ class RestartResult:
             )
             if state is not None:
                 break
-        assert state is not None  # under the last objective any labels are accepted
+        assert state is not None  # the last objective accepts any labels
         return state
 
 
@@ -452,16 +453,16 @@ def search_sample(
 ) -> list[RestartResult]:
     """Search at each bandwidth, and return the results, best first.
 
-    Partitions by least squares are computed once, at the middle bandwidth, and are
+    Least-squares partitions are computed once, at the middle bandwidth, and are used as
     starts at all bandwidths.
 
     Parameters
     ----------
     engine : Engine
-        If the sample is a single block, bandwidths are tried in parallel in its
-        threads.
+        Engine whose threads search several bandwidths in parallel, if the sample is a
+        single block.
     candidates : sequence of callable
-        Functions, each of which returns the sample under one kernel.
+        For each bandwidth, a function that returns the sample under its kernel.
     config : SearchConfig
         Settings of the search.
     record : callable
@@ -471,17 +472,18 @@ def search_sample(
     Returns
     -------
     list of RestartResult
-        One result for each bandwidth at which some start was separable. Partitions with
-        a leave-one-out score of at most `CLEAN_SCORE` come first, sorted by decreasing
-        relative |w|². All other partitions follow, sorted by increasing leave-one-out
-        score and, for equal scores, by decreasing relative |w|². If no start was
-        separable, the list has one result whose margin may be 0.
+        One result for each bandwidth at which the labels of at least one start were
+        separable. Results with a leave-one-out score of at most `CLEAN_SCORE` come
+        first, sorted by decreasing relative |w|². All other results follow, sorted by
+        increasing leave-one-out score and, for equal scores, by decreasing relative
+        |w|². If no start was separable at any bandwidth, the list has one result, whose
+        margin may be 0.
     """
     restarts = _search_bandwidths(engine, candidates, config, record)
     if restarts:
         return restarts
-    # Not even the first C separates the rows. Accept a solution without a margin. The
-    # report will say that no clusters were found.
+    # At no bandwidth could the labels of a start be separated, so accept a solution
+    # without a margin. The report will state that no clusters were found.
     accepting = replace(config, separable=False)
     return _search_bandwidths(engine, candidates[:1], accepting, record)
 
@@ -511,8 +513,8 @@ def _search_bandwidths(
         return search_bandwidth(sample, config, record, partitions)
 
     numbers = range(len(candidates))
-    # The middle bandwidth takes longest, because it also computes the partitions, so
-    # start with it.
+    # Start with the middle bandwidth. It takes longest, because the least-squares
+    # partitions are computed there.
     order = sorted(numbers, key=lambda number: number != middle)
     prepared = run_starts(engine, prepare, order, in_threads=in_threads)
     partitions = prepared[0][1]
@@ -560,11 +562,11 @@ def _rank(restart: RestartResult) -> tuple[float, float]:
 
 
 class Pieces(NamedTuple):
-    """A path of C, cut into three parts.
+    """Path of C, divided into three parts.
 
     ``first`` contains the first C, after which many starts have the same labels.
-    ``early`` contains the next values up to C = 2, and ``rest`` all other values. A
-    score is computed at the end of ``early`` and at the end of ``rest``.
+    ``early`` contains the next values up to C = 2, and ``rest`` contains all other
+    values. Scores are computed at the end of ``early`` and at the end of ``rest``.
     """
 
     first: tuple[float, ...]
@@ -573,14 +575,14 @@ class Pieces(NamedTuple):
 
     @property
     def warm(self) -> "Pieces":
-        """Path of warm starts, whose labels would be lost in rounds at the first C."""
+        """Path of warm starts, which omits the first C to preserve their labels."""
         if self.early:
             return Pieces((), self.early[-1:], self.rest)
         return Pieces((), (), self.rest[-1:])
 
 
 def pieces_of(path: tuple[float, ...]) -> Pieces:
-    """Cut a path after its first C and after C = 2.
+    """Divide a path after its first C and after C = 2.
 
     Examples
     --------
@@ -601,13 +603,14 @@ def search_bandwidth(
     record: Record,
     partitions: Sequence[GivenLabels] = (),
 ) -> RestartResult | None:
-    """Run the starts under one kernel, and refine the best one.
+    """Run the starts under one kernel, and refine the best start.
 
-    All starts run at the first C. Starts whose labels then differ from the labels of
-    earlier starts run along the rest of the path. The first two ``partitions`` enter
-    the path at C = 2, and need a relative lead of `WARM_LEAD` to be selected. If there
-    are more partitions, the two with the lowest leave-one-out scores also enter at the
-    last C, and need a relative lead of `LATE_LEAD`.
+    Most starts run at the first C, and continue along the path only if their labels
+    then differ from the labels of all earlier starts. The first two ``partitions`` are
+    warm starts: they enter the path at C = 2, and need a relative lead of `WARM_LEAD`
+    to be selected. If there are more partitions, the two with the lowest leave-one-out
+    scores are also late starts: they enter the path at the last C, and need a relative
+    lead of `LATE_LEAD`.
     """
     late: list[GivenLabels] = []
     if len(partitions) > WARM_STARTS:
@@ -658,10 +661,10 @@ def _run_start(
     reached: set[tuple[int, bytes]],
     record: Record,
 ) -> RestartResult | None:
-    """Run one start; return None if it reaches the same labels as an earlier start.
+    """Run one start; return None if it fails or ends like an earlier start.
 
-    ``reached`` contains the labels, up to their sign, of all starts at the end of each
-    part of the path.
+    ``reached`` contains the labels, up to their sign, that earlier starts had at the
+    end of each part of the path. The labels of this start are added to it.
     """
     working_set = candidate.new_working_set()
     labels: Labels = start.labels
@@ -701,23 +704,23 @@ def _run_start(
 
 
 def count_rivals(best: RestartResult, restarts: Sequence[RestartResult]) -> int:
-    """Return the number of rivals of the best start."""
+    """Return the number of starts that are rivals of the best start."""
     return sum(restart.is_rival_of(best) for restart in restarts)
 
 
 def mean_jaccard(labels: np.ndarray, others: np.ndarray, weights: Weights) -> float:
-    """Return the mean, over the clusters, of the largest Jaccard index with a cluster.
+    """Return the mean Jaccard index between the clusters of two labellings.
 
-    The Jaccard index of a cluster is computed with the most similar cluster of the
-    other labelling. Unlike the share of equal labels, the mean is small for unrelated
-    partitions with any cluster sizes.
+    Each cluster of ``labels`` is compared with the most similar cluster of ``others``.
+    Unlike the share of equal labels, the mean is small for unrelated partitions,
+    whatever the cluster sizes are.
 
     Parameters
     ----------
     labels, others : ndarray of shape (m,)
         Two labellings of the same rows.
     weights : ndarray of shape (m,) or None
-        Sample weights.
+        Sample weights; if None, all weights are 1.
 
     Returns
     -------
@@ -763,7 +766,7 @@ def _settled(restart: RestartResult, record: Record) -> RestartResult:
 def solve_random(
     working_set: WorkingSet, labels: Labels, objective: Objective, C: float
 ) -> SubproblemResult:
-    """Solve the subproblem for random labels at one C, with a limit on the planes."""
+    """Solve the subproblem for random labels at one C, with fewer planes."""
     working_set.max_planes = min(working_set.max_planes, working_set.random_planes)
     return working_set.cutting_plane(
         labels, objective, C, LOOSE_ETA, ignore, SweepBudget()

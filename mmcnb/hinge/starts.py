@@ -18,20 +18,21 @@ from mmcnb.least_squares.partition import (
 from mmcnb.samples.matrix import Matrix, Weights, with_short_indices
 
 INITS = ("mixed", "random", "k-means")
-# Number of principal components for k-means, and for least squares if the columns are
-# sparse or many.
+# Number of principal components for k-means, and for least squares if the features are
+# sparse or have many columns.
 LEADING = 50
-SEARCHED_ROWS = 1000  # rows in a local search, which needs a square matrix of this size
+# Maximum number of rows in a local search, which needs a square matrix of this size.
+SEARCHED_ROWS = 1000
 SEARCH_RIDGE = 1e-3  # ridge per row in the local search
 HALVES = np.full(2, 0.5)  # cluster proportions of random labels
 
 
 class Start(NamedTuple):
-    """Starting labels -1 or +1.
+    """Starting labels -1 and +1, and where the start enters the path of C.
 
-    A start is warm if its labels are a partition that was found before. Warm starts
-    skip the first values of C, because there the labels of different starts become
-    equal. Late starts enter the path at the last C.
+    A warm start begins with one of the given partitions. It skips the first values of
+    C, at which the labels of different starts become equal. A late start enters the
+    path at the last C.
     """
 
     labels: GivenLabels
@@ -52,24 +53,25 @@ def starting_labels(
     Parameters
     ----------
     init : {"mixed", "random", "k-means"}
-        Kinds of the starts. "mixed" yields, in this order, random labels, the signs of
-        the first kernel principal component, the given partitions, the signs of the
+        Kind of starting labels. "mixed" yields, in this order, random labels, the signs
+        of the first kernel principal component, the given partitions, the signs of the
         next two components, k-means labels, and further random labels.
     n_init : int
         Number of starts.
     z : ndarray or csr_array of shape (n, r)
-        The sample in feature space.
+        Coordinates of the sample in feature space.
     random_state : RandomState
         Source of randomness.
     weights : ndarray of shape (n,) or None, default=None
-        Sample weights.
+        Sample weights; if None, all weights are 1.
     partitions : sequence of GivenLabels, default=()
-        Partitions found before, for example by `least_squares_labels`.
+        Known partitions, for example from `least_squares_labels`. They are used only by
+        "mixed".
 
     Yields
     ------
     Start
-        The labels, and where the start enters the path.
+        The labels, and where the start enters the path of C.
 
     Examples
     --------
@@ -79,7 +81,7 @@ def starting_labels(
     >>> len(list(starting_labels("mixed", 2, z, np.random.RandomState(0))))
     2
     """
-    # A kind is the number of a component, a partition, or the name of a random start.
+    # A kind is the index of a component, a partition, or the name of a random start.
     kinds: list[int | GivenLabels | str]
     kinds = ["k-means" if init == "k-means" else "coin"] * n_init
     if init == "mixed":
@@ -105,18 +107,18 @@ def least_squares_labels(
     least: float = 0.05,
     n_searches: int = 0,
 ) -> list[GivenLabels]:
-    """Partition a sample by least squares: a regularisation path, and local searches.
+    """Partition a sample by least squares, with a regularisation path and local search.
 
     Parameters
     ----------
     z : ndarray or csr_array of shape (n, r)
-        The sample in feature space.
+        Coordinates of the sample in feature space.
     random_state : RandomState
         Source of randomness.
     weights : ndarray of shape (n,) or None, default=None
-        Sample weights.
+        Sample weights; if None, all weights are 1.
     least : float, default=0.05
-        Minimum share of the smaller cluster.
+        Minimum share of the total weight in the smaller cluster.
     n_searches : int, default=0
         Number of additional local searches, each on a new random sample of the rows.
 
@@ -135,16 +137,18 @@ def least_squares_labels(
     >>> [abs(labels.y[:5].sum()) for labels in pair]
     [np.int64(5), np.int64(5)]
     """
-    # If columns are sparse or many, use the leading principal components.
+    # If the features are sparse or have many columns, use the leading principal
+    # components.
     coordinates = z
     if not isinstance(z, np.ndarray) or z.shape[1] > nystroem.MANY_COLUMNS:
         coordinates = nystroem.principal_directions(z, LEADING, weights)
     features = nystroem.principal_features(coordinates, weights)
     flip = random_labels(z.shape[0], HALVES, random_state)
-    all_equal = (features.z == features.z[0]).all()  # equal under the kernel
+    all_equal = (features.z == features.z[0]).all()  # under the kernel
     if all_equal:
         return [_signed(flip, random_state), _signed(flip, random_state)]
-    # The ridges are chosen for kernel values of at most 1.
+    # The ridges were chosen for kernel values of at most 1, so scale the total variance
+    # to at most 1.
     total_variance = max(1.0, features.variances.sum())
     scaled = replace(
         features,
@@ -166,9 +170,9 @@ def _local_search_labels(
     least: float,
     random_state: np.random.RandomState,
 ) -> np.ndarray:
-    """Cluster 1,000 rows by local search, and assign all rows to the nearer mean.
+    """Cluster at most 1,000 rows by local search; assign all rows to the nearer mean.
 
-    The paper calls the local search "shaking".
+    Pahikkala et al. call this local search "shaking".
     """
     n_rows = features.z.shape[0]
     weights = features.weights

@@ -1,4 +1,4 @@
-"""The training set of the solver: weighted features, and passes that compute sums."""
+"""The training set of the solver: features, weights, and passes that sum over rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,31 +20,33 @@ from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, Samples
 from mmcnb.samples.matrix import Block, Matrix, Weights, as_matrix
 
-BINS = 4096  # bins of a histogram, so that five passes find a quantile to the last bit
-NO_VALUE = [[0.0], [np.inf], [-np.inf]]  # an empty bin: weight, smallest and largest
+BINS = 4096  # bins of a histogram; five passes then find a quantile to the last bit
+# An empty bin: its weight, smallest value and largest value.
+NO_VALUE = [[0.0], [np.inf], [-np.inf]]
 
 
 @dataclass(frozen=True)
 class ConstraintStatistics:
     """Statistics of a hyperplane under given labels, from one sweep.
 
-    All statistics except ``changed`` are weighted means over all rows.
+    All statistics except ``changed`` are weighted means over all rows. The indicator c
+    of a row is 1 if the row is in the most violated constraint, and 0 otherwise.
 
     Parameters
     ----------
     active : float
-        Share of the rows in the most violated constraint (s).
+        Mean of c (s in the QP).
     signed : float
-        Mean of the labels of these rows, with 0 for all other rows (t).
+        Mean of c y (t in the QP).
     violation : float
-        Mean of c (rho - y f), the true slack; c is 1 for rows of the constraint and 0
-        for all other rows.
+        Mean of c (rho - y f): the slack over all constraints.
     positive : float
         Share of the rows with f >= 0; 0 if there are more than two clusters.
     changed : float
         Weight of the rows whose label the hyperplane would change.
     hinge : float
-        Mean of max(0, rho - |f|), the slack under the labels of the hyperplane.
+        Mean of max(0, rho - |f|): the hinge loss if each row had the label that the
+        hyperplane predicts.
     """
 
     active: float
@@ -56,19 +58,20 @@ class ConstraintStatistics:
 
 
 class Generator(NamedTuple):
-    """A hyperplane and its rho; labels and a generator determine a cutting plane."""
+    """Hyperplane and rho, which determine a cutting plane under any given labels."""
 
     hyperplane: Any
     rho: float
 
 
 class MostViolated(NamedTuple):
-    """The most violated constraint of a hyperplane.
+    """The constraint that a hyperplane violates most.
 
     Parameters
     ----------
     centred : ndarray of shape (p,)
-        Mean of y F over the rows of the constraint, in centred features.
+        Sum of y F over the rows of the constraint, in centred features, divided by the
+        weight of all rows.
     statistics : ConstraintStatistics
         Statistics of the sweep.
     active : ndarray of shape (n,), int8
@@ -82,7 +85,7 @@ class MostViolated(NamedTuple):
 
 
 class PlaneSums(NamedTuple):
-    """The planes of several generators: s, t and centred means of y F."""
+    """The cutting planes of several generators: s, t and centred means of y F."""
 
     s: np.ndarray
     t: np.ndarray
@@ -99,9 +102,9 @@ class MostViolatedPass(SumPass):
     Parameters
     ----------
     weights : ndarray of shape (n,) or None
-        Sample weights.
+        Sample weights; if None, all weights are 1.
     labels : Labels
-        The labels y.
+        The labels y, -1 or +1.
     hyperplane : Hyperplane
         The hyperplane f(x) = F(x)·w + b.
     rho : float
@@ -140,17 +143,17 @@ class LabelStep:
     Parameters
     ----------
     labels : Labels
-        The labels.
+        The new labels.
     boundary : Hyperplane or Scores
-        The hyperplane or scores, shifted by the threshold.
+        The hyperplane or scores, shifted by ``threshold``.
     threshold : float or ndarray of shape (k,)
         Shift of the decision values that brings the cluster sizes within their bounds;
         0 if no shift is needed.
     changed : float
         Weight of the rows whose label changes.
     counted : bool
-        Whether ``changed`` is exact. Otherwise, ``changed`` is the weight of the labels
-        that would change without the shift.
+        Whether ``changed`` is exact. If not, ``changed`` is the weight of the rows
+        whose label would change without the shift.
     """
 
     labels: Labels
@@ -162,7 +165,7 @@ class LabelStep:
 
 @dataclass(eq=False)
 class TrainingSet:
-    """Rows as features with their weights, and an engine that makes passes over them.
+    """Features and weights of rows, and an engine that makes passes over the rows.
 
     Parameters
     ----------
@@ -171,22 +174,23 @@ class TrainingSet:
     features : Samples
         Features of the rows: kernel values against a basis, or the rows themselves.
     normalization : ndarray of shape (p, r), tuple of ndarray, or None
-        M such that M M' is the inverse of the kernel matrix of the basis. The rows of F
-        M then have the inner products of the Nyström approximation. A tuple contains
-        the diagonal blocks of M, one for each of several kernels. None if the features
-        are already orthonormal coordinates.
+        Matrix M such that M M' is the inverse of the kernel matrix of the basis. The
+        inner products of the rows of F M are then the Nyström approximation of the
+        kernel. With several kernels, a tuple of the diagonal blocks of M, one block per
+        kernel. If None, the features are not normalized.
     weights : ndarray of shape (n,) or None, default=None
-        Sample weights.
+        Sample weights; if None, all weights are 1.
     hold_labels : bool, default=False
-        Whether to store labels, one byte per row, instead of computing them in each
-        sweep. Stored labels save time if rows are in memory.
+        Whether to store labels, with one byte per row, instead of computing them in
+        each sweep. Storing labels saves time if the rows are in memory.
     basis : ndarray of shape (p, d) or None, default=None
-        The basis vectors; None if the rows are their own features.
+        The basis vectors. None if the rows are their own features.
     row_sum : (ndarray of shape (p,), float) or None, default=None
-        The totals of `RowSumPass`, if an earlier pass has computed them.
+        Weighted sum of the features, and sum of the weights. If None, a pass computes
+        them.
     sketch : TrainingSet or None, default=None
-        A uniform sample of the rows on which quantiles are computed; None uses all
-        rows.
+        A uniform sample of the rows, from which quantiles are computed. If None, they
+        are computed from all rows.
     """
 
     engine: Engine
@@ -220,11 +224,11 @@ class TrainingSet:
         return self.engine.run(pass_, self.features, description)
 
     def matrix(self) -> Matrix:
-        """Return the features of all rows in float64."""
+        """Return the features of all rows as a float64 matrix."""
         return as_matrix(self.features.block(0, self.n_samples)).astype(np.float64)
 
     def represent(self, row_sums: np.ndarray) -> np.ndarray:
-        """Return the coefficients of vectors from their products with the basis."""
+        """Convert inner products of vectors with the basis to coefficients."""
         if not self.inverses:
             return row_sums
         parts = [
@@ -241,7 +245,7 @@ class TrainingSet:
         row_sum: tuple[np.ndarray, float] | None = None,
         sketch: Self | None = None,
     ) -> Self:
-        """Return a training set with other rows in the same feature space."""
+        """Return a training set of other rows in the same feature space."""
         return replace(
             self,
             features=features,
@@ -256,7 +260,7 @@ class TrainingSet:
         return Generator(Hyperplane(np.zeros(self.mean.shape[0]), 0.0), np.inf)
 
     def hyperplane(self, coef: np.ndarray, beta: float) -> Any:
-        """Return the hyperplane with given coefficients and mean value beta."""
+        """Return the hyperplane with these coefficients and mean decision value."""
         return Hyperplane(coef, beta - float(self.mean @ coef))
 
     def most_violated(
@@ -282,7 +286,7 @@ class TrainingSet:
         return MostViolated(centred, statistics, np.concatenate([no_rows, *active]))
 
     def plane_sums(self, labels: Labels, generators: Sequence[Generator]) -> PlaneSums:
-        """Compute the planes of several generators under the labels, in one sweep."""
+        """Compute the planes of several generators under given labels, in one sweep."""
         hyperplanes = [generator.hyperplane for generator in generators]
         coefs = np.column_stack([hyperplane.coef for hyperplane in hyperplanes])
         sweep = PlaneSumsPass(
@@ -303,7 +307,7 @@ class TrainingSet:
         return np.concatenate(self._sweep(DecisionPass(rule)))
 
     def labels_of(self, hyperplane: Any) -> Labels:
-        """Return the labels that a hyperplane gives to all rows."""
+        """Return the labels that a hyperplane or scores assign to all rows."""
         if self.hold_labels:
             labels = self._sweep(DecisionPass(RuleLabels(hyperplane)))
             return GivenLabels(np.concatenate(labels))
@@ -316,7 +320,7 @@ class TrainingSet:
         statistics: ConstraintStatistics,
         least: float,
     ) -> LabelStep:
-        """Label rows by a hyperplane, shifted if a cluster would be too small.
+        """Label rows by a hyperplane, which is shifted if a cluster would be too small.
 
         Parameters
         ----------
@@ -327,7 +331,7 @@ class TrainingSet:
         statistics : ConstraintStatistics
             Statistics of the hyperplane under the previous labels.
         least : float
-            Minimum share of the smaller cluster.
+            Minimum share of the total weight in the smaller cluster.
 
         Returns
         -------
@@ -348,9 +352,9 @@ class TrainingSet:
     def quantile(self, hyperplane: Hyperplane, share: float) -> float:
         """Return a threshold with approximately a given share of the weight below it.
 
-        A histogram is refined in several passes, so no array of size n is stored. Equal
-        values are not split: of the thresholds below and above them, the threshold with
-        the larger minimum cluster size is used.
+        A histogram is refined in several passes, so no array of size n is stored. Rows
+        with equal decision values stay together: of the thresholds just below and just
+        above this value, the threshold with the larger smallest cluster is returned.
         """
         if self.sketch is not None:
             return self.sketch.quantile(hyperplane, share)
@@ -381,7 +385,8 @@ class TrainingSet:
         gap = above - under
         if not np.isfinite(gap):
             return q
-        # Return the middle of the gap, so that rounding errors move no row across it.
+        # Return the middle of the gap, so that rounding errors do not move rows across
+        # the threshold.
         return under + gap / 2
 
     def _histogram(self, hyperplane: Hyperplane, edges: np.ndarray) -> np.ndarray:
@@ -415,7 +420,7 @@ class PlaneSumsPass(SumPass):
 class HistogramPass(WeightedPass):
     """Pass that computes the weight, smallest and largest decision value of each bin.
 
-    The first bin contains the values below all edges.
+    The first bin contains the decision values below all edges.
     """
 
     hyperplane: Hyperplane

@@ -1,4 +1,4 @@
-"""Two clusters by the hinge loss: search on the sample, then refine on all rows."""
+"""Find two clusters with the hinge loss: search a sample, then refine on all rows."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -28,13 +28,13 @@ from mmcnb.samples.matrix import Weights, stack
 # The report has a warning if the smaller cluster contains less than this share of the
 # rows.
 SMALL_SHARE = 0.3
-# There is a warning if a criterion prefers another bandwidth and less than this share
-# of its labels agree with the selected labels.
+# A fit warns if a criterion prefers another bandwidth, whose labels agree with the
+# labels of the fit on less than this share of the sample.
 AGREEMENT = 0.9
 
 
-# A function that refines a start on all rows. It returns the result of the rounds and
-# the model, which computes the features that the rounds used.
+# A function that refines a start on all rows. It returns the result of the rounds, and
+# a model that maps rows to the features that were used in the rounds.
 Refine = Callable[[FitSession, RestartResult], tuple[CCCPResult, Model]]
 
 
@@ -46,8 +46,9 @@ def refine_on_all_rows(
 ) -> tuple[CCCPResult, Model]:
     """Refine the labels and cutting planes of the sample on all rows.
 
-    With more than 131,072 rows, the result is first refined on a larger sample. With a
-    compiled loop and at most `HELD_ROWS` rows, all rows are held in memory.
+    If there are more than 131,072 rows, labels and planes are first refined on a larger
+    sample. If there is a compiled loop and at most `HELD_ROWS` rows, the features of
+    all rows are kept in memory.
     """
     model = restart.model(session.scaling)
     features = session.cached(model.features(session.samples))
@@ -69,7 +70,7 @@ def refine_on_all_rows(
         if size == n:
             training_set = over(features, session.weights, row_sum=row_sum)
             return replace(restart.state, training_set=training_set), model
-        # If only a few sweeps are allowed, quantiles are computed on the larger sample.
+        # If only a few sweeps are allowed, compute quantiles from the larger sample.
         if max_sweeps <= FEW_SWEEPS:
             sketch = restart.training_set
     training_set = over(features, session.weights, row_sum=row_sum, sketch=sketch)
@@ -82,7 +83,7 @@ def refine_on_all_rows(
 
 
 class LargerSample(NamedTuple):
-    """Features and weights of some rows in memory, and feature sums over all rows."""
+    """Features and weights of a sample in memory, and feature sums over all rows."""
 
     features: Samples
     weights: Weights
@@ -92,7 +93,7 @@ class LargerSample(NamedTuple):
 def draw_larger_sample(
     session: FitSession, features: Samples, size: int, seed: int
 ) -> LargerSample:
-    """Draw a larger sample, and compute feature sums over all rows in the same pass."""
+    """Draw a larger sample, and sum the features of all rows in the same pass."""
     rows = sample_rows(
         session.samples.n_samples, size, session.weights, np.random.RandomState(seed)
     )
@@ -105,7 +106,7 @@ def draw_larger_sample(
 def refined(
     session: FitSession, restart: RestartResult, refine: Refine = refine_on_all_rows
 ) -> tuple[CCCPResult, Model]:
-    """Refine a start on all rows, if there are more rows than in the sample."""
+    """Refine a start on all rows, unless the sample already contains all rows."""
     if not session.has_more_rows:
         return restart.state, restart.model(session.scaling)
     state, model = refine(session, restart)
@@ -128,16 +129,16 @@ def fit_two_clusters(
     Parameters
     ----------
     session : FitSession
-        The fit.
+        State of the fit.
     candidates : sequence of callable
-        Functions, each of which returns the sample under one kernel.
+        For each bandwidth, a function that returns the sample under its kernel.
     config : SearchConfig
         Settings of the search.
     refine : callable, default=refine_on_all_rows
-        Function that refines the best start on all rows, if the sample does not contain
-        all rows.
+        Function that refines the best start on all rows. It is called only if the
+        sample does not contain all rows.
     **attributes
-        Fitted attributes to set instead of gamma.
+        Fitted attributes of the estimator. The default is ``gamma``.
 
     Returns
     -------
@@ -175,8 +176,8 @@ def fit_two_clusters(
         result = replace(result, features=state.training_set.features)
     unclean = _unclean(restart.leave_one_out)
     rivals = []
-    # With one kernel, the leave-one-out score already shows whether a partition is
-    # reliable.
+    # With one kernel, the leave-one-out score shows whether the partition is reliable,
+    # so rivals are not reported.
     if isinstance(restart.candidate.kernel, MultipleKernels):
         rivals = restart.warnings_of_rivals()
     return replace(
@@ -195,7 +196,7 @@ def fit_two_clusters(
 def _bandwidth_entries(
     restarts: list[RestartResult],
 ) -> list[dict[str, float | None]]:
-    """Return the entries of the report for the bandwidths."""
+    """Return one entry of the report for each bandwidth."""
     return [
         {
             "gamma": restart.gamma,
@@ -220,7 +221,7 @@ def result_of(
 ) -> FitResult:
     """Return the fit result of a model, given the statistics of its boundary.
 
-    The warning about a small cluster only appears in the report.
+    A warning about a small cluster appears only in the report.
     """
     solution = state.solution
     share = statistics.positive
@@ -267,9 +268,10 @@ def changed_labels(session: FitSession, state: CCCPResult) -> float | None:
 def separation(
     solution: SubproblemResult, random: SubproblemResult
 ) -> tuple[dict[str, object], list[str]]:
-    """Compare a solution with a solution for random labels.
+    """Compare a solution with the solution for random labels.
 
-    Return entries of the report, and warnings.
+    Return entries of the report, and a list that contains a warning if the solution is
+    not better.
     """
     is_better = bool(solution.score > random.score)
     report: dict[str, object] = {
@@ -289,7 +291,7 @@ def separation(
 
 
 def _unclean(score: float) -> list[str]:
-    """Return a warning if the leave-one-out score is above `CLEAN_SCORE`."""
+    """Return a list with a warning if the leave-one-out score is too high."""
     if score <= CLEAN_SCORE:
         return []
     return [
