@@ -1,6 +1,7 @@
-"""The bandwidth of the Gaussian kernel: rules of thumb, candidates, and a criterion.
+"""Bandwidth selection for the Gaussian kernel: rules of thumb, and a score.
 
-The criterion compares bandwidths without known labels.
+The score is the leave-one-out error of a ridge regression. It compares bandwidths
+without reference labels.
 """
 
 import math
@@ -17,19 +18,19 @@ from mmcnb.samples.matrix import (
     row_shares,
 )
 
-# Ridges of the leave-one-out score, as fractions of the total variance. They were
-# chosen with `python -m benchmarks widths`.
+# Ridge parameters of the leave-one-out score, as fractions of the total variance. They
+# were chosen with `python -m benchmarks widths`.
 RIDGES = (1e-3, 1e-2)
 GAMMA_NAMES = ("auto", "mean", "median", "scale")
-# Sigma of methods that do not compare bandwidths, in units of the root mean squared
-# distance between two rows.
+# Default sigma of methods that do not compare bandwidths, in units of the root mean
+# squared distance between two rows.
 DEFAULT_BANDWIDTH = 0.55
 
 
 def mean_squared_distance(
     X: Matrix, weights: Weights = None, rounding: float = 1e-12
 ) -> float:
-    """Return the mean squared distance between two rows, called gamma0 in the papers.
+    """Return the mean squared distance between two random rows, gamma0 in the papers.
 
     Parameters
     ----------
@@ -44,7 +45,7 @@ def mean_squared_distance(
     Returns
     -------
     float
-        Twice the sum of the columns' variances.
+        The mean squared distance, which is twice the sum of the column variances.
 
     Raises
     ------
@@ -77,12 +78,13 @@ def mean_squared_distance(
 def default_gamma(
     gamma: float | str, kernel: str, X: Matrix, weights: Weights = None
 ) -> float:
-    """Return gamma as a number; a name selects a rule of thumb.
+    """Return gamma as a number, computed by a rule of thumb if gamma is a name.
 
-    "mean" is 1/(2 mean squared distance), "median" is 1/(2 median squared distance),
-    and "scale" is scikit-learn's 1/(d variance of all values). For the Gaussian kernel,
-    "auto" sets sigma to 0.55 times the root mean squared distance between two rows; for
-    other kernels it is "scale".
+    "mean" is 1/(2 m), where m is the mean squared distance between two rows. "median"
+    uses the median squared distance instead. "scale" is 1/(d v), as in scikit-learn,
+    where d is the number of columns and v is the variance of all values. For the
+    Gaussian kernel, "auto" sets sigma to 0.55 times the root mean squared distance
+    between two rows. For all other kernels, "auto" is the same as "scale".
 
     Raises
     ------
@@ -96,7 +98,8 @@ def default_gamma(
     >>> round(default_gamma("auto", "rbf", np.array([[0.0], [2.0]])), 6)
     0.826446
     """
-    # Inner products are float32, so smaller differences are rounding errors.
+    # The linear kernel is evaluated in float32, so smaller differences are rounding
+    # errors.
     rounding = 1e-6 if kernel == "linear" else 1e-12
     distance = mean_squared_distance(X, weights, rounding)
     if not isinstance(gamma, str):
@@ -120,7 +123,7 @@ def default_gamma(
 
 
 def candidate_gammas(X: Matrix, weights: Weights = None) -> list[float]:
-    """Return the gammas that ``gamma="auto"`` compares, by increasing bandwidth.
+    """Return the candidates of ``gamma="auto"``, in order of increasing bandwidth.
 
     Examples
     --------
@@ -140,29 +143,31 @@ def leave_one_out_scores(
     weights: Weights = None,
     each: Callable[..., Iterable[np.ndarray]] = map,
 ) -> np.ndarray:
-    """Score how well the best kernel predicts each labelling, by leave-one-out errors.
+    """Score each labelling by the leave-one-out error of the best kernel.
 
     Ridge regression of the labels on the features of each kernel gives exact
     leave-one-out residuals. The score of a labelling is the smallest mean squared
-    residual over kernels and ridges, divided by the variance of the labels. A low score
-    means that the data support the labelling, even if it is not the partition that the
-    user expects.
+    residual over all kernels and ridge parameters, divided by the variance of the
+    labels. A low score means that the data support the labelling, even if it is not the
+    partition that the user expects.
 
     Parameters
     ----------
     labelings : ndarray of shape (k, n)
-        Labels -1 or +1.
+        The labellings, with labels -1 and +1.
     embeddings : list of ndarray of shape (n, r)
-        Coordinates of the rows in the feature space of each kernel.
+        For each kernel, the coordinates of the rows in its feature space.
     weights : ndarray of shape (n,) or None, default=None
         Sample weights.
     each : callable, default=map
-        Applies a function to each kernel, as `map` does; `Engine.each` uses threads.
+        Function that applies another function to each embedding, such as `map`, or
+        `Engine.each`, which uses threads.
 
     Returns
     -------
     ndarray of shape (k,)
-        The scores: near 0 for a real partition, near 1 for noise.
+        Score of each labelling: near 0 if the features predict the labels, and about 1
+        for random labels.
 
     Examples
     --------
@@ -179,7 +184,7 @@ def leave_one_out_scores(
     variance = np.maximum(shares @ y**2, np.finfo(float).tiny)
 
     def least_residuals(embedding: np.ndarray) -> np.ndarray:
-        """Return the mean squared residual of each labelling at its best ridge."""
+        """Return the mean squared residual of each labelling for its best ridge."""
         residuals = _leave_one_out_residuals(embedding, y, shares)
         return np.tensordot(shares, residuals**2, 1).min(axis=0)
 
@@ -190,10 +195,10 @@ def leave_one_out_scores(
 def _leave_one_out_residuals(
     embedding: np.ndarray, y: np.ndarray, shares: np.ndarray
 ) -> np.ndarray:
-    """Return leave-one-out residuals, of shape (n, ridges, labellings).
+    """Return the leave-one-out residuals, of shape (n, n_ridges, n_labellings).
 
-    H is the hat matrix of the ridge regression. The residual of row i, predicted from
-    all other rows, is (y_i - (H y)_i) / (1 - H_ii).
+    When row i is predicted from all other rows, its residual is
+    (y_i - (H y)_i) / (1 - H_ii), where H is the hat matrix of the ridge regression.
     """
     variances, z = _principal_coordinates(embedding, shares)
     products = (z * shares[:, None]).T @ y

@@ -1,4 +1,4 @@
-"""Base kernels: check a user's kernels, and convert them to `MultipleKernels`."""
+"""Check the base kernels that a user passes, and convert them to `MultipleKernels`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,11 +19,12 @@ POLYNOMIAL = GAMMA | {
     "coef0": Interval(-LARGEST_NUMBER),
 }
 PARAMETERS = {"rbf": GAMMA, "linear": {}, "poly": POLYNOMIAL}
-# Sigmas of "auto", in units of the root mean squared distance between two rows.
+# Sigmas of the Gaussian kernels that kernels="auto" selects, in units of the root mean
+# squared distance between two rows.
 BANDWIDTHS = (0.35, 0.55, 0.9)
-ROUNDING = 1e-6  # rounding error of kernel values, relative to the largest
-# Two centred kernel matrices of trace 1 are treated as equal if no entries differ by
-# more than this value.
+ROUNDING = 1e-6  # rounding error of kernel values, relative to the largest value
+# Two centred kernel matrices of trace 1 are treated as equal if none of their entries
+# differ by more than this value.
 SAME = 1e-9
 
 
@@ -33,32 +34,32 @@ def n_kernels(kernels: str | Sequence[object]) -> int:
 
 
 def check_base_kernels(kernels: object, columns: object) -> None:
-    """Check kernels and columns as far as possible without rows.
+    """Check ``kernels`` and ``columns`` as far as possible without the data.
 
     Raises
     ------
     InputError
-        If a kernel or the columns are invalid. The message gives the valid values.
+        If ``kernels`` or ``columns`` is invalid. The message says what is valid.
     """
     if isinstance(kernels, str):
         if kernels != "auto":
             raise InputError(
-                f'kernels={kernels!r} is unknown; give "auto" or a list '
+                f'kernels={kernels!r} is unknown; pass "auto" or a list '
                 f"such as [{kernels!r}]."
             )
         if columns is not None:
             raise InputError(
                 'columns cannot be combined with kernels="auto", which uses all '
-                "columns; give a list of kernels too."
+                "columns; pass a list of kernels too."
             )
         return
     if not isinstance(kernels, list | tuple):
         raise InputError(
-            f'kernels={shown(kernels)} is not a list; give "auto" or a list '
+            f'kernels={shown(kernels)} is not a list; pass "auto" or a list '
             'such as ["rbf"].'
         )
     if len(kernels) == 0:
-        raise InputError('kernels is empty; give at least one kernel, or "auto".')
+        raise InputError('kernels is empty; pass at least one kernel, or "auto".')
     for k, kernel in enumerate(kernels):
         if not callable(kernel):
             _named(kernel, f"kernels[{k}]")
@@ -67,7 +68,7 @@ def check_base_kernels(kernels: object, columns: object) -> None:
     if not isinstance(columns, list | tuple) or len(columns) != len(kernels):
         raise InputError(
             f"columns does not have one entry for each of the {len(kernels)} kernels; "
-            "give a list of column numbers, slices or None."
+            "pass a list of column indices, slices or None."
         )
 
 
@@ -81,7 +82,7 @@ def _named(kernel: Any, place: str) -> tuple[str, dict[str, Any]]:
         if hasattr(kernel, "shape"):
             fault = f"{place} is an array, which"
         raise InputError(
-            f"{fault} is not a kernel; give a name, a pair such as "
+            f"{fault} is not a kernel; pass a name, a pair such as "
             "('rbf', {'gamma': 0.5}), or a function of two blocks of rows."
         )
     name, parameters = kernel
@@ -89,7 +90,7 @@ def _named(kernel: Any, place: str) -> tuple[str, dict[str, Any]]:
         known = ", ".join(map(repr, KERNELS))
         raise InputError(
             f"{place}={shown(name)} is unknown; "
-            f"give one of {known} or a function of two blocks."
+            f"pass one of {known} or a function of two blocks of rows."
         )
     constraints = PARAMETERS[name]
     for key, value in parameters.items():
@@ -106,12 +107,13 @@ def base_kernels(
     sample: Matrix,
     weights: Weights = None,
 ) -> MultipleKernels:
-    """Return the requested kernels, with named gammas computed from a sample.
+    """Return the requested kernels; a gamma such as "auto" is computed from the sample.
 
     Raises
     ------
     InputError
-        If columns do not exist, or all rows are equal in the columns of a kernel.
+        If a column does not exist, if all rows of the sample are equal, or if they are
+        equal in the columns of a Gaussian or polynomial kernel.
     """
     distance = mean_squared_distance(sample, weights)  # raises if all rows are equal
     if isinstance(kernels, str):
@@ -129,7 +131,7 @@ def base_kernels(
 
 
 def _auto_kernels(distance: float) -> MultipleKernels:
-    """Return the kernels of "auto", given the mean squared distance of two rows."""
+    """Return the kernels of "auto", given the mean squared distance between rows."""
     kernels = [Kernel("linear"), Kernel("poly", 1 / distance, 2, 1.0)]
     for bandwidth in BANDWIDTHS:
         kernels.append(Kernel("rbf", 1 / (2 * bandwidth**2 * distance)))
@@ -137,7 +139,7 @@ def _auto_kernels(distance: float) -> MultipleKernels:
 
 
 def kernel_names(kernels: MultipleKernels) -> list[str]:
-    """Return names of kernels, such as "rbf, gamma=0.5" or "linear, columns 0 to 3"."""
+    """Return kernel names such as "rbf, gamma=0.5" and "linear, columns 0 to 3"."""
     pairs = zip(kernels.kernels, kernels.columns, strict=True)
     return [_name_of(kernel) + _columns_text(columns) for kernel, columns in pairs]
 
@@ -157,29 +159,30 @@ def _kernel(
     except InputError as error:
         raise InputError(
             f"all rows are equal in the columns of kernels[{number}], so it cannot "
-            "distinguish them; give it other columns, or leave it out."
+            "distinguish them; select other columns, or leave this kernel out."
         ) from error
     degree = int(parameters.get("degree", 3))
     return Kernel(name, gamma, degree, float(parameters.get("coef0", 1.0)))
 
 
 def _column_numbers(part: Any, n_features: int, place: str) -> np.ndarray | None:
-    """Return the column numbers of a list, a mask or a slice, in increasing order."""
+    """Return the indices that a list, boolean mask or slice selects, sorted."""
     if part is None:
         return None
     try:
         index = part if isinstance(part, slice) else list(part)
         numbers = np.arange(n_features)[index]
-    # NumPy raises them for a column number that is too large or a slice with floats.
+    # NumPy raises these errors if an index is out of range or a slice contains floats.
     except (IndexError, TypeError, ValueError) as error:
         raise InputError(
-            f"{place} is not a list of columns ({one_line(error)}); give whole numbers "
-            f"from 0 to {n_features - 1}, a slice, or a mask of {n_features}."
+            f"{place} is not a list of columns ({one_line(error)}); pass integers "
+            f"from 0 to {n_features - 1}, a slice, or a boolean mask of length "
+            f"{n_features}."
         ) from error
     if numbers.ndim != 1 or numbers.size == 0:
         raise InputError(
             f"{place} selects none of the {n_features} columns; "
-            "give a list of at least one, or None."
+            "pass a list of at least one column, or None."
         )
     return np.unique(numbers)
 
@@ -194,7 +197,7 @@ def _name_of(kernel: Kernel | CallableKernel) -> str:
 
 
 def _columns_text(columns: np.ndarray | None) -> str:
-    """Return the columns that a kernel uses, as text for its name."""
+    """Return the part of a kernel's name that says which columns the kernel uses."""
     if columns is None:
         return ""
     if columns.size == 1:
@@ -205,7 +208,7 @@ def _columns_text(columns: np.ndarray | None) -> str:
 
 
 def grams_of(kernels: MultipleKernels, basis: np.ndarray) -> list[np.ndarray]:
-    """Return the kernel matrix of the basis vectors for each kernel, symmetrized."""
+    """Return the symmetrized kernel matrix of the basis vectors for each kernel."""
     return [(gram + gram.T) / 2 for gram in _raw_grams(kernels, basis)]
 
 
@@ -228,13 +231,14 @@ def check_gram(gram: np.ndarray, name: str) -> None:
         i, j = np.unravel_index(asymmetry.argmax(), gram.shape)
         raise InputError(
             f"{name} is not symmetric: {gram[i, j]:g} in row {i}, column {j}, and "
-            f"{gram[j, i]:g} in row {j}, column {i}; give one with k(x, y) = k(y, x)."
+            f"{gram[j, i]:g} in row {j}, column {i}; use a kernel with "
+            "k(x, y) = k(y, x)."
         )
     low, high = np.linalg.eigvalsh(gram)[[0, -1]]
     if low < -ROUNDING * max(abs(low), abs(high)):
         raise InputError(
             f"{name} has a negative eigenvalue of {low:.3g} (the largest is "
-            f"{high:.3g}), so it is not an inner product; give a positive semidefinite "
+            f"{high:.3g}), so it is not an inner product; pass a positive semidefinite "
             "kernel, not distances."
         )
 
@@ -242,14 +246,14 @@ def check_gram(gram: np.ndarray, name: str) -> None:
 def check_kernels(
     kernels: MultipleKernels, basis: np.ndarray, exact: bool = False
 ) -> None:
-    """Check that each kernel is valid, distinguishes rows, and does not copy another.
+    """Check that all kernels are valid, distinguish rows, and differ from each other.
 
     Raises
     ------
     InputError
-        If, beyond rounding errors, a kernel matrix is not symmetric or has a negative
-        eigenvalue; if a kernel is the same for all rows; or if two kernels are equal up
-        to scaling and centring.
+        If a kernel matrix is not symmetric or not positive semidefinite, up to rounding
+        errors; if a kernel does not distinguish rows; or if two kernels are equal up to
+        scaling and centring.
     """
     # Use a list of pairs and not a dict, because two functions may have the same name.
     earlier = list[tuple[str, np.ndarray]]()
@@ -267,7 +271,7 @@ def check_kernels(
             if is_copy(centred, before):
                 raise InputError(
                     f"kernel {name} equals kernel {other} up to scaling and centring, "
-                    "and a copy would only add weight to it; give each kernel once."
+                    "and a copy would only add weight to it; pass each kernel once."
                 )
         earlier.append((name, centred))
 
@@ -275,7 +279,7 @@ def check_kernels(
 def distinct_kernels(
     kernels: MultipleKernels, basis: np.ndarray, exact: bool = False
 ) -> MultipleKernels:
-    """Return the kernels that distinguish rows and do not copy an earlier kernel."""
+    """Return the kernels that distinguish rows and do not repeat an earlier kernel."""
     distinct: dict[int, np.ndarray] = {}
     for k, gram in enumerate(grams_of(kernels, basis)):
         centred = centred_gram(gram, exact)
@@ -290,15 +294,16 @@ def distinct_kernels(
 
 
 def is_copy(gram: np.ndarray, other: np.ndarray) -> bool:
-    """Return whether two centred matrices are equal up to rounding."""
+    """Return whether two centred kernel matrices are equal up to rounding."""
     return bool(np.abs(gram - other).max() <= SAME)
 
 
 def centred_gram(gram: np.ndarray, exact: bool = False) -> np.ndarray | None:
     """Centre a kernel matrix and scale it to trace 1.
 
-    Return None if the centred values are rounding errors, or if the values overflow or
-    underflow. With ``exact``, the kernel values are float64, otherwise float32.
+    Return None if the centred values are only rounding errors, or if the values
+    overflow or underflow. Both are judged by the precision and range of float64 if
+    ``exact`` is True, and of float32 otherwise.
     """
     precision = np.finfo(np.float64 if exact else np.float32)
     rounding = 1e-10 if exact else 1e-6

@@ -1,9 +1,10 @@
-"""Basis vectors of a mean in the space of a Gaussian kernel (Wu & Zhang, Alg. 4).
+"""Estimate basis vectors of a mean in the feature space of a Gaussian kernel.
 
-Ψ = 1/n Σ z_i φ(x_i) is approximated by Σ β_j φ(b_j) with few vectors b_j. Each b_j is a
-fixed point computed from the residual of the previous vectors. All sums over rows are
-computed block by block, and each step of a fixed-point iteration is one pass over the
-data. Only z has one entry per row, so memory is linear in the number of rows.
+The method is Alg. 4 of Wu & Zhang. Ψ = 1/n Σ z_i φ(x_i) is approximated by Σ β_j φ(b_j)
+with few vectors b_j. Each b_j is the result of a fixed-point iteration on the residual
+Ψ - Σ β_i φ(b_i) of the previous vectors b_i. All sums over rows are computed block by
+block, and each step of a fixed-point iteration is one pass over the data. Only z has
+one entry per row, so memory is linear in the number of rows.
 """
 
 import os
@@ -34,12 +35,14 @@ if TYPE_CHECKING:
     from distributed import Client
 
 MOST_STEPS = 50  # maximum number of steps of a fixed-point iteration
-LIKELY_STEPS = 11  # typical number of steps, for the plan
+LIKELY_STEPS = 11  # typical number of steps, which the plan assumes
 # Compiled routines and their compile times in seconds, as in `FitNeeds`.
 ROUTINES = {"rbf_kernel_block_into": 3.5}
-MOST_STARTS = 4  # maximum number of starts; the denominator of (47) may vanish
-AVERAGED_ROWS = 5  # the first start is the mean of this many rows
-VANISHED = 1e-12  # a denominator below this value per row is treated as 0
+# Maximum number of starting points. The iteration restarts if the denominator of (47)
+# vanishes.
+MOST_STARTS = 4
+AVERAGED_ROWS = 5  # the first starting point is the mean of this many rows
+VANISHED = 1e-12  # a denominator below this value times n is treated as 0
 
 
 class BasisEstimate(NamedTuple):
@@ -54,8 +57,8 @@ class BasisEstimate(NamedTuple):
     mse : float or None
         The error |Ψ - Σ β_j φ(b_j)|², eq. (43); None if ``tol`` was None.
     n_iter : int
-        Total number of steps of all fixed-point iterations. Each step reads the rows
-        once.
+        Total number of steps of all fixed-point iterations. Each step is one pass over
+        the rows.
     """
 
     basis: np.ndarray
@@ -71,7 +74,8 @@ class RowCoefficients:
     Parameters
     ----------
     factors : tuple of ndarray of shape (n,)
-        z is the product of these arrays. The first array can have any numeric dtype.
+        Arrays whose element-wise product is z. The first array can have any numeric
+        dtype.
     """
 
     factors: tuple[np.ndarray, ...]
@@ -106,14 +110,14 @@ class FixedPointPass(SumPass):
 
 @dataclass(frozen=True)
 class ProjectionPass(SumPass):
-    """Pass that computes K(b, x) z for all vectors b of a basis; the weights are z.
+    """Pass that sums z_i K(x_i, b) for each basis vector b; the weights are z.
 
     Parameters
     ----------
     kernel : Kernel
-        The kernel.
+        The kernel function K.
     basis : ndarray of shape (p, d)
-        The basis.
+        The basis vectors.
     """
 
     kernel: Kernel
@@ -141,7 +145,7 @@ def estimate_basis(  # noqa: PLR0913
     checkpoint: str | os.PathLike[str] | None = None,
     element: str | None = None,
 ) -> BasisEstimate:
-    """Estimate the basis vectors of Ψ = 1/n Σ z_i φ(x_i) under a Gaussian kernel.
+    """Estimate basis vectors of the mean Ψ = 1/n Σ z_i φ(x_i) for a Gaussian kernel.
 
     Ψ is approximated by Σ β_j φ(b_j) with at most ``n_basis`` vectors b_j. Rows are
     streamed, and memory is linear in their number. Each basis vector is the result of a
@@ -179,22 +183,22 @@ def estimate_basis(  # noqa: PLR0913
         or, without one, half of the free memory. If the blocks of all threads do not
         fit, fewer threads run.
     checkpoint : path or None, default=None
-        Folder to which the results of passes are written. Calling the function again
-        with the same arguments resumes an interrupted call.
+        Folder to which the results of the passes are written. After an interruption,
+        calling the function again with the same arguments resumes the computation.
     {element}
 
     Returns
     -------
     BasisEstimate
-        Basis vectors, coefficients, eps_MSE if ``tol`` was passed, and the number of
-        steps.
+        The basis vectors, their coefficients, eps_MSE if ``tol`` was passed, and the
+        number of steps.
 
     Raises
     ------
     InputError
-        If the coefficients are not one finite number per row, or are all 0, if
-        ``n_basis`` is larger than the number of rows, or if the memory limit is too
-        small.
+        If ``coefficients`` does not have one finite number per row, if all coefficients
+        are 0, if ``n_basis`` is larger than the number of rows, or if the memory limit
+        is too small.
 
     See Also
     --------
@@ -225,12 +229,12 @@ def estimate_basis(  # noqa: PLR0913
     if z.shape != (samples.n_samples,):
         raise InputError(
             f"coefficients has the shape {z.shape} for {samples.n_samples} rows; "
-            "give one number per row."
+            "pass one number per row."
         )
     if not np.isfinite(z).all() or not z.any():
         raise InputError(
             "coefficients has values that are not finite, or only zeros; "
-            "give finite values."
+            "pass finite values."
         )
     state = generator(random_state)
     record: Checkpoint | nullcontext[None] = nullcontext()
@@ -271,7 +275,7 @@ def basis_plan(
 ) -> FitPlan:
     """Estimate the passes and the peak memory of `estimate_basis`, without running it.
 
-    The plan assumes coefficients of eight bytes per row.
+    The plan assumes that the coefficient of a row takes eight bytes.
 
     Parameters
     ----------
@@ -290,7 +294,7 @@ def basis_plan(
     Returns
     -------
     FitPlan
-        Memory, passes over the data and time.
+        The estimated memory, passes over the data, and time.
 
     Raises
     ------
@@ -316,10 +320,11 @@ def basis_plan(
 def _needs(
     rows: RowShape, n_basis: int, tol: float | None, coefficient_bytes: float
 ) -> FitNeeds:
-    """Return the memory and work of an estimate, with a mask of the coefficients."""
+    """Return the memory and work that `estimate_basis` needs."""
     compared = n_basis if tol is None else max(n_basis, BLOCK_ROWS)
     # A block in float64, its kernel values, and products of the same size.
     values = BLOCK_ROWS * (rows.n_features + 2 * compared)
+    # One byte per row is the mask that `isfinite` returns for the coefficients.
     return FitNeeds(
         sample_bytes=coefficient_bytes + rows.n_samples + 16.0 * compared**2,
         thread_bytes=8.0 * values,
@@ -358,7 +363,7 @@ class KernelMean:
         delta: float = 0.01,
         tol: float | None = None,
     ) -> BasisEstimate:
-        """Return basis vectors of the mean; see `estimate_basis` for the parameters."""
+        """Estimate basis vectors of Ψ; see `estimate_basis` for the parameters."""
         n = self.samples.n_samples
         n_iter = 0
         mse = None
@@ -402,7 +407,7 @@ class KernelMean:
         return self.engine.run(projection, self.samples, stage)[0]
 
     def _squared_norm(self) -> float:
-        """Return |Ψ|², from the kernel between all pairs of rows."""
+        """Return |Ψ|², computed from the kernel values of all pairs of rows."""
         total = 0.0
         n = self.samples.n_samples
         for start in range(0, n, BLOCK_ROWS):
@@ -419,11 +424,12 @@ def _fixed_point(
     least_step: float,
     vanished: float,
 ) -> tuple[np.ndarray, int]:
-    """Return the point whose kernel function is most similar to the residual.
+    """Return the point b with the largest |<r, φ(b)>| of all steps, and their number.
 
-    If z has positive and negative entries, the denominator can vanish. The iteration
-    then restarts from a random row. The number of steps is limited. The function
-    returns the best point of all steps and the number of steps.
+    Here r is the residual of Ψ, and n <r, φ(b)> is the denominator of (47). If z has
+    positive and negative entries, the denominator can vanish; the iteration then
+    restarts from a random row. There are at most ``MOST_STARTS`` starting points, with
+    at most ``MOST_STEPS`` steps each.
     """
     steps = 0
     highest = -1.0

@@ -1,4 +1,4 @@
-"""Rows divided by their lengths, so that only their directions matter."""
+"""Scale rows to unit length, so that only their directions matter."""
 
 from mmcnb.graph.nodes import finite
 from mmcnb.samples.derived import DerivedSamples
@@ -6,15 +6,15 @@ from mmcnb.samples.matrix import Block, CSRBlock, as_matrix
 
 
 class UnitSamples(DerivedSamples):
-    """Rows divided by their lengths; rows of zeros are left unchanged."""
+    """Rows scaled to unit length; rows of zeros are left unchanged."""
 
     def derive(self, rows: Block) -> Block:
-        """Return the rows divided by their lengths, in the same dtype."""
+        """Return the rows scaled to unit length, in the same dtype."""
         return unit_rows(rows)
 
 
 def unit_rows(rows: Block) -> Block:
-    """Divide the rows of a block or a matrix by their lengths, in the same dtype.
+    """Scale the rows of a block or matrix to unit length, in the same dtype.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def unit_rows(rows: Block) -> Block:
     from sklearn.utils.extmath import row_norms
 
     matrix = as_matrix(rows)
-    # Raises if a length overflows, because such a row would become a row of zeros.
+    # Raise an error if a length overflows, because the row would become a row of zeros.
     finite(row_norms)(matrix)
     unit = normalize(matrix)
     if isinstance(rows, CSRBlock):

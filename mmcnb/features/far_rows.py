@@ -1,6 +1,7 @@
-"""Draw the rows farthest from the nodes, among which small clusters can be found.
+"""Find the rows farthest from all nodes, which may form clusters without nodes.
 
-Another pass counts the rows between groups of far rows and the larger clusters.
+A second pass sums the weights of the rows between groups of far rows and the larger
+clusters.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from mmcnb.graph.vote import is_own
 from mmcnb.samples import Samples
 from mmcnb.samples.matrix import Block, Matrix, Weights, as_matrix
 
-FAR_SHARE = 0.2  # number of far rows drawn, as a share of the number of nodes
+FAR_SHARE = 0.2  # maximum number of far rows, as a fraction of the number of nodes
 MOST_LOOKED_AT = 10**6  # maximum number of randomly drawn rows to examine
 
 
@@ -26,17 +27,17 @@ MOST_LOOKED_AT = 10**6  # maximum number of randomly drawn rows to examine
 class FarRowsPass:
     """Pass that finds the rows with the largest distances to their tenth nearest node.
 
-    The total consists of these distances and the row numbers. Rows that are nodes
-    themselves are left out.
+    The total consists of these distances and the indices of the rows. Rows that are
+    themselves nodes are skipped.
 
     Parameters
     ----------
     drawn : ndarray of shape (m,), int64
-        Numbers of the rows to examine, in increasing order.
+        Indices of the rows to examine, in increasing order.
     axes : Axes or AllColumns
         Maps rows to the coordinates in which the nodes are stored.
     search : InvertedFileIndex
-        Index of the nodes.
+        Inverted-file index of the nodes.
     count : int
         Maximum number of rows to return.
     """
@@ -47,7 +48,7 @@ class FarRowsPass:
     count: int
 
     def block(self, rows: Block, start: int, stop: int) -> list[np.ndarray]:
-        """Return the distances and the numbers of the farthest rows of one block."""
+        """Return the distances and the indices of the farthest rows of one block."""
         first, last = np.searchsorted(self.drawn, (start, stop))
         drawn = self.drawn[first:last]
         points = self.axes(as_matrix(rows)[drawn - start])
@@ -77,8 +78,8 @@ def far_rows(
 ) -> tuple[Matrix, Weights]:
     """Return the rows farthest from the nodes of a graph, in two passes.
 
-    Only a random sample of the rows is examined. Each of them is compared only with the
-    nodes in the nearest cell of the inverted-file index.
+    Only a random sample of the rows is examined. Each sampled row is compared only with
+    the nodes in its nearest cell of the inverted-file index.
 
     Parameters
     ----------
@@ -96,10 +97,10 @@ def far_rows(
     Returns
     -------
     sample : ndarray or csr_array of shape (m, d)
-        The far rows, in the order of their row numbers. Their number is at most a fifth
-        of the number of nodes, rounded up, and 0 if all rows are nodes.
+        The far rows, in their original order. m is at most a fifth of the number of
+        nodes, rounded up, and is 0 if all examined rows are nodes.
     weights : ndarray of shape (m,) or None
-        Weights of these rows.
+        Sample weights of the far rows; None if the rows are not weighted.
     """
     nodes = cast(InvertedFileIndex, graph.search)
     sweep = FarRowsPass(
@@ -115,18 +116,18 @@ def far_rows(
 
 @dataclass(frozen=True)
 class TubesPass:
-    """Pass that sums the weights of the rows in each slab of some tubes.
+    """Pass that sums the weights of the rows in each slab of each tube.
 
     Parameters
     ----------
     drawn : ndarray of shape (m,), int64
-        Numbers of the rows to examine, in increasing order.
+        Indices of the rows to examine, in increasing order.
     weights : ndarray of shape (m,)
-        Weights of these rows.
+        Weights of the rows to examine.
     axes : Axes or AllColumns
-        Maps rows to points.
+        Maps rows to the coordinates in which the tubes are defined.
     tubes : sequence of Tube
-        The tubes.
+        Tubes between pairs of clusters.
     """
 
     drawn: np.ndarray
@@ -153,9 +154,10 @@ def rows_in_tubes(
     tubes: Sequence[Tube],
     most: int = MOST_LOOKED_AT,
 ) -> np.ndarray:
-    """Sum the weights of the rows in each slab of some tubes, in one pass.
+    """Sum the weights of the rows in each slab of each tube, in one pass.
 
-    The pass examines the rows that `far_rows` examined, so it counts all far rows.
+    With the same ``most``, the pass examines the same random sample of the rows as
+    `far_rows`. The sums therefore include all far rows.
 
     Parameters
     ----------
@@ -164,11 +166,12 @@ def rows_in_tubes(
     samples : Samples
         All n rows.
     weights : ndarray of shape (n,) or None
-        Sample weights; they are divided by their mean.
+        Sample weights. They are divided by the mean weight of the examined rows. If
+        None, each row has weight 1.
     axes : Axes or AllColumns
-        Maps rows to points.
+        Maps rows to the coordinates in which the tubes are defined.
     tubes : sequence of Tube
-        The tubes.
+        Tubes between pairs of clusters.
     most : int, default=10**6
         Maximum number of rows to examine.
 

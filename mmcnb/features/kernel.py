@@ -1,4 +1,4 @@
-"""Kernel functions, whose values against a basis are the features of rows."""
+"""Kernel functions, and feature maps that evaluate kernels against a basis."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class FeatureMap(Protocol):
 
 
 class OnBasis:
-    """Base class of kernels, whose values against a basis are the features of rows."""
+    """Base class of kernels that are evaluated between rows and a basis."""
 
     def __call__(
         self, rows: Block | Matrix, basis: Matrix, dtype: DTypeLike = np.float64
@@ -49,7 +49,7 @@ class OnBasis:
         return self.against(basis).block(rows, dtype)
 
     def against(self, basis: Matrix) -> FeatureMap:
-        """Return the map of rows to kernel values against a dense or CSR basis."""
+        """Return the feature map that evaluates the kernel against a basis."""
         return BasisMap(self, basis)
 
 
@@ -114,17 +114,17 @@ class Kernel(OnBasis):
         return self.gamma, self.coef0, self.degree
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the kernel as a JSON object."""
+        """Return the parameters of the kernel as a dict that can be stored as JSON."""
         return dict(vars(self))
 
     @classmethod
     def restore(cls, values: dict[str, Any]) -> "Kernel":
-        """Return the kernel from the result of `to_dict`.
+        """Restore a kernel from the result of `to_dict`.
 
         Raises
         ------
         InputError
-            If a parameter is invalid. The message begins with its name.
+            If a parameter is invalid. The message begins with the parameter's name.
 
         Examples
         --------
@@ -158,9 +158,9 @@ class TransposedBasis(NamedTuple):
     transposed : ndarray of shape (d, p), float64
         The transposed basis.
     norms : ndarray of shape (p,), float64
-        Squared norms of the vectors.
+        Squared norms of the basis vectors.
     tiles : ndarray
-        Result of `mmcnb.kernels.column_tiles`.
+        Result of `mmcnb.kernels.column_tiles` for the basis.
     """
 
     transposed: np.ndarray
@@ -178,7 +178,7 @@ class BasisVectors:
     Parameters
     ----------
     basis : ndarray or csr_array of shape (p, d)
-        The vectors.
+        The basis vectors.
     """
 
     def __init__(self, basis: Matrix) -> None:
@@ -214,16 +214,16 @@ class BasisVectors:
 
 
 class ColumnGroup(NamedTuple):
-    """Kernels on the same columns, which share the selection of these columns.
+    """Kernels that use the same columns, so that the columns are selected only once.
 
     Attributes
     ----------
     columns : ndarray or None
-        The columns; None for all.
+        Indices of the columns; None if the kernels use all columns.
     vectors : BasisVectors
         The basis, restricted to these columns.
     numbers : list of int
-        Numbers of the kernels in the group.
+        Zero-based indices of the kernels in the group.
     """
 
     columns: np.ndarray | None
@@ -232,16 +232,16 @@ class ColumnGroup(NamedTuple):
 
 
 class BasisMap:
-    """Map of rows to the values of one or several kernels against a basis.
+    """Map from rows to the values of one or several kernels against a basis.
 
     Arrays that depend only on the basis are computed once for all blocks.
 
     Parameters
     ----------
     kernel : Kernel, CallableKernel or MultipleKernels
-        The kernel or kernels.
+        One kernel, or several kernels with a common basis.
     basis : ndarray or csr_array of shape (p, d)
-        The basis.
+        The basis vectors.
     """
 
     def __init__(self, kernel: OnBasis, basis: Matrix) -> None:
@@ -348,21 +348,21 @@ class CallableKernel(OnBasis):
         Raises
         ------
         InputError
-            If the function fails on sparse rows, or if its values have another shape or
-            are not finite real numbers.
+            If the function fails on sparse rows, or if its values have the wrong shape
+            or are not finite real numbers.
         """
         matrix = as_matrix(rows)
         values = to_dense(self._evaluate(matrix, vectors.dense))
         if values.dtype.kind not in "fiub":
             raise InputError(
                 f"kernel {self.name} returned values of type {values.dtype}; "
-                "give a function whose values are real numbers."
+                "pass a function whose values are real numbers."
             )
         expected = matrix.shape[0], vectors.dense.shape[0]
         if values.shape != expected:
             raise InputError(
                 f"kernel {self.name} returned values of shape {values.shape}, but "
-                f"{expected} was expected; give a function that returns one value for "
+                f"{expected} was expected; pass a function that returns one value for "
                 "each pair of a row and a basis vector."
             )
         with np.errstate(over="ignore"):  # reported below
@@ -373,15 +373,15 @@ class CallableKernel(OnBasis):
             raise InputError(
                 f"kernel {self.name} returned {values[i, j]} ({values.dtype}) for row "
                 f"{i} of a block of shape {expected} and basis vector {j}; "
-                "give a function whose values are finite."
+                "pass a function whose values are finite."
             )
         return values
 
     def _evaluate(self, rows: Matrix, basis: np.ndarray) -> Matrix:
         if isinstance(rows, np.ndarray):
             return self.function(rows, basis)
-        # A function for dense rows may raise any of these errors for sparse rows, and
-        # their messages do not mention sparse rows.
+        # A function that supports only dense rows may raise any of these errors, whose
+        # messages do not say that sparse rows are the cause.
         causes = (
             TypeError,
             ValueError,
@@ -393,7 +393,7 @@ class CallableKernel(OnBasis):
             return self.function(with_short_indices(rows), basis)
         except causes as error:
             raise InputError(
-                f"kernel {self.name} failed on sparse rows ({one_line(error)}); give "
+                f"kernel {self.name} failed on sparse rows ({one_line(error)}); pass "
                 "dense rows, or a function that takes a scipy.sparse.csr_array."
             ) from error
 
@@ -401,7 +401,7 @@ class CallableKernel(OnBasis):
         """Raise InputError, because JSON cannot store a function."""
         raise InputError(
             f"kernel {self.name} is a function, which a model file cannot store; "
-            "pickle the estimator, or give the kernel by name."
+            "pickle the estimator, or pass the name of a kernel."
         )
 
 
@@ -414,7 +414,8 @@ class MultipleKernels(OnBasis):
     kernels : tuple of Kernel or CallableKernel, of length M
         The kernels.
     columns : tuple of (ndarray of int64, strictly increasing) or None, of length M
-        The columns of rows and basis that each kernel uses; None for all.
+        For each kernel, the indices of the columns that it uses, or None if it uses all
+        columns.
 
     Raises
     ------
@@ -440,32 +441,38 @@ class MultipleKernels(OnBasis):
     def __post_init__(self) -> None:
         if not self.kernels or len(self.kernels) != len(self.columns):
             raise InputError(
-                f"there are {len(self.kernels)} kernels, but columns for "
-                f"{len(self.columns)}; give at least one kernel, and its columns or "
-                "None for each."
+                f"kernels has {len(self.kernels)} entries, but columns has "
+                f"{len(self.columns)}; pass at least one kernel, and one entry of "
+                "columns for each kernel."
             )
         for k, columns in enumerate(self.columns):
             if columns is None:
                 continue
             if not columns.size or columns[0] < 0 or (np.diff(columns) <= 0).any():
                 raise InputError(
-                    f"the columns of kernel {k} are not strictly increasing numbers "
-                    "from 0; give at least one column, in order and without repeats."
+                    f"the columns of kernel {k} are not strictly increasing indices "
+                    "from 0; pass at least one column, in order and without repeats."
                 )
 
     def slices(self, p: int) -> tuple[slice, ...]:
-        """Return the slice of the features for each kernel, given p basis vectors."""
+        """Return the feature columns of each kernel as a slice, for p basis vectors."""
         return tuple(slice(k * p, (k + 1) * p) for k in range(len(self.kernels)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return kernels and columns as a JSON object, which cannot store functions."""
+        """Return kernels and columns as a dict that can be stored as JSON.
+
+        Raises
+        ------
+        InputError
+            If a kernel is a function.
+        """
         columns = [None if part is None else part.tolist() for part in self.columns]
         kernels = [kernel.to_dict() for kernel in self.kernels]
         return {"kernels": kernels, "columns": columns}
 
     @classmethod
     def restore(cls, values: dict[str, Any]) -> "MultipleKernels":
-        """Return the kernels from the result of `to_dict`."""
+        """Restore kernels from the result of `to_dict`."""
         columns: list[np.ndarray | None] = []
         for part in values["columns"]:
             columns.append(None if part is None else np.array(part, np.int64))
@@ -480,7 +487,7 @@ def select_columns(rows: Any, columns: np.ndarray | None) -> Any:
     rows : ndarray of shape (n_rows, d) or CSRBlock
         The block.
     columns : ndarray of int64, strictly increasing, or None
-        The columns; None returns the block itself.
+        Indices of the columns. If None, the block itself is returned.
 
     Returns
     -------

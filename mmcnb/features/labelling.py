@@ -24,12 +24,12 @@ class Decides(Protocol):
     """Protocol of rules and maps that compute values for each row."""
 
     def decide(self, rows: Any) -> np.ndarray:
-        """Return the values of a block of features."""
+        """Return the values of all rows of a block of features."""
 
 
 @dataclass(frozen=True)
 class DecisionPass(CollectingPass):
-    """Pass that returns the values of all rows, in order."""
+    """Pass that returns the values that a rule or map computes for all rows."""
 
     rule: Decides
 
@@ -51,15 +51,19 @@ class TablePass(CollectingPass):
 
 @dataclass(frozen=True)
 class ClusterColumnsPass(CollectingPass):
-    """Pass that returns the cluster of each row, and optionally two more columns.
+    """Pass that returns each row's cluster, and optionally two more columns.
+
+    The optional columns are the probability of the row's cluster, which is 0 for noise,
+    and the outlier score of the row.
 
     Parameters
     ----------
     rule : Rule
         Computes the clusters.
-    probabilities, outlier_scores : Decides or None, default=None
-        Compute the probability of the row's cluster and its outlier score; None leaves
-        the column out.
+    probabilities : Decides or None, default=None
+        Computes the probability of each cluster. If None, the column is omitted.
+    outlier_scores : Decides or None, default=None
+        Computes the outlier scores. If None, the column is omitted.
     """
 
     rule: Rule
@@ -81,7 +85,7 @@ class ClusterColumnsPass(CollectingPass):
 
 @dataclass(frozen=True)
 class OutlierColumnPass(CollectingPass):
-    """Pass that returns outlier scores; used if labels need other features."""
+    """Pass that returns outlier scores, for labels that use different features."""
 
     scores: Decides
 
@@ -92,12 +96,12 @@ class OutlierColumnPass(CollectingPass):
 
 @dataclass(frozen=True)
 class ClassColumnPass(CollectingPass):
-    """Pass that returns the name of the class of each row.
+    """Pass that returns the class name of each row.
 
     Parameters
     ----------
     rule : Rule
-        Computes the number of the class.
+        Computes the index of each row's class.
     classes : ndarray of shape (n_classes,)
         Names of the classes.
     """
@@ -125,7 +129,7 @@ class KeptLabels:
     ----------
     sink : LabelsSink or None, default=None
         Writes each group of labels to a file as one chunk; the pass then returns the
-        digests of the chunks. None stores the labels in memory.
+        digests of the chunks. If None, the labels stay in memory.
     """
 
     sink: LabelsSink | None = None
@@ -167,7 +171,8 @@ class ClustersPass(WeightedPass):
     rule : Rule
         Labels the rows.
     kept : KeptLabels or None, default=None
-        Destination of the labels; None discards them. The sums do not depend on it.
+        Destination of the labels. If None, the labels are discarded. The sums do not
+        depend on this parameter.
     """
 
     rule: Rule
@@ -203,17 +208,17 @@ class SizesPass(ClustersPass):
 
 
 class OrderedClusters(NamedTuple):
-    """The clusters of a pass, in the order of their first rows.
+    """Clusters found by a pass, in the order of their first rows.
 
     Attributes
     ----------
     order : ndarray of shape (k,), int64
-        Number of each cluster during the pass.
+        Number that each cluster had during the pass.
     sizes : ndarray of shape (k,)
-        Weight of each cluster.
+        Total weight of each cluster.
     labels : list or None
-        The labels, or the digests of stored chunks; None if the pass numbered the
-        clusters in another order.
+        The labels, or the digests of stored chunks. None if the labels of the pass are
+        not final; see `labels_in_order`.
     """
 
     order: np.ndarray
@@ -235,8 +240,8 @@ def likely_order(rule: Rule, rows: Samples, *others: Block) -> np.ndarray:
 def labels_in_order(
     engine: Engine, labels: list[Any], order: np.ndarray
 ) -> list[Any] | None:
-    """Return the labels of a pass, or None if the cluster numbers are not final."""
-    # After a resumed pass, an earlier process may have stored the labels.
+    """Return the labels of a pass, or None if they are incomplete or not in order."""
+    # If the pass was resumed, an earlier process may have computed some of the labels.
     if not labels or engine.traffic.resumed or (np.diff(order) < 0).any():
         return None
     return labels
@@ -250,7 +255,7 @@ def label_once(
     Parameters
     ----------
     session : FitSession
-        The fit.
+        The session of the fit.
     rule : Hyperplane or Scores
         The rule that labels the rows.
     rows : Samples
@@ -269,7 +274,7 @@ def label_once(
 
 
 def without_noise(session: FitSession, result: FitResult) -> FitResult:
-    """Recompute the sizes, order and labels of the clusters, excluding noise."""
+    """Recompute the sizes, order and labels of the clusters without the noise rows."""
     features, rule = result.model.labelling(session.samples)
     clusters = _label_pass(session, rule, features, "noise")
     total = session.samples.n_samples

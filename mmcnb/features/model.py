@@ -28,7 +28,7 @@ from mmcnb.samples.paths import expanded
 from mmcnb.stores.archive import DamagedArchiveError, read_archive, write_archive
 from mmcnb.stores.atomic import name_of, writing
 
-FORMAT = 3  # format of model files; files of other formats cannot be read
+FORMAT = 3  # format version of model files; other versions cannot be read
 FLOATS = ("float32", "float64")
 INTEGERS = ("int32", "int64")
 # Allowed numbers of dimensions and dtypes of each array.
@@ -83,8 +83,9 @@ class Model:
     """A decision rule, and the mapping from rows to the features of the rule.
 
     The features are kernel values against basis vectors, votes of the nodes of a graph,
-    or the columns themselves. Before the mapping, rows are encoded, imputed, scaled,
-    reordered and normalised, if the model has these steps.
+    or the columns themselves. Before this mapping, the steps that the model has are
+    applied in this order: encoding, imputation, scaling of columns, reordering of
+    columns, and scaling of rows to unit length.
 
     Parameters
     ----------
@@ -99,14 +100,15 @@ class Model:
     feature_dtype : str, default="float32"
         Data type of the kernel values.
     ridge : RidgeMap or None, default=None
-        For least squares, the map to coordinates in which the ridge matrix is the
-        identity.
+        For least-squares models, the map from features to coordinates in which the
+        ridge matrix is the identity.
     kernel_weights : ndarray of shape (M,) or None, default=None
         Weights of the kernels, if there are several.
     graph : Vote or None, default=None
-        Nodes that vote; used instead of kernel values if the rule is `Shares`.
+        Nodes of a graph that vote on the cluster of a row. If the rule is `Shares`, the
+        features are shares of votes instead of kernel values.
     is_unit : bool, default=False
-        Whether rows are divided by their lengths.
+        Whether rows are scaled to unit length.
     encoding : Encoding or None, default=None
         Conversion of the columns of a table to numbers, applied before scaling.
     donors : Donors or None, default=None
@@ -131,7 +133,7 @@ class Model:
     column_order: np.ndarray | None = None
 
     def scaled(self, samples: Samples) -> Samples:
-        """Return the rows with scaled and ordered columns, as in the fit."""
+        """Return the rows, scaled, reordered and normalised as in the fit."""
         if self.scaling is not None:
             samples = ScaledSamples(samples, self.scaling)
         if self.column_order is not None:
@@ -170,7 +172,7 @@ class Model:
         return KernelSamples(self.scaled(samples), columns, np.float64), rule
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays of the model by name, as they are saved."""
+        """Return the arrays that a model file stores, by name."""
         arrays: dict[str, Any] = {
             "coef": self.rule.coef,
             "offset": np.asarray(self.rule.offset, np.float64),
@@ -196,7 +198,7 @@ class Model:
         return {name: array for name, array in arrays.items() if array is not None}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all settings except the arrays as a JSON object."""
+        """Return all settings except the arrays, as a dict that JSON can store."""
         return {
             "kernel": self.kernel and self.kernel.to_dict(),
             "feature_dtype": self.feature_dtype,
@@ -214,12 +216,13 @@ class Model:
     def restore(
         cls, arrays: Mapping[str, np.ndarray], header: dict[str, Any]
     ) -> "Model":
-        """Return the model from its `arrays` and the result of `to_dict`.
+        """Restore a model from its `arrays` and the result of `to_dict`.
 
         Raises
         ------
         InputError
-            If an array or the kernel is invalid. The message begins with its name.
+            If an array or the kernel is invalid. The message begins with the name of
+            the array or setting.
         """
         check_arrays(arrays)
         kernel = header["kernel"] or None
@@ -265,9 +268,10 @@ def renumbered(model: Model, numbers: np.ndarray, count: int) -> Model:
     model : Model
         A model whose rule has a score for each cluster.
     numbers : ndarray of shape (k,), int64
-        New number of each cluster.
+        New number of each cluster, from 0 to ``count`` - 1.
     count : int
-        Number of cluster numbers, including unused numbers; at least k.
+        Number of clusters of the new model, at least k. Numbers that do not occur in
+        ``numbers`` become empty clusters.
 
     Examples
     --------
@@ -301,7 +305,7 @@ def _rule_of(coef: np.ndarray, offset: np.ndarray) -> Hyperplane | Scores:
 
 
 def _scaling_of(arrays: Mapping[str, np.ndarray]) -> Scaling | None:
-    """Return the scaling from its arrays, or None if there are none."""
+    """Return the scaling stored in the arrays, or None if it is missing."""
     if ("mean" in arrays) != ("deviation" in arrays):
         raise InputError("mean or deviation is missing, although the other is present")
     if "mean" not in arrays:
@@ -357,8 +361,8 @@ def read_model(
 
 # -- checks ----------------------------------------------------------------------------
 #
-# A complete file may still contain values that no fit would write. Compiled routines do
-# not check shapes and indices, so these functions check everything.
+# An intact file may still contain values that a fit never writes. Compiled routines do
+# not check shapes and indices, so the functions below check them.
 
 
 def check_arrays(arrays: Mapping[str, np.ndarray]) -> None:
@@ -389,13 +393,13 @@ def check_arrays(arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def check_shapes(model: Model, n_features: int) -> None:
-    """Check that the shapes of a model agree with each other and with ``n_features``.
+    """Check the shapes of a model's arrays against each other and ``n_features``.
 
     Raises
     ------
     InputError
-        If the shapes do not agree. The message begins with the name of the array or
-        setting.
+        If shapes are inconsistent or a setting is invalid. The message begins with the
+        name of the array or setting.
     """
     if model.encoding is not None:
         n_encoded = len(model.encoding.names_or_numbers)

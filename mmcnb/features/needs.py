@@ -1,4 +1,4 @@
-"""Estimate the memory and time of kernel values against landmarks of a sample."""
+"""Estimate the memory and time of a fit that uses landmarks of a sample."""
 
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.graph.axes import LEADING_AXES
@@ -12,11 +12,11 @@ ROUTINES = {"rbf_kernel_block_into": 3.5}
 PRODUCT_RATE = 40e9
 EXP_SECONDS = 0.8e-9  # time to compute one exponential
 LIKELY_PROBES = 16  # cells of the inverted-file index that a query scans
-# Cost of comparing a row with a node and inserting it into the list of candidates, in
-# units of one product.
+# Cost of comparing a row with a node and updating the list of nearest nodes, relative
+# to the cost of the inner product alone.
 COMPARISON_FLOPS = 1.5
-# Maximum size of copies of CSR rows in bytes, measured on 2,000 rows of 1,000 to
-# 300,000 columns.
+# Upper bound on the size of copies of CSR rows in bytes, measured on 2,000 rows with
+# 1,000 to 300,000 columns.
 SPARSE_WORK = 2**26
 
 
@@ -27,7 +27,7 @@ def landmark_needs(
     candidates: int = 7,
     stays_sparse: bool = False,
 ) -> FitNeeds:
-    """Return the memory and work of a fit on landmarks, without the cluster search.
+    """Return the memory and work of a fit on landmarks, excluding the cluster search.
 
     Parameters
     ----------
@@ -45,13 +45,13 @@ def landmark_needs(
     Returns
     -------
     FitNeeds
-        Memory and work.
+        The estimated memory and work.
     """
     size = min(sample_size, rows.n_samples)
-    # float32 kernel values, and as many float64 coordinates
+    # The kernel values are float32, and the same number of coordinates are float64.
     columns = 12.0 * size * n_landmarks
     if rows.is_sparse and stays_sparse:
-        # The rows as read, concatenated, in float64, and a copy.
+        # Four versions of the rows: as read, concatenated, in float64, and a copy.
         copies = min(SPARSE_WORK, 32 * size * rows.n_features)
         sample = copies + 4 * size * rows.row_bytes
     else:
@@ -69,12 +69,12 @@ def landmark_needs(
 
 
 def bytes_of_rows(rows: RowShape, n_rows: int) -> float:
-    """Return the memory of some rows in bytes, twice as much for CSR rows."""
+    """Return the memory of ``n_rows`` rows in bytes; CSR rows are counted twice."""
     return min(n_rows, rows.n_samples) * rows.row_bytes * (1 + rows.is_sparse)
 
 
 def node_row_seconds(rows: RowShape, n_nodes: int) -> float:
-    """Return an upper bound on the time to find a row's nearest nodes, in seconds."""
+    """Return the estimated time to find the nearest nodes of a row, in seconds."""
     nodes: float = n_nodes
     if n_nodes > SEARCHED_NODES:
         nodes = min(n_nodes, LIKELY_PROBES * n_nodes**0.5)
@@ -85,8 +85,8 @@ def node_row_seconds(rows: RowShape, n_nodes: int) -> float:
 def _basis_bytes(rows: RowShape, n_landmarks: int, sparse_candidates: int) -> float:
     """Return the memory of the landmarks in bytes.
 
-    Dense landmarks need three float64 copies. Sparse landmarks need a transposed
-    float64 copy for each candidate kernel.
+    Landmarks need three float64 copies. If the rows are sparse, each candidate kernel
+    also needs the landmarks and their transpose as dense arrays.
     """
     d = rows.n_features
     if not (n_landmarks and rows.is_sparse and sparse_candidates):

@@ -26,7 +26,8 @@ from mmcnb.samples.matrix import (
 
 PROJECTED_COLUMNS = 64  # k-means++ runs on a random projection to this many columns
 SMALLEST_VARIANCE = 1e-12  # axes below this fraction of the largest variance are noise
-MANY_COLUMNS = 1000  # with more columns, an iterative solver finds the components
+# With more columns, an iterative solver computes the principal components.
+MANY_COLUMNS = 1000
 
 
 def normalization_of(
@@ -39,8 +40,8 @@ def normalization_of(
     Raises
     ------
     InputError
-        If kernel values overflow or underflow in ``dtype``, the dtype of the kernel
-        values of the rows.
+        If the kernel values overflow or underflow in ``dtype``, in which the kernel is
+        evaluated for the rows.
     """
     precision = np.finfo(dtype)
     largest = np.abs(gram).max()
@@ -67,7 +68,7 @@ class RidgeMap:
     matrix : ndarray of shape (p, r)
         The matrix M.
     centre : ndarray of shape (r,)
-        The mean c of the mapped rows, F M.
+        The mean c of F M over all rows.
     """
 
     matrix: np.ndarray
@@ -78,20 +79,22 @@ class RidgeMap:
         return np.asarray(as_matrix(rows) @ self.matrix) - self.centre
 
     def means(self, row_sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Return the mean z of each cluster from sums of features; 0 if it is empty."""
+        """Return the mean z of each cluster, given its feature sums; 0 if empty."""
         filled = np.maximum(sizes, np.finfo(float).tiny)
         means = row_sums / filled[:, None] @ self.matrix - self.centre
         return np.where(sizes[:, None] > 0, means, 0.0)
 
     def scores(self, means: np.ndarray, shares: np.ndarray | None = None) -> Scores:
-        """Return scores for the nearest mean, or for z·S_h with size constraints.
+        """Return the rule that assigns rows to the cluster with the nearest mean.
+
+        With size constraints, the score of cluster h is z·C_h n_h/n instead.
 
         Parameters
         ----------
         means : ndarray of shape (k, r)
             Means C_h of the clusters.
         shares : ndarray of shape (k,) or None, default=None
-            Proportions n_h/n of the clusters, for size constraints. With None, the
+            Proportions n_h/n of the clusters, for size constraints. If None, the
             cluster with the nearest mean has the largest score.
 
         Returns
@@ -123,16 +126,16 @@ def choose_landmarks(
     weights: Weights = None,
     may_be_sparse: bool = False,
 ) -> Matrix:
-    """Choose basis vectors by k-means++ on a sample.
+    """Choose landmarks from the rows of a sample by k-means++.
 
     Parameters
     ----------
     X : ndarray or CSR of shape (n, d)
         The sample.
     n_landmarks : int
-        Number of basis vectors; there are fewer if the sample has fewer distinct rows.
+        Number of landmarks. Duplicates are removed, so there may be fewer.
     random_state : RandomState
-        Source of randomness.
+        Random number generator.
     weights : ndarray of shape (n,) or None, default=None
         Sample weights.
     may_be_sparse : bool, default=False
@@ -171,7 +174,7 @@ def choose_landmarks(
 
 @finite
 def _few_columns(X: Matrix, random_state: np.random.RandomState) -> np.ndarray:
-    """Project rows randomly to 64 columns that nearly preserve their distances."""
+    """Reduce rows to at most 64 columns by a random projection."""
     from sklearn.random_projection import SparseRandomProjection
 
     if X.shape[1] > PROJECTED_COLUMNS:
@@ -185,12 +188,12 @@ def _few_columns(X: Matrix, random_state: np.random.RandomState) -> np.ndarray:
 
 
 def check_landmarks(landmarks: object) -> np.ndarray:
-    """Check a user's landmarks, and return them as an array of finite numbers."""
+    """Check the landmarks that a user passes, and return them as a float64 array."""
     rows = plain_values(landmarks, "landmarks").astype(np.float64)
     if rows.ndim != 2 or rows.shape[0] < 2:
         raise InputError(
             f"landmarks have shape {rows.shape}; "
-            "give at least two rows, as an array of shape (p, n_features)."
+            "pass at least two rows, as an array of shape (p, n_features)."
         )
     if not np.isfinite(rows).all():
         row, column = np.argwhere(~np.isfinite(rows))[0]
@@ -204,18 +207,18 @@ def check_landmarks(landmarks: object) -> np.ndarray:
 def scaled_landmarks(
     landmarks: object, sample: Matrix, scaling: Scaling | None
 ) -> np.ndarray:
-    """Scale a user's landmarks like the sample, and remove duplicates.
+    """Scale the landmarks that a user passes like the sample, and remove duplicates.
 
     Raises
     ------
     InputError
-        If the landmarks have another number of columns than the sample.
+        If the landmarks and the sample do not have the same number of columns.
     """
     rows = check_landmarks(landmarks)
     if rows.shape[1] != sample.shape[1]:
         raise InputError(
             f"landmarks have {rows.shape[1]} columns, but the rows have "
-            f"{sample.shape[1]}; give landmarks with the columns of the rows."
+            f"{sample.shape[1]}; pass landmarks with the same columns as the rows."
         )
     if issparse(sample) and scaling is not None:
         # Sparse columns are not centred.
@@ -254,9 +257,9 @@ class PrincipalFeatures:
         return float(self.weights.sum())
 
     def scales(self, alpha: float) -> np.ndarray:
-        """Return the squared factors 1/(n (e_j + alpha)) from z to ridge features.
+        """Return 1/(n (e_j + alpha)), the squared factors that scale z for a ridge.
 
-        The e_j are the variances. All factors are 1 for alpha = ∞.
+        Here e_j is the variance of column j of ``z``. For alpha = ∞, all factors are 1.
         """
         if np.isinf(alpha):
             return np.ones_like(self.variances)
@@ -268,7 +271,7 @@ class PrincipalFeatures:
         Parameters
         ----------
         alpha : float
-            Ridge per row.
+            Ridge parameter per row.
 
         Returns
         -------
@@ -282,11 +285,11 @@ class PrincipalFeatures:
     def sums(
         self, labels: np.ndarray, n_clusters: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the weighted sums of z in the clusters, (k, r), and their weights."""
+        """Return the weighted sum of z in each cluster, (k, r), and cluster weights."""
         return kernels.cluster_row_sums(self.z, labels, n_clusters, self.weights)
 
     def objective(self, labels: np.ndarray, n_clusters: int, alpha: float) -> float:
-        """Return J of a partition for a ridge; empty clusters contribute 0."""
+        """Return the objective J of a partition; empty clusters contribute 0."""
         S, sizes = self.sums(labels, n_clusters)
         filled = sizes > 0
         norms = S[filled] ** 2 @ self.scales(alpha)
@@ -309,7 +312,7 @@ def principal_features(
     -------
     PrincipalFeatures
         Rows in the coordinates of the axes. Axes whose variance is 0 up to rounding are
-        dropped. The largest entry of each axis is positive.
+        dropped. The entry of each axis with the largest absolute value is positive.
 
     Examples
     --------
@@ -360,9 +363,10 @@ def principal_directions(z: Matrix, count: int, weights: Weights = None) -> np.n
 
 
 def _scores_by_rows(z: Matrix, shares: np.ndarray, count: int) -> np.ndarray:
-    """Compute the scores from inner products of rows, without a covariance matrix.
+    """Return principal component scores without computing a covariance matrix.
 
-    This needs only a few vectors with one entry per column in memory.
+    The scores are computed from inner products of rows, which needs only a few vectors
+    with one entry per column in memory.
     """
     from scipy.sparse.linalg import LinearOperator, eigsh
 

@@ -1,4 +1,4 @@
-"""Decision values, noise, outlier scores and pieces of rows, from the nearest nodes.
+"""Compute decision values, noise, outlier scores and pieces of rows from nodes.
 
 A piece is a leaf of the merge tree; the clusters of each layer are unions of pieces.
 """
@@ -17,10 +17,10 @@ from mmcnb.samples.matrix import Block
 
 @dataclass(frozen=True)
 class NodeColumns:
-    """Map of rows to decision values, noise, outlier score and piece, block by block.
+    """Map from rows to decision values and three more columns, block by block.
 
     The last three columns are the excess of the outlier score over the noise threshold,
-    the outlier score, and the number of the piece. Rows with a positive excess are
+    the outlier score, and the index of the piece. Rows with a positive excess are
     noise.
 
     Parameters
@@ -28,7 +28,7 @@ class NodeColumns:
     rule : Hyperplane or Scores
         Rule that computes the decision values.
     mapped : FeatureMap or None
-        Maps rows to the features of the rule; None uses the columns themselves.
+        Maps rows to the features of the rule. If None, the columns are the features.
     nodes : Vote
         The nodes, with a merge tree and the offsets of outlier scores.
     dtype : str, default="float64"
@@ -68,18 +68,18 @@ class NodeColumns:
 
 @dataclass(frozen=True)
 class NodeRule(Rule):
-    """Rule that labels rows by the columns of `NodeColumns`, with -1 for noise.
+    """Rule that computes labels from the columns of `NodeColumns`; -1 is noise.
 
     Parameters
     ----------
     n_clusters : int
         Number of clusters, k.
     layer : ndarray of shape (c,) or None, default=None
-        Cluster of each of the c pieces in the layer to use; None labels rows by their
-        decision values.
+        Cluster of each of the c pieces in the layer that labels the rows. If None, rows
+        are labelled by their decision values.
     layers : sequence of (str, ndarray of shape (c,)), default=()
-        Layers for additional columns of a table. Each layer has the name of the column
-        and the cluster of each piece.
+        Layers that are added to a table as columns. Each entry is the name of the
+        column and the cluster of each piece.
     """
 
     n_clusters: int

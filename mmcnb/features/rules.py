@@ -1,4 +1,4 @@
-"""Decision rules on features, and the labels that the rules determine."""
+"""Decision rules, which assign labels to rows from their features."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -69,12 +69,12 @@ class Hyperplane(Rule):
 
 @dataclass(frozen=True)
 class Scores(Rule):
-    """One score per cluster, F(x)·coef - offset; the largest score gives the cluster.
+    """Rule that assigns a row to the cluster with the largest F(x)·coef - offset.
 
     Parameters
     ----------
     coef : ndarray of shape (p, k)
-        Coefficients of each cluster in the coordinates of the features.
+        Coefficients of each cluster, one column per cluster.
     offset : ndarray of shape (k,)
         Offset that is subtracted from each score.
     """
@@ -95,11 +95,11 @@ class Scores(Rule):
         return kernels.cluster_scores(rows, coef, self.offset)
 
     def shifted(self, b: np.ndarray) -> "Scores":
-        """Return a rule with b subtracted from the scores."""
+        """Return a rule whose scores are reduced by b."""
         return Scores(self.coef, self.offset + b)
 
     def ordered(self, clusters: Sequence[int] | np.ndarray) -> "Scores":
-        """Return a rule with the given clusters only, in this order."""
+        """Return a rule with only the given clusters, in the given order."""
         coef = np.ascontiguousarray(self.coef[:, clusters])
         return Scores(coef, self.offset[clusters])
 
@@ -111,9 +111,9 @@ class Shares(Scores):
     Parameters
     ----------
     coef : ndarray of shape (k,)
-        Index of the column with the score of each cluster.
+        For each cluster, the index of the feature column that is its score.
     offset : ndarray of shape (k,)
-        Zeros.
+        Zeros, because shares have no offset.
     """
 
     def decide(self, rows: Block) -> np.ndarray:
@@ -121,7 +121,7 @@ class Shares(Scores):
         return np.asarray(rows)[:, self.coef.astype(np.int64)]
 
     def ordered(self, clusters: Sequence[int] | np.ndarray) -> "Shares":
-        """Return a rule with the given clusters only, in this order."""
+        """Return a rule with only the given clusters, in the given order."""
         return Shares(self.coef[clusters], self.offset[clusters])
 
 
@@ -167,7 +167,7 @@ def margins_of(values: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Softmax:
-    """The probabilities of the clusters: the softmax of the scores of a rule.
+    """Cluster probabilities: the softmax of the scores of a rule.
 
     Examples
     --------
@@ -191,7 +191,7 @@ class GivenLabels:
     Parameters
     ----------
     y : ndarray of shape (n,), integer
-        Labels -1 or +1, or numbers of clusters in any integer dtype.
+        Labels -1 and +1, or cluster numbers.
     """
 
     y: np.ndarray
@@ -208,8 +208,8 @@ class RuleLabels:
     Parameters
     ----------
     rule : Rule
-        The rule. A label is the sign of the decision value, or the cluster with the
-        largest score.
+        Rule whose decision values determine the labels. A label is the sign of a single
+        decision value, or the cluster with the largest score.
     """
 
     rule: Rule

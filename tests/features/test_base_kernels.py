@@ -155,6 +155,6 @@ def test_a_width_is_a_positive_number_or_a_name(parameters):
 @pytest.mark.parametrize("kernel", [("rbf",), ("rbf", 0.5), (1, {}), None, np.eye(30)])
 def test_what_is_no_kernel_is_said_in_one_sentence(kernel):
     with pytest.raises(
-        InputError, match=r"^kernels\[0\][^\n]* is not a kernel; give a name, [^\n]*\.$"
+        InputError, match=r"^kernels\[0\][^\n]* is not a kernel; pass a name, [^\n]*\.$"
     ):
         check_base_kernels([kernel], None)

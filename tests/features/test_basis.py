@@ -107,9 +107,9 @@ def test_a_call_goes_on_from_its_checkpoint(tmp_path):
         (
             np.ones(299),
             {},
-            r"coefficients has the shape \(299,\) for 300 rows; give one number per row",
+            r"coefficients has the shape \(299,\) for 300 rows; pass one number per row",
         ),
-        (np.zeros(300), {}, "only zeros; give finite values"),
+        (np.zeros(300), {}, "only zeros; pass finite values"),
         (np.full(300, np.nan), {}, "not finite"),
         (np.ones(300), {"n_basis": 301}, "n_basis"),
         (np.ones(300), {"delta": 0.0}, "delta"),

@@ -116,7 +116,7 @@ def test_values_that_are_none_are_one_sentence(X, spoil, sentence):
     kernel = CallableKernel(lambda rows, basis: spoil(rows @ basis.T), "mine")
     for rows in (X[:5], csr_block(X[:5])):
         with pytest.raises(
-            InputError, match=rf"^kernel mine {sentence}[^\n]*; give [^\n]*\.$"
+            InputError, match=rf"^kernel mine {sentence}[^\n]*; pass [^\n]*\.$"
         ):
             kernel(rows, X[:2], np.float32)
 
@@ -124,7 +124,7 @@ def test_values_that_are_none_are_one_sentence(X, spoil, sentence):
 def test_function_of_dense_rows_alone_says_so_of_sparse_rows(X):
     with pytest.raises(
         InputError,
-        match=r"^kernel matern failed on sparse rows \([^\n]*; give dense rows",
+        match=r"^kernel matern failed on sparse rows \([^\n]*; pass dense rows",
     ):
         MATERN(csr_block(X[:5]), X[:2])
 
