@@ -61,8 +61,8 @@ class CrammerSingerMMC(KernelFunction, StreamedClusterer):
     size_tolerance : float, default=0.1
         Maximum relative deviation of a cluster size from its constraint.
     min_share : float or None, default=None
-        Minimum size of a cluster if ``cluster_sizes`` is None, as a fraction of
-        n/n_clusters; None uses 0.5.
+        Minimum size of a cluster if ``cluster_sizes`` is None, as a fraction of the
+        equal size n_samples/n_clusters. None uses 0.5.
     scale : {None, "standard"}, default=None
         "standard" divides each column by its standard deviation and, if the rows are
         dense, subtracts its mean. None uses the columns as they are.

@@ -34,7 +34,7 @@ from mmcnb.samples.matrix import to_dense
 # other rows of the basis is added separately.
 PLANNED_LANDMARKS = 200
 EVOLUTION_ROUTINES = {"evolve_labels": 5.5}
-MATRICES = 3  # number of matrices as large as the kernel matrix, during its inversion
+MATRICES = 3  # matrices of the size of the kernel matrix that its inversion needs
 ONE_CLUSTER = (
     "the model puts all rows of the sample into one cluster; "
     "give another gamma, or a smaller alpha."
@@ -47,11 +47,12 @@ class EvolutionaryMMC(KernelFunction, StreamedClusterer):
 
     Finds the two clusters, of about equal size, that kernel ridge regression fits with
     the smallest error. An evolution strategy mutates label vectors by flipping labels,
-    and keeps the fittest vectors. It runs on a sample, or on all rows if there are no
-    more than ``sample_size``. A ridge regression on the evolved labels then labels all
-    rows in one pass. Therefore, ``labels_`` can differ from the evolved labels near the
+    and keeps the fittest vectors. It runs on a sample, or on all rows if there are at
+    most ``sample_size``. A ridge regression on the evolved labels then labels all rows
+    in one pass. Therefore, ``labels_`` can differ from the evolved labels near the
     boundary, mostly where ``balance`` forces rows to the other side.
-    ``report_["agreement"]`` is the share of the sample for which they are equal.
+    ``report_["agreement"]`` is the share of the rows in the sample whose two labels are
+    equal.
 
     Parameters
     ----------
@@ -68,18 +69,20 @@ class EvolutionaryMMC(KernelFunction, StreamedClusterer):
         None uses all rows of the sample (EvoMMC), so that memory grows with the square
         of the sample size.
     n_init : int, default=30
-        Number of evolutions, each from random labels; the result with the lowest F is
-        used. Evolutions end in many different optima. On a few hundred rows, 100
-        evolutions take a second, and usually one of them reaches the lowest known F.
+        Number of evolutions, each from random labels. The result with the lowest F (see
+        ``objective_``) is used. Evolutions end in many different optima. On a few
+        hundred rows, 100 evolutions take a second, and usually one of them reaches the
+        lowest known F.
     sample_size : int or None, default=None
         Number of rows in the sample; None uses 2,000.
     balance : float, default=0.4
-        Bound l/n on abs(sum(y))/n for the evolved labels y, so that the smaller cluster
-        has at least a share (1 - balance)/2 of the rows. Weights of rows do not affect
-        this bound. The paper uses 0.03, 0.1, 0.3 or 0.4, depending on the class sizes.
+        Upper bound l/n on abs(sum(y))/n for the evolved labels y, so that the smaller
+        cluster has at least a share (1 - balance)/2 of the rows. Sample weights do not
+        affect this bound. The paper uses 0.03, 0.1, 0.3 or 0.4, depending on the class
+        sizes.
     centre : bool, default=True
         Whether to centre the kernel. With False, as in the paper (Alg. 1), the cluster
-        sizes tend towards the bound.
+        sizes tend to be as unequal as ``balance`` allows.
     n_parents, n_offspring : int, default=10
         Number of parents (mu) and number of children per generation (nu). With
         landmarks, the paper uses 1 for both.
@@ -117,11 +120,11 @@ class EvolutionaryMMC(KernelFunction, StreamedClusterer):
     history_ : DataFrame
         The generations 1, 2, 4, ... and the last generation of each evolution. Columns
         are stage, start, generation, objective (the lowest F so far), reads, sweeps,
-        bytes, resumed, and the seconds at which this evolution ended.
+        bytes, resumed, and seconds (when the evolution ended).
     report_ : dict
-        Cluster sizes in the sample by the evolved labels and by the labels of the
-        model, the agreement of these labels, the number of evolutions that reached the
-        best F, and warnings.
+        Cluster sizes in the sample according to the evolved labels and according to the
+        model, the agreement of these two labellings, the number of evolutions that
+        reached the best F, and warnings.
     n_features_in_, feature_names_in_ : int, ndarray of object
         Number of columns of the fit, and their names if they have any.
 

@@ -64,12 +64,13 @@ def read_input(
     element : str or None, default=None
         Element to read from an AnnData object, a group or a file.
     options : TableOptions or None, default=None
-        Table options of a fit, such as the columns to use.
+        Table options of a fit, such as the columns to use. If None, a fit uses its
+        default options, and other methods use the options of the fit.
 
     Returns
     -------
     Samples
-        The rows, opened.
+        The opened rows.
 
     Raises
     ------
@@ -80,7 +81,8 @@ def read_input(
     encoding = None if reset else estimator.model_.encoding
     is_table = encoding is not None and not encoding.is_ordered
     names = None if reset or is_table else names_in_frame(X)
-    if names is not None:  # checked before values are read from wrong columns
+    if names is not None:
+        # Check the names now, before any values are read from the wrong columns.
         _check_columns(estimator, "X", len(names), names, reset)
     samples = _open_input(estimator, X, reset, element, options)
     table = samples.encoding
@@ -115,7 +117,7 @@ def _open_input(
     element: str | None,
     chosen: TableOptions | None,
 ) -> Samples:
-    """Open rows, with missing values filled and with the table options of the fit."""
+    """Open rows with the table options of the fit, and fill their missing values."""
     memory_limit = estimator.memory_limit
     if reset and chosen is None:
         return open_with_filled_gaps(X, element, memory_limit)
@@ -140,9 +142,9 @@ def _open_input(
 def filled_from_fit(
     estimator: object, X: object, element: str | None = None
 ) -> Samples | None:
-    """Open rows with missing values filled from the rows of the fit.
+    """Open rows, and fill their missing values from the rows of the fit.
 
-    The result is None if the model does not store rows of the fit.
+    Return None if the model does not store rows of the fit.
     """
     of_gaps = options_of_gaps(estimator)
     return None if of_gaps is None else open_array(X, element, of_gaps)
@@ -151,8 +153,8 @@ def filled_from_fit(
 def filling_gaps(method: Callable[P, Result]) -> Callable[P, Result]:
     """Decorate a method to run again with filled rows if X has missing values.
 
-    This happens when a pass over X finds missing values. They are filled from the rows
-    of the fit.
+    If a pass over X raises `GapsError`, the missing values are filled from the rows of
+    the fit, a warning is issued, and the method is called again.
 
     Parameters
     ----------
@@ -182,9 +184,10 @@ def filling_gaps(method: Callable[P, Result]) -> Callable[P, Result]:
 
 
 def takes_distances(estimator: Any) -> bool:
-    """Return whether the rows of an estimator are distances between rows.
+    """Return whether the input of an estimator is a matrix of distances between rows.
 
-    Parameters are checked after rows are opened, so the metric may be of any type.
+    ``metric`` may have any type here, because parameters are checked only after the
+    rows are opened.
     """
     return isinstance(estimator.metric, str) and estimator.metric == "precomputed"
 
@@ -214,10 +217,10 @@ def collecting_warnings(method: Callable[P, Result]) -> Callable[P, Result]:
 def open_with_filled_gaps(
     X: object, element: str | None = None, memory_limit: str | int | None = None
 ) -> Samples:
-    """Open rows as a fit does, with missing values filled.
+    """Open rows as a fit does, and fill their missing values.
 
-    If the values of an array are read only later, missing values raise `GapsError` at
-    that time.
+    If the values of an array are not read when it is opened, missing values raise
+    `GapsError` when they are read.
     """
     try:
         return _opened(X, element, OF_FITS, memory_limit)
@@ -239,7 +242,7 @@ def _opened(
 def _filled_as_fitted(
     samples: Samples, element: str | None, options: TableOptions
 ) -> Samples:
-    """Return open samples, with missing values filled if they can be read again."""
+    """Fill the missing values of opened samples if the samples can be read again."""
     if samples.encoding is None:
         return open_as_fitted(samples, element, options) or samples
     if samples.refilled is None or options.missing != "neighbors":
@@ -250,14 +253,14 @@ def _filled_as_fitted(
 def open_meta(
     meta: object, samples: Samples, memory_limit: str | int | None = None
 ) -> Samples:
-    """Open a table that describes the rows, with missing values filled by medians.
+    """Open a table that describes the rows, and fill missing values with medians.
 
     Dates are read as seconds since 1970.
 
     Raises
     ------
     InputError
-        If the table cannot be read, or if its number of rows differs.
+        If the table cannot be read, or if it has more or fewer rows than ``samples``.
     """
     described = _opened(meta, None, OF_META, memory_limit)
     if described.n_samples != samples.n_samples:
@@ -269,7 +272,7 @@ def open_meta(
 
 
 def chosen_columns(columns: object, keep: object) -> TableOptions | None:
-    """Return the table options of ``columns`` and ``keep``; None if both are None."""
+    """Return table options for ``columns`` and ``keep``, or None if both are None."""
     if columns is None and keep is None:
         return None
     from mmcnb.tables.plan import TablePlan
@@ -300,7 +303,8 @@ def _check_distances(samples: Samples, n_fitted: int) -> None:
 def _is_table_of(samples: Samples, encoding: Encoding) -> bool:
     """Return whether rows are a table with the columns of the fit.
 
-    If they are not, and the fit had columns other than numbers, InputError is raised.
+    Raise InputError if the rows are a table with other columns, or if they are not a
+    table although the fit had columns that are not plain numbers.
     """
     table = samples.encoding
     if (table or samples).feature_names == encoding.feature_names:
@@ -321,7 +325,7 @@ def _check_columns(
     names: list[str] | None,
     reset: bool,
 ) -> None:
-    """Set the columns of a fit, or compare columns with it, as scikit-learn does."""
+    """Set the number and names of the features, or check them, as scikit-learn does."""
     columns: Any = np.empty((0, n_features))
     if names is not None:
         import pandas as pd

@@ -35,11 +35,11 @@ class NewRows(NamedTuple):
     Attributes
     ----------
     rows : ndarray of shape (s,), int64
-        Numbers of the rows, in increasing order.
+        Indices of the rows in the new samples, in increasing order.
     sample : ndarray or csr_array of shape (s, d)
         The rows, with scaled columns.
     points : ndarray or csr_array of shape (s, c)
-        Coordinates of the rows on the axes of the nodes.
+        Coordinates of the rows along the axes of the nodes.
     """
 
     rows: np.ndarray
@@ -62,10 +62,11 @@ def draw_new(
 ) -> NewRows:
     """Draw new rows that may become nodes, in one pass.
 
-    The number of drawn rows is the share of new rows among all n rows, but at least 10
-    % and at most 50 %, times ``n_nodes``. It is larger if the model has so few nodes
-    that more rows fit into ``n_nodes``. If the drawn rows and the nodes of the model
-    together exceed ``n_nodes``, `join_nodes` leaves out earlier nodes.
+    The number of drawn rows is ``n_nodes`` times the share of new rows among all n
+    rows, where a share below 10 % or above 50 % is replaced by this limit. More rows
+    are drawn if the model has so few nodes that more rows fit into ``n_nodes``. If the
+    drawn rows and the nodes of the model together exceed ``n_nodes``, `join_nodes`
+    leaves out earlier nodes.
     """
     model = estimator.model_
     nodes = nodes_of(model)
@@ -117,7 +118,8 @@ class JoinedNodes:
         Parameters
         ----------
         groups : ndarray of shape (p,), int64
-            Group of each node, from 1; 0 for nodes that stay in their earlier cluster.
+            Number of the group of each node, starting from 1; 0 for nodes that remain
+            in their earlier cluster.
         count : int, default=0
             Smallest cluster number that the first group may have.
         """
@@ -125,7 +127,7 @@ class JoinedNodes:
         return np.where(groups > 0, count - 1 + groups, self.earlier)
 
     def with_nearest(self, groups: np.ndarray) -> np.ndarray:
-        """Return the earlier clusters, with groups merged into their main clusters."""
+        """Return the earlier clusters; each group gets its most frequent cluster."""
         labels = self.earlier.copy()
         for group in range(1, int(groups.max()) + 1):
             inside = groups == group
@@ -133,12 +135,12 @@ class JoinedNodes:
         return labels
 
     def common_weight(self, labels: np.ndarray, n_earlier: int) -> np.ndarray:
-        """Return the weighted contingency table of earlier and other clusters.
+        """Return the weighted contingency table of the earlier and other clusters.
 
         Parameters
         ----------
         labels : ndarray of shape (p,), int64
-            The other cluster of each node.
+            Cluster of each node in the other partition.
         n_earlier : int
             Number of earlier clusters, including empty clusters. The table has this
             number of rows.
@@ -174,7 +176,7 @@ class JoinedNodes:
         tree : MergeTree
             The merge tree of the nodes.
         noise : None, "auto" or float
-            Parameter that determines which rows get the label -1.
+            Which rows get the label -1; see `MaximumMarginClustering`.
         """
         nodes = nodes_of(earlier)
         numbers = np.argsort(earlier.rule.coef)[nodes.labels]
@@ -186,8 +188,9 @@ class JoinedNodes:
 
 
 class _OutlierLimits(NamedTuple):
-    """Offset of the outlier scores at each node, and scores above which rows are noise.
+    """The offset of the outlier scores and the noise threshold of each node.
 
+    A row is noise if its outlier score exceeds the threshold of its nearest node.
     ``thresholds`` is None if the fit does not mark noise.
     """
 
@@ -203,10 +206,11 @@ def _outlier_limits(
     n_clusters: int,
     noise: float | str | None,
 ) -> _OutlierLimits:
-    """Return offsets and thresholds, which are computed for new clusters only.
+    """Return the offset of the outlier scores and the noise threshold of each node.
 
-    Earlier clusters keep their values. Rows near nodes of a cluster that was dropped as
-    noise remain noise, unless they are in a new cluster.
+    Both are computed for new clusters only; earlier clusters keep their values. Rows
+    near nodes of a cluster that was dropped as noise remain noise, unless they are in a
+    new cluster.
     """
     logs = joined.log_distances
     n_before = earlier.n_features
@@ -231,7 +235,7 @@ def _outlier_limits(
 
 
 def _is_scattered(nodes: Vote) -> np.ndarray:
-    """Return which nodes belong to dropped clusters; all rows near them are noise."""
+    """Return a mask of the nodes in clusters that were dropped as noise."""
     if nodes.thresholds is None:
         return np.zeros(nodes.sizes.size, bool)
     return nodes.thresholds <= EVERY_ROW

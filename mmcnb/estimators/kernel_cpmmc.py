@@ -26,9 +26,8 @@ from mmcnb.samples import open_samples
 from mmcnb.samples.derived import cache_features
 from mmcnb.samples.matrix import as_matrix, to_dense
 
-EXACT_SEARCH = (
-    1000  # with at most this many rows, bandwidths are compared on the whole matrix
-)
+# Maximum number of rows for which bandwidths are compared on the whole kernel matrix.
+EXACT_SEARCH = 1000
 
 
 @estimator
@@ -36,8 +35,8 @@ class KernelCPMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
     """Kernel maximum margin clustering by cutting planes, on the whole kernel matrix.
 
     Finds two clusters as `SparseKernelMMC` does, but every row is a basis vector, so
-    memory grows with the square of the number of rows. If the memory limit does not
-    suffice, the fit raises an error before it starts. Use `SparseKernelMMC` for larger
+    memory grows with the square of the number of rows. If the memory limit is too
+    small, `fit` raises an error before it starts. Use `SparseKernelMMC` for larger
     data.
 
     Parameters
@@ -153,7 +152,7 @@ class KernelCPMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
 def refine_exactly(
     session: FitSession, restart: RestartResult
 ) -> tuple[CCCPResult, Model]:
-    """Refine the labels of the sample's model with all rows as the basis."""
+    """Refine the labels found on the sample, with all rows as basis vectors."""
     samples = session.samples
     weights = session.weights
     model = restart.model(session.scaling)

@@ -69,8 +69,8 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
         Maximum number of passes over all rows, and of iterations of a start on the
         sample.
     tol : float, default=1e-4
-        The passes end when the inertia decreases by less than this share. With 0, they
-        end when the means no longer change.
+        Tolerance for the relative decrease of the inertia: the passes end when the
+        decrease in a pass is smaller. With 0, they end when the means no longer change.
     sample_size : int or None, default=None
         Number of rows in the sample; None uses max(2000, 10 n_clusters).
     scale : {None, "standard"}, default=None
@@ -91,7 +91,7 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
         Index of the rows of ``labels_``: the index of a data frame, or the names or
         numbers of the rows in their file.
     cluster_sizes_ : ndarray of shape (n_clusters,)
-        Number of rows (or their weight) in each cluster.
+        Number of rows in each cluster; with sample weights, their total weight.
     inertia_ : float
         Σ|φ(x) - m|² over all rows x, where m is the mean of the row's cluster; eq. (4)
         of the paper.
@@ -112,8 +112,8 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
 
     See Also
     --------
-    UnsupervisedRLS : Ridge regression and local search, which find groups that k-means
-        does not find.
+    UnsupervisedRLS : Ridge regression and local search, which find clusters that
+        k-means does not find.
 
     Notes
     -----
@@ -170,8 +170,8 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
         Returns
         -------
         ndarray of shape (n_samples, n_clusters), float64
-            |z(x) - m| for each mean m. `predict` returns the cluster of the nearest
-            mean.
+            Distance |z(x) - m| from the features z(x) of each row to each mean m.
+            `predict` returns the cluster of the nearest mean.
         """
         features, _ = self._features(X, element)
         model: Any = self.model_  # a model with a rule of scores and a ridge map
@@ -190,7 +190,7 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
         p = min(size, self.n_landmarks or LANDMARKS)
         needs = landmark_needs(rows, p, size)
         landmark_values = 2 * size * p
-        # Scores of the sample or of blocks, and sums of blocks that wait to be added.
+        # Scores of the sample or of blocks, and block sums that are not yet added up.
         scored_rows = max(size, min(rows.n_samples, BLOCKS * BLOCK_ROWS))
         cluster_values = k * (scored_rows + BLOCKS * p)
         own_bytes = 8.0 * (landmark_values + cluster_values)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from mmcnb.estimators.base import Estimator
 
-ROWS_OF_FRAME = 2**16  # rows of a data frame that are written as one batch
+ROWS_OF_FRAME = 2**16  # number of rows of a data frame that are written per batch
 
 
 def new_columns(engine: Engine, passes: ColumnPasses, names: list[str]) -> NewColumns:
@@ -75,8 +75,8 @@ def check_label_table(samples: Samples, out: str | os.PathLike[str]) -> None:
     Raises
     ------
     InputError
-        If the samples do not come from a file, if the end of the path is not one of the
-        formats, or if a column has a type that cannot be written in the format.
+        If the samples do not come from a file, if the end of the path does not select a
+        supported format, or if a column has a type that the format cannot store.
     """
     kind = table_kind(out)
     files = _source_of(samples).table()
@@ -126,7 +126,7 @@ def _notes(
 def _write(
     writer: JoinedTableWriter, X: object, samples: Samples, new: NewColumns
 ) -> None:
-    """Write the rows of a frame, or of the source of samples, with new columns."""
+    """Write the rows of a data frame, or of the file of samples, with new columns."""
     index = row_index_of(None, samples)
     frame = _frame_of(X)
     if frame is not None:
@@ -152,7 +152,7 @@ def _decimal_of(samples: Samples, source: TableSource) -> str:
 
 
 def label_frame(estimator: "Estimator", X: Any, samples: Samples) -> Any:
-    """Return a frame with the clusters of its rows in new columns."""
+    """Return a table as a data frame, with the clusters of its rows in new columns."""
     import pyarrow as pa
 
     passes, names = estimator._column_passes(samples)
@@ -201,7 +201,10 @@ def _frame_of_file(samples: Samples, whole: WholeTable, new: NewColumns) -> Any:
 
 
 def _frame_of(X: object) -> Any:
-    """Return pandas frames unchanged, other frames as Arrow tables, or else None."""
+    """Return a pandas frame unchanged, and any other data frame as an Arrow table.
+
+    Return None if X is not a data frame.
+    """
     if isinstance(X, Samples | str | os.PathLike | np.ndarray | list | tuple):
         return None
     return as_frame(X)
@@ -233,7 +236,7 @@ def _arrow_table(frame: Any, is_text: bool) -> "pa.Table":
 
 
 def _with_texts(frame: Any, is_text: bool) -> Any:
-    """Convert the columns of a pandas frame that Arrow cannot write to text."""
+    """Convert pandas columns that Arrow cannot write to dense columns or to text."""
     written = frame.copy(deep=False)
     for position in range(frame.shape[1]):
         values = frame.iloc[:, position]

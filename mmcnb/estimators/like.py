@@ -24,9 +24,9 @@ MOST_COMPARED = 100_000  # rows that both models label to match their clusters
 
 
 class EarlierModel(NamedTuple):
-    """An earlier estimator, with its model, its cluster sizes, and rows to compare.
+    """An earlier estimator, its model and cluster sizes, and rows to compare.
 
-    ``samples`` has the rows of the new fit, as the earlier estimator reads them.
+    ``samples`` are the rows of the new fit, opened as input of the earlier estimator.
     """
 
     estimator: Any
@@ -36,7 +36,7 @@ class EarlierModel(NamedTuple):
 
 
 def read_like(like: Any, X: object, element: str | None = None) -> EarlierModel:
-    """Check the estimator ``like``, and open the rows as this estimator reads them.
+    """Check the earlier estimator ``like``, and open the rows as its input.
 
     Raises
     ------
@@ -89,8 +89,8 @@ def number_like(
     unit = 1.0
     if sample_weight is not None:
         weights, unit = read_weights(sample_weight, samples.n_samples)
-    # The sample has two rows and up to 500 further numbers per node, which take less
-    # memory than the graph.
+    # At most 2 + 500 // n_features rows per node are compared, so that the sample takes
+    # less memory than the graph.
     most = int(estimator.n_nodes) * (2 + 500 // samples.n_features)
     rows = sample_rows(samples.n_samples, min(MOST_COMPARED, most), weights, 0)
     n_before = len(earlier.sizes)

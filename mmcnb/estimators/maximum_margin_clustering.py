@@ -88,12 +88,12 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         linear kernel. "auto" compares all candidates, and tries the support vector
         machine only for two clusters.
     metric : {"euclidean", "cosine", "precomputed"}, default="euclidean"
-        How rows are compared. "cosine" divides each row by its Euclidean norm. Rows of
-        norm 1 are compared in all columns, also with "euclidean". Other rows are
-        compared along their 50 leading principal axes, or up to 128 axes for more than
-        25 clusters. With "precomputed", X is a sparse matrix with the distances from
-        each row to its nearest rows of the fit. In this case, the fit can have at most
-        10^6 rows, and every row is a node.
+        How rows are compared. "cosine" divides each row by its Euclidean norm. If all
+        rows have norm 1, with either metric, they are compared in all columns.
+        Otherwise, they are compared along their 50 leading principal axes, or up to 128
+        axes for more than 25 clusters. With "precomputed", X is a sparse matrix with
+        the distances from each row to its nearest rows of the fit. In this case, the
+        fit can have at most 10^6 rows, and every row is a node.
     min_cluster_size : None, int or float, default=None
         Minimum size of a cluster, as a number of rows or, if below 1, as a share of the
         rows. A smaller cluster is merged into the cluster to which it is linked most.

@@ -50,7 +50,7 @@ def value_of(text: str) -> Any:
 
 
 def text_of(value: Any) -> str | None:
-    """Return a text that `value_of` parses to a value, or None if no text does.
+    """Return the text that `value_of` parses to a given value, or None if none exists.
 
     Examples
     --------

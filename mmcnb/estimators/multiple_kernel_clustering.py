@@ -30,11 +30,11 @@ from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import Weights, check_clusters, check_places
 
-COORDINATES = 4  # copies of the coordinates in all kernels that are in memory at a time
+COORDINATES = 4  # copies of the rows' coordinates in memory at a time, for all kernels
 FEWER_LANDMARKS = 100  # landmarks per kernel if the memory limit does not allow 200
 COMPARED_ROWS = 50  # minimum number of rows on which kernels are compared
-# Local searches per start. About half of the searches find rings or moons among columns
-# of noise (`python -m benchmarks mkc --part starts`).
+# Local searches per start. About half of the searches find rings or moons if the data
+# also have noise columns (`python -m benchmarks mkc --part starts`).
 SEARCHES = 3
 
 
@@ -70,14 +70,15 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         kernels whose sigma is 0.35, 0.55 and 0.9 times the root mean squared distance
         between two rows.
     columns : list or None, default=None
-        One entry per kernel, with the columns that the kernel uses: a list of numbers,
-        a slice, a mask, or None for all columns. Kernels on different columns are
-        different views of the same rows. None uses all columns for every kernel.
+        One entry per kernel, with the columns that the kernel uses: a list of column
+        numbers, a slice, a boolean mask, or None for all columns. Kernels on different
+        columns are different views of the same rows. None uses all columns for every
+        kernel.
     C : float, default=10.0
         Final weight of the slack, which must be above 1.
     threshold : {"adaptive", "fixed"}, default="adaptive"
-        "adaptive" makes the margin's threshold rho a variable, as in SKMMC; "fixed"
-        sets it to 1, as the MKC paper does.
+        How the threshold rho of the margin is determined: "adaptive" optimises rho, as
+        in SKMMC, and "fixed" sets rho to 1, as in the MKC paper.
     basis : {"landmarks", "exact"}, default="landmarks"
         Basis vectors of the model. "landmarks" selects rows of the sample by k-means++,
         and needs linear time and memory. "exact" uses all rows and full kernel
@@ -91,8 +92,8 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         How the starts for two clusters are chosen, as in `SparseKernelMMC`. With
         several kernels, "mixed" also computes 3 n_init partitions by least squares. The
         two best of these partitions are tried at the final C. One of them is selected
-        if its score at this C is twice the best score of the other starts. More than
-        two clusters always start from partitions by least squares.
+        if its score at this C is twice the best score of the other starts. With more
+        than two clusters, all starts are least-squares partitions.
     n_init : int, default=4
         Number of starts. The fit warns if some starts end with different labels but
         nearly the same objective.
@@ -102,8 +103,7 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         Upper bound l/n on the absolute value of the mean decision value, in units of
         rho. For two clusters only.
     min_share : float, default=0.1
-        Smallest allowed share of a cluster, as a fraction of an equal share
-        1/n_clusters.
+        Minimum size of a cluster, as a fraction of the equal size n_samples/n_clusters.
     scale : {None, "standard"}, default=None
         "standard" divides each column by its standard deviation and, if the rows are
         dense, subtracts its mean. None uses the columns as they are.
@@ -114,8 +114,8 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         Maximum number of rounds for each value of C; each round updates the labels
         once. With more than two clusters, the maximum is 5.
     tol : float, default=5e-4
-        The rounds over all rows end when at most this share of the labels changes, if
-        there are more rows than in the sample; see `SparseKernelMMC`.
+        If the sample does not contain all rows, the rounds over all rows end when at
+        most this share of the labels changes; see `SparseKernelMMC`.
     {runtime}
 
     Attributes
@@ -140,7 +140,7 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         Threshold of the margin.
     converged_ : bool
         Whether the last round over all rows changed at most a share ``tol`` of the
-        labels (none, if all rows are in the sample), and its cutting-plane loop reached
+        labels (0 if the sample contains all rows), and its cutting-plane loop reached
         the tolerance eta.
     n_changed_ : int, float or None
         Number of labels that the last round over all rows changed, as in
@@ -203,7 +203,7 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
 
     @property
     def kernel_weights_(self) -> np.ndarray:
-        """Weights of the kernels."""
+        """Weights beta of the kernels: non-negative, with Euclidean norm 1."""
         return np.asarray(self.model_.kernel_weights)
 
     # -- parameters and needs ----------------------------------------------------------

@@ -17,7 +17,7 @@ def summary(
     n_rows: int | None = None,
     sentences: Sequence[str] = (),
 ) -> str:
-    """Return the number, sizes and trust of the clusters, with reasons, as HTML.
+    """Return HTML with the number and sizes of the clusters, and the trust in them.
 
     Parameters
     ----------

@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 @fill_docstrings
 class RowTransformerMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
-    """Mixin of estimators that report cluster sizes and have a ``transform`` method."""
+    """Mixin for estimators that have cluster sizes and a ``transform`` method."""
 
     @property
     def cluster_sizes_(self: Any) -> np.ndarray:
-        """Number of rows of each cluster, or their weight if the rows have weights."""
+        """Number of rows in each cluster; with sample weights, their total weight."""
         return np.array(self.report_["sizes"])
 
     def fit_transform(
@@ -49,7 +49,7 @@ class RowTransformerMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         element: str | None = None,
         **options: object,
     ) -> Any:
-        """Fit the rows, then transform them.
+        """Fit the estimator to rows, then transform the rows.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ def rows_output(
     out : path or None
         Path of the output, which must not exist. With None, nothing is written.
     X : array, frame, path or other rows
-        The rows as the user passed them. A table has the names or numbers of the rows.
+        The rows as the user passed them. Their names or numbers are written to a table.
     rows : Samples
         The same rows, opened.
 
@@ -143,7 +143,7 @@ def decide_rows(
     estimator : Estimator
         Fitted estimator, with a memory limit and an engine.
     rule : Decides
-        The rule.
+        Rule that computes the values of a row from its features.
     features : Samples
         The n rows, mapped to the features of the rule.
     out : path or None
@@ -153,7 +153,7 @@ def decide_rows(
     name : str
         Name of the values in messages and in the progress bar.
     dtype : str
-        Data type of the store.
+        Data type of the values in the store.
 
     Returns
     -------
@@ -203,7 +203,7 @@ def layer_options(
 
 
 def in_report(write: Callable[..., None]) -> Callable[..., None]:
-    """Wrap a function that writes labels, to report the time that it takes."""
+    """Wrap a function that writes labels, to record its duration in ``report_``."""
 
     def write_and_note(estimator: "Estimator", *arguments: object) -> None:
         started = times()[0]

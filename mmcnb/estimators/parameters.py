@@ -35,7 +35,7 @@ Class = TypeVar("Class")
 
 
 class Scale:
-    """Constraint of ``scale``: a name, or a mapping from columns to scalings."""
+    """Constraint of ``scale``: None, a name, or a mapping from columns to scalings."""
 
     def check(self, name: str, value: Any) -> None:
         """Raise InputError if the value is invalid."""
@@ -211,7 +211,7 @@ def check_parameters(estimator: "Estimator") -> None:
 
 
 def values_of(owner: object, *names: str) -> dict[str, Any]:
-    """Return attributes by name, with NumPy scalars converted to Python numbers."""
+    """Return a dict of attributes, with NumPy scalars converted to Python scalars."""
     values = {}
     for name in names:
         value = getattr(owner, name)
@@ -250,7 +250,7 @@ def open_checkpoint(
     unit : float
         The sample weight that was scaled to 1.
     others : dict
-        Other values on which the result depends, by the names that messages use.
+        Other values that affect the result. The keys are their names in messages.
 
     Returns
     -------
@@ -263,7 +263,7 @@ def open_checkpoint(
     # Check the folder before the rows are read to compute their digest.
     checked_path(folder, "checkpoint")
     check_folder(output_path(folder))
-    # Everything that the result depends on, by the names that messages use.
+    # Everything that affects the result. The keys are the names used in messages.
     identity: dict[str, object] = {"the estimator": type(estimator).__name__}
     identity |= estimator.get_params(deep=False)
     for name in RUNTIME_NAMES:
@@ -282,7 +282,7 @@ def open_checkpoint(
 
 
 def _seed(random_state: object) -> int | str | None:
-    """Return an integer seed unchanged, and a generator as a digest of its state."""
+    """Return an integer seed unchanged, or a digest of the state of a generator."""
     if random_state is None:
         return None
     if isinstance(random_state, numbers.Integral):

@@ -30,7 +30,7 @@ class PartitionScore(NamedTuple):
     Attributes
     ----------
     J : float
-        ``4 information + gap``; the larger, the better.
+        ``4 * information + gap``; larger is better.
     information : float
         Mutual information of the labels at the two ends of an edge of the neighbour
         graph, divided by log k for k clusters.
@@ -74,7 +74,7 @@ def partition_score(  # noqa: PLR0913
     sample_weight : {weights}
         Weight of each row. A row of weight 2 counts as two equal rows.
     metric : {"euclidean", "cosine"}, default="euclidean"
-        How rows are compared. "cosine" divides each row by its length.
+        How rows are compared. "cosine" divides each row by its Euclidean norm.
     scale : {"auto", "standard", None} or dict, default="auto"
         Scaling of the columns, as in `MaximumMarginClustering`; None uses the columns
         as they are.
@@ -87,7 +87,7 @@ def partition_score(  # noqa: PLR0913
     Returns
     -------
     PartitionScore
-        J, its two parts, and the share of rows with the label -1.
+        J, its two terms, and the share of the rows with the label -1.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def partition_score(  # noqa: PLR0913
 
 
 def _row_weights(sample_weight: object, n_samples: int) -> np.ndarray:
-    """Return the sample weights; all are 1 if none, or equal weights, were passed."""
+    """Return the sample weights, which are all 1 if no or equal weights were passed."""
     if sample_weight is not None:
         weights, _ = read_weights(sample_weight, n_samples)
         if weights is not None:

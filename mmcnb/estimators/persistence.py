@@ -1,7 +1,7 @@
 """Save fitted estimators to files, and load them.
 
-A model file is untrusted input. All values in it are compared with lists of allowed
-values, and no value decides where a fit or a prediction runs.
+A model file is untrusted input. Its values are checked against the allowed types and
+ranges, and none of them determines where a fit or a prediction runs.
 """
 
 import os
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ModelPath = str | os.PathLike[str]
 NUMBER = (int, float)
 NOTHING = type(None)
-PLAIN = (*NUMBER, str, bool, NOTHING)  # without RandomState, which is not saved
+PLAIN = (*NUMBER, str, bool, NOTHING)  # types to save; a RandomState is not saved
 LAYER = {
     "n_clusters": NUMBER,
     "persistence": NUMBER,
@@ -77,7 +77,7 @@ def save_estimator(estimator: "Estimator", path: ModelPath) -> None:
     from mmcnb import __version__
 
     parameters = estimator.get_params(deep=False)
-    for name in (*RUNTIME_NAMES, "landmarks"):  # the model already has the landmarks
+    for name in (*RUNTIME_NAMES, "landmarks"):  # the model contains the landmarks
         parameters.pop(name, None)
     parameters = _plain(parameters)
     header = {
@@ -248,7 +248,7 @@ def _restore(
 
 
 def _check_kinds(path: ModelPath, fields: dict[str, object]) -> None:
-    """Raise InputError if a field does not have a type that a fit writes."""
+    """Raise InputError if a field has a type that a saved model never contains."""
     for name, value in fields.items():
         if name in KINDS and not _is_of(KINDS[name], value):
             raise _impossible(path, f"{name}={shown(value)}")
@@ -266,7 +266,7 @@ def _is_of(kind: Any, value: object) -> bool:
 
 
 def _check_counts(path: ModelPath, estimator: Any) -> None:
-    """Raise InputError if the model and the report disagree on clusters or kernels."""
+    """Raise InputError if model and report have different cluster or kernel counts."""
     model = estimator.model_
     n_clusters = model.rule.n_clusters
     report = estimator.report_
@@ -283,7 +283,7 @@ def _check_counts(path: ModelPath, estimator: Any) -> None:
     is_possible = len(sizes) == n_clusters and sizes.min() >= 0
     if not is_possible or not 0 < sum(sizes.tolist()) < np.inf:
         raise _impossible(path, f"{len(sizes)} sizes for {n_clusters} clusters")
-    if classes is None:  # a classifier uses n_clusters for the clusters of its rows
+    if classes is None:  # in a classifier, n_clusters is not the number of classes
         _check_numbers(path, estimator, sizes)
     if "kernel_names" in estimator.fitted_names:
         names = estimator.kernel_names_
@@ -293,7 +293,7 @@ def _check_counts(path: ModelPath, estimator: Any) -> None:
 
 
 def _check_numbers(path: ModelPath, estimator: Any, sizes: np.ndarray) -> None:
-    """Raise InputError if a number of clusters does not agree with the rule."""
+    """Raise InputError if ``n_clusters`` or ``n_clusters_`` contradicts the rule."""
     n_clusters = len(sizes)
     n_used = np.count_nonzero(sizes)  # clusters of an earlier model may have no rows
     n_dropped = len(estimator.report_.get("dropped") or ())

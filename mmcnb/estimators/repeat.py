@@ -25,21 +25,21 @@ OF_CELLS = ("na_values", "orders", "sheet")
 # Arguments of `fit` with one value per row.
 OTHER_ARGUMENTS = ("sample_weight", "partial_labels")
 ROWS = "X"
-# Marks a value that must not be written; the call then has a variable instead.
+# Placeholder for a value that must not be written. The call uses a variable instead.
 NO_LITERAL: Any = object()
 
 
 class Repeat(NamedTuple):
-    """The command and the call that repeat a fit.
+    """The shell commands and the Python code that repeat a fit.
 
     Attributes
     ----------
     command : str
         Shell commands; "" if the command line cannot repeat the fit.
     call : str
-        Lines of Python.
+        Python code.
     notes : list of str
-        Sentences about limits of the command and of the call.
+        Sentences about what the command and the code cannot reproduce.
     """
 
     command: str
@@ -48,7 +48,7 @@ class Repeat(NamedTuple):
 
 
 class _Fit(NamedTuple):
-    """The parts of a fit that are written: what determines its labels, and its rows.
+    """The rows of a fit, and the settings that determine its labels.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class _Fit(NamedTuple):
 
     @property
     def without_option(self) -> list[str]:
-        """Names of parameters and arguments without an option on the command line."""
+        """Names of parameters and arguments that the command line cannot express."""
         names = [
             key for key, value in self.parameters.items() if text_of(value) is None
         ]
@@ -86,19 +86,20 @@ class _Fit(NamedTuple):
 
 
 def input_of(session: FitSession) -> dict[str, Any]:
-    """Return report entries about inputs of the fit other than parameters and rows.
+    """Return the report entries "input" and "seed", which are needed to repeat a fit.
 
     Parameters
     ----------
     session : FitSession
+        Session of the fit.
 
     Returns
     -------
     dict
-        "input" is a dict: "options" has the table options that differ from the defaults
-        of a fit, and "arguments" has the names of further arguments, such as
+        "input" is a dict: "options" contains the table options that differ from the
+        defaults of a fit, and "arguments" lists the names of further arguments, such as
         "sample_weight". "input" is left out if both are empty. "seed" is the seed that
-        was drawn; it is left out if the user has set ``random_state``.
+        was drawn; it is left out if the user passed ``random_state``.
     """
     table_options = session.samples.table_options
     options = {} if table_options is None else given_options(table_options)
@@ -130,8 +131,8 @@ def how_to_repeat(
     samples : Samples
         The same rows, opened.
     hides : bool, default=False
-        Whether to name the rows X, and to leave out options that may contain values of
-        the table. In this case, the command is empty.
+        Whether to hide the path of the rows, and options that may contain values of the
+        table. The call then contains variables instead, and the command is empty.
 
     Returns
     -------
@@ -227,7 +228,7 @@ def _arguments(values: Mapping[str, Any]) -> list[str]:
 
 
 def _call(fit: _Fit) -> str:
-    """Return the lines of Python that repeat a fit."""
+    """Return the Python code that repeats a fit."""
     rows = ROWS if fit.source is None else repr(fit.source)
     of_element = {} if fit.element is None else {"element": fit.element}
     lines = ["import mmcnb", ""]
@@ -254,7 +255,7 @@ def _call(fit: _Fit) -> str:
 
 
 def _in_python(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `read_table` that read rows as the fit did."""
+    """Return the arguments with which `read_table` reads the rows as the fit did."""
     options = {"missing": "neighbors"} | options
     marks = options.get("na_values")
     if isinstance(marks, list):  # pairs of a column and a mark are lists in JSON
@@ -268,7 +269,7 @@ def _in_python(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _command(fit: _Fit) -> str:
-    """Return the shell commands that repeat a fit, or "" if no commands can."""
+    """Return shell commands that repeat a fit, or "" if the command line cannot."""
     methods = {cls: method for method, cls in METHODS.items()}
     if fit.source is None or fit.name not in methods or fit.without_option:
         return ""
@@ -290,7 +291,7 @@ def _command(fit: _Fit) -> str:
     report = ["mmcnb", "report", "clusters.model", rows, *of_element]
     report += ["--out", "report.html"]
     command = f"{shlex.join(words)}\n{shlex.join(report)}"
-    # Other characters cannot be copied from a page to a terminal unchanged.
+    # Unprintable characters may change when the command is copied to a terminal.
     return command if command.replace("\n", "", 1).isprintable() else ""
 
 
@@ -302,7 +303,7 @@ def _option(name: str, value: str) -> list[str]:
 
 
 def _words(name: str, value: Any) -> Iterator[str]:
-    """Yield the values of a table option, which is repeated for each value."""
+    """Yield the values of a table option; the command repeats the option for each."""
     if name == "orders":
         for column, texts in value.items():
             yield f"{column}={','.join(texts)}"
@@ -322,7 +323,7 @@ def _words(name: str, value: Any) -> Iterator[str]:
 
 
 def _quoted(mark: str) -> str:
-    """Return a missing-value marker, in double quotes if it has a comma or "="."""
+    """Quote a missing-value marker if it contains a comma, a quote or "="."""
     if "=" in mark:
         return '"{}"'.format(mark.replace('"', '""'))
     cells = io.StringIO()
@@ -330,11 +331,11 @@ def _quoted(mark: str) -> str:
     return cells.getvalue() if mark else ""
 
 
-# -- what the command and the call leave out -------------------------------------------
+# -- what the command and the call cannot reproduce ------------------------------------
 
 
 def _notes(fit: _Fit, report: Mapping[str, Any], samples: Samples) -> Iterator[str]:
-    """Yield sentences about limits of the command and of the call."""
+    """Yield sentences about what the command and the call cannot reproduce."""
     if fit.source is None:
         yield f"In the call, {ROWS} stands for the rows of the fit."
     yield from _notes_on_seed(fit, report)
@@ -369,7 +370,7 @@ def _notes(fit: _Fit, report: Mapping[str, Any], samples: Samples) -> Iterator[s
 
 
 def _notes_on_seed(fit: _Fit, report: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a sentence about random numbers unless the user has set the seed."""
+    """Yield a sentence about the seed unless the user passed an integer seed."""
     seed = fit.parameters.get("random_state")
     if seed is None:
         yield (

@@ -41,7 +41,8 @@ NODE_SECONDS = 5e-5
 # Bytes per node in each additional thread, which computes another candidate. On adult
 # a9a, two threads raise the peak by 50 to 70 MiB.
 THREAD_NODE_BYTES = 3000.0
-# Factor of NODE_BYTES if the number of clusters is chosen from partitions.
+# Factor by which NODE_BYTES grows if the number of clusters is chosen, which compares
+# partitions at several resolutions.
 RESOLUTIONS_FACTOR = 1.4
 # Seconds of compilation, including the routines of the candidates.
 GRAPH_ROUTINES = {"nearest_nodes_into": 18.0}
@@ -64,12 +65,12 @@ def as_directions(session: FitSession) -> FitSession:
 def with_best_scale(
     session: FitSession, request: Request, metric: str, seed: int
 ) -> FitSession:
-    """Undo the scaling of the columns if unscaled columns separate far better.
+    """Undo the scaling of the columns if J is much larger for unscaled columns.
 
     Scaled and unscaled columns are compared only if units are the only reason for the
-    scaling. Columns with different ranges may still share one unit, such as coordinates
-    in metres. The comparison uses up to 5,000 rows of the sample, or 20 rows for each
-    likely cluster if this is more.
+    scaling. Columns with different ranges may still have the same unit, such as
+    coordinates in metres. The comparison uses up to 5,000 rows of the sample, or 20
+    rows for each likely cluster if this is more.
     """
     treatment = session.treatment
     columns = treatment.columns
@@ -112,9 +113,9 @@ def sampled_nodes(
     Parameters
     ----------
     session : FitSession
-        The fit, with its sample.
+        Session of the fit, which contains the sample.
     request : Request
-        The request of the user, such as the range of the number of clusters.
+        What the user requested, such as a range for the number of clusters.
     metric : {"euclidean", "cosine", "precomputed"}
         How rows are compared.
     seed : int
@@ -171,7 +172,7 @@ def sampled_nodes(
 def numbered_nodes(
     session: FitSession, request: Request, metric: str, seed: int
 ) -> NumberedStructure:
-    """Return the graph of a sample, with the number of clusters."""
+    """Return the graph of a sample, and the number of clusters chosen from it."""
     graph = _graph(session, request.likely_clusters, metric)
     n_samples = session.samples.n_samples
     return choose_number(graph, request, n_samples, session.engine.each, seed)
@@ -193,8 +194,8 @@ def _graph(session: FitSession, n_clusters: int, metric: str) -> NodeGraph:
 class _DrawnTwice(NamedTuple):
     """A session with additional rows in its sample, and the small clusters of rows.
 
-    ``small`` has the number of the small cluster of each row of the sample, from 1 on;
-    it is 0 for all other rows.
+    For each row of the sample, ``small`` contains the number of its small cluster,
+    starting from 1, or 0 if the row is not in a small cluster.
     """
 
     session: FitSession
@@ -327,7 +328,7 @@ def _node_needs(
     n_pieces = min(p, max(900, 4.5 * k))
     held = node_bytes * drawn + copies * bytes_of_rows(rows, drawn)
     held += 16.0 * n_pieces**2  # matrix of the links between pieces
-    if metric == "cosine":  # the layout, and nodes with all columns
+    if metric == "cosine":  # memory for the layout, and for nodes with all columns
         held *= 2
     return FitNeeds(
         n_landmarks=k,

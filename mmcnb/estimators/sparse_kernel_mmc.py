@@ -51,12 +51,12 @@ class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     threshold : {"adaptive", "fixed"}, default="adaptive"
-        "adaptive" makes the margin's threshold rho a variable (SKMMC); "fixed" sets it
-        to 1 (SKMMCv2).
+        How the threshold rho of the margin is determined: "adaptive" optimises rho
+        (SKMMC), and "fixed" sets rho to 1 (SKMMCv2).
     basis : {"landmarks", "paper"}, default="landmarks"
         Basis vectors of the model. "landmarks" selects rows of the sample by k-means++.
-        "paper" follows the paper: all rows are streamed, and each cutting plane has a
-        basis vector of its own (`mmcnb.estimate_basis`). With "paper",
+        "paper" follows the paper: all rows are streamed, and a separate basis vector is
+        estimated for each cutting plane (`mmcnb.estimate_basis`). With "paper",
         ``gamma="auto"`` means "mean", and the starts of ``init="mixed"`` are k-means
         and random labels.
     n_landmarks : int or None, default=None
@@ -95,9 +95,10 @@ class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
         once. With more than 131,072 rows, the maximum is 5 unless ``tol`` is below its
         default, because the labels have already been refined on a larger sample.
     tol : float, default=5e-4
-        The rounds over all rows end when at most this share of the labels (or of their
-        weight) changes. With 0, they end when no label changes. If all rows are in the
-        sample, and with ``basis="paper"``, 0 is always used.
+        The rounds over all rows end when at most this share of the labels changes,
+        counted by sample weight if there are weights. With 0, they end when no label
+        changes. The tolerance is always 0 if the sample contains all rows, or with
+        ``basis="paper"``.
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
@@ -119,15 +120,16 @@ class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
         Threshold of the margin, and the selected gamma.
     converged_ : bool
         Whether the last round over all rows changed at most a share ``tol`` of the
-        labels (none, if all rows are in the sample or with ``basis="paper"``), and its
-        cutting-plane loop reached the tolerance eta. If there are more rows than in the
-        sample, and labels were shifted so that both clusters have ``min_share``,
-        changes are not counted, and the second round with such a shift is the last.
+        labels (0 if the sample contains all rows, or with ``basis="paper"``), and its
+        cutting-plane loop reached the tolerance eta. If the sample does not contain all
+        rows, and the boundary was shifted so that both clusters have ``min_share``,
+        label changes are not counted, and the second round with such a shift is the
+        last.
     n_changed_ : int, float or None
-        Number of labels that the last round over all rows changed, or their weight if
-        there are sample weights. If all rows are in the sample, the last round on the
-        sample counts. It is None if changes were not counted, and in models of version
-        0.3.
+        Number of labels that the last round over all rows changed; with sample weights,
+        the total weight of these rows. If the sample contains all rows, this is the
+        last round on the sample. None if changes were not counted, and for models that
+        were saved by version 0.3.
     history_ : DataFrame
         One row per sweep: stage, start, gamma, C, round, objective, primal, norm, rho,
         violation, planes and changed labels. Further columns are totals since the start
@@ -193,7 +195,7 @@ class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
         )
         if self.basis != "paper":
             return needs
-        # basis="paper" does not compare bandwidths, and draws no larger sample.
+        # basis="paper" does not compare bandwidths or draw a larger sample.
         row_bytes = ROW_BYTES * rows.n_samples
         return replace(
             needs,

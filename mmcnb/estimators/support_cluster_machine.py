@@ -61,11 +61,11 @@ from mmcnb.tables.options import OF_FITS
 # trained on clusters is less precise.
 MOST_MINORITY = 4000
 TRAINING_BYTES = 16 * 2**20  # training rows of an SVM, their copies, support vectors
-# Passes over all rows in a round. They read the rows to cluster, assign clusters,
-# gather the training rows, and compute decision values.
+# Number of passes over all rows in each round. They read the rows to cluster, assign
+# clusters, gather the training rows, and compute decision values.
 READS_A_ROUND = 6
 LIKELY_ROUNDS = 3
-LEVELS = {"balance": 1.0, "miss-rate": 0.1}  # `python -m benchmarks scm`
+LEVELS = {"balance": 1.0, "miss-rate": 0.1}  # compared by `python -m benchmarks scm`
 
 
 class Memory(NamedTuple):
@@ -85,14 +85,14 @@ class Memory(NamedTuple):
 
 @dataclass(frozen=True)
 class NamedRule:
-    """A rule that writes class names instead of numbers to tables.
+    """A rule that writes the names of classes instead of their indices to tables.
 
     Parameters
     ----------
     rule : Hyperplane or Scores
-        Rule that returns the number of the class of each row.
+        Rule that returns the index of the class of each row.
     classes : ndarray of shape (n_classes,)
-        Names of the classes, in the order of their numbers.
+        Names of the classes, in the order of their indices.
     """
 
     rule: Hyperplane | Scores
@@ -103,7 +103,7 @@ class NamedRule:
         return self.rule.decide(rows)
 
     def label(self, rows: Any) -> np.ndarray:
-        """Return the number of the class of each row (int32)."""
+        """Return the index of the class of each row (int32)."""
         return self.rule.label(rows)
 
     def table(self, rows: Any) -> dict[str, np.ndarray]:
@@ -380,14 +380,14 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
     def _features(
         self, X: Any, element: str | None = None, **_: Any
     ) -> tuple[Samples, Any]:
-        """Return the rows as expansions over all support vectors, and the rule."""
+        """Return rows as expansions over all support vectors, and the named rule."""
         check_is_fitted(self, "model_")
         samples = read_input(self, X, reset=False, element=element)
         rows, rule = expanded(self.model_, samples)
         return rows, NamedRule(rule, self.classes_)
 
     def _column_passes(self, samples: Samples) -> tuple[ColumnPasses, list[str]]:
-        """Return the pass that computes the classes for a table, and a column name."""
+        """Return the pass for the class column of a table, and the column name."""
         rows, rule = expanded(self.model_, samples)
         return [(ClassColumnPass(rule, self.classes_), rows)], [CLASS]
 
@@ -493,7 +493,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
     def _sample(
         self, engine: Engine, samples: Samples, random_state: np.random.RandomState
     ) -> tuple[Any, Treatment]:
-        """Draw a sample to choose gamma; return it with the treatment of columns."""
+        """Draw the sample that determines gamma; return it and its column treatment."""
         chosen = sample_rows(samples.n_samples, SAMPLE_ROWS, None, random_state)
         drawn, moments = draw_sample(
             engine, samples, chosen, moments=self.scale == "standard"
@@ -528,7 +528,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         return plan_passes(rows, needs, self.memory_limit, self.n_jobs)
 
     def _settings(self, n_positive: int) -> dict[str, Any]:
-        """Return the parameters of the rounds of an SVM, given its positive rows."""
+        """Return the settings of an SVM's rounds for a number of positive rows."""
         level = LEVELS[self.stop] if self.level is None else self.level
         # The default number was chosen by `python -m benchmarks scm`.
         n_clusters = int(self.n_clusters or np.clip(2 * n_positive, 100, 1000))

@@ -29,7 +29,7 @@ from mmcnb.least_squares.search import (
 )
 from mmcnb.samples import GROUP_ROWS
 
-DRAWN_NUMBERS = 2**23  # maximum number of values in the rows drawn with the sample
+DRAWN_NUMBERS = 2**23  # maximum number of values in the larger sample
 
 
 @estimator
@@ -39,10 +39,10 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
     Finds the labels, for any number of clusters, on which regularised least squares has
     the smallest error. The fit clusters a sample by local search (the paper's
     "shaking") and along regularisation paths. Then, up to ``max_passes`` passes over
-    all rows label the rows by the model and update the model, from sums of k (p + 1)
-    numbers for p landmarks. With more than 131,072 rows, these steps run on a larger
-    sample first, and one pass over all rows is usually enough. The passes store no
-    array with an entry for each row.
+    all rows follow. Each pass labels the rows by the model, and updates the model from
+    sums of k (p + 1) numbers for k clusters and p landmarks. With more than 131,072
+    rows, the same steps run on a larger sample first, and one pass over all rows is
+    usually enough. The passes do not store an array with an entry for each row.
 
     Parameters
     ----------
@@ -65,15 +65,15 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
     n_init : int, default=8
         Number of starts of the local search.
     cluster_sizes : {"auto", "equal"}, None or array-like, default="auto"
-        Constraints on the cluster sizes. None sets only a minimum size, see
+        Constraints on the cluster sizes. None sets only a minimum size; see
         ``min_share``. "equal" requests equal sizes. "auto" is None for two clusters and
         "equal" for more. An array has n_clusters proportions that sum to 1, in any
         order: the largest proportion applies to the largest cluster.
     size_tolerance : float, default=0.1
-        Relative deviation from the constrained sizes that is allowed.
+        Maximum relative deviation of a cluster size from its constraint.
     min_share : float or None, default=None
-        Minimum size of a cluster if there is no other constraint, as a fraction of
-        n/n_clusters; None uses 0.5.
+        Minimum size of a cluster if there is no other constraint, as a fraction of the
+        equal size n_samples/n_clusters. None uses 0.5.
     sample_size : int or None, default=None
         Number of rows in the sample; None uses max(2000, 100 n_clusters).
     n_landmarks : int, default=300
@@ -103,7 +103,7 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
         Index of the rows of ``labels_``: the index of a data frame, or the names or
         numbers of the rows in their file.
     cluster_sizes_ : ndarray of shape (n_clusters,)
-        Number of rows (or their weight) in each cluster.
+        Number of rows in each cluster; with sample weights, their total weight.
     objective_ : float
         J = Σ|S_h|²/n_h, where S_h is the sum of the features of the n_h rows in cluster
         h; larger is better. J is in [0, n_clusters - 1] if all rows are in the sample,
@@ -113,13 +113,13 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
     alpha_ : float
         Ridge parameter per row.
     converged_ : bool
-        Whether the last pass changed at most 1 % of the labels. After a single pass
-        over all rows, because the labels of a larger sample converged, whether the last
-        step on that sample changed at most 1 % of its labels.
+        Whether the last pass changed at most 1 % of the labels. If the fit made only
+        one pass over all rows, because the labels of a larger sample had converged:
+        whether the last step on that sample changed at most 1 % of its labels.
     n_changed_ : int, float or None
-        Number (or weight) of labels that the last pass over all rows changed. It is
-        None after a single pass, which has no earlier labels to compare with, and in
-        models of version 0.3.
+        Number of labels that the last pass over all rows changed; with sample weights,
+        the total weight of these rows. None after a single pass, which has no earlier
+        labels to compare with, and for models that were saved by version 0.3.
     history_ : DataFrame
         One row per start on the sample and one per pass: stage, start, round, objective
         and changed labels, and the totals since the start of the fit: reads, sweeps,
@@ -202,7 +202,10 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
         return 0 if self.model_.ridge is None else self.model_.ridge.centre.shape[0]
 
     def _needs(self, rows: RowShape) -> FitNeeds:
-        """Return the needs, with one likely pass if a larger sample is searched."""
+        """Return the memory and the work that a fit needs.
+
+        If a larger sample is searched, one pass over all rows is likely to be enough.
+        """
         settings = self._settings()
         searched = settings.searched_rows(rows.n_samples)
         needs = replace(

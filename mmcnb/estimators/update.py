@@ -1,4 +1,4 @@
-"""Update a fitted model with new rows; its nodes represent the earlier rows."""
+"""Update a fitted model with new rows, without reading the earlier rows again."""
 
 from __future__ import annotations
 
@@ -93,7 +93,11 @@ def _attributes(
     samples: Samples,
     random_state: np.random.RandomState,
 ) -> dict[str, Any]:
-    """Label the new rows, after a new search if the nodes do not explain them."""
+    """Label the new rows, and return the fitted attributes.
+
+    If the new rows are not distributed like the earlier rows, the nodes and the new
+    rows are clustered first.
+    """
     before = np.array(estimator.report_["sizes"], np.float64)
     rows = _labelled(engine, estimator.model_, samples)
     result = _Result(np.diag(before))
@@ -161,7 +165,7 @@ def _far_sentence(is_far: np.ndarray) -> str:
 
 
 def _doubted(trust: dict[str, Any], reason: str) -> dict[str, Any]:
-    """Return the trust with level "medium" and a reason, unless it is "low" already."""
+    """Lower the trust to "medium", with a reason, unless its level is already "low"."""
     if trust["level"] == "low":
         return trust
     return trust | {"level": "medium", "reason": f"{reason}."}
@@ -215,7 +219,7 @@ class _Result(NamedTuple):
     report : dict, default={}
         Entries of the report to set.
     warnings : sequence of str, default=()
-        Warnings for the user.
+        Sentences of the warnings to issue.
     """
 
     common: np.ndarray
@@ -301,7 +305,10 @@ def _searched(
     new: NewRows,
     random_state: np.random.RandomState,
 ) -> _Result:
-    """Cluster earlier nodes and new rows; matched clusters keep their numbers."""
+    """Cluster the earlier nodes and the new rows together.
+
+    Each cluster that matches an earlier cluster keeps the number of that cluster.
+    """
     voting = copy(estimator)
     voting.model_ = _voting_model(estimator, engine, batch)
     report = estimator.report_
@@ -326,8 +333,8 @@ class _Chosen(NamedTuple):
     choice : Choice
         The chosen clusters: the earlier clusters, or the result of a new search.
     groups : ndarray of shape (p,), int64
-        Group of each new node that no earlier cluster explains, from 1 on; 0 for all
-        other nodes.
+        Number of the group of each new node that does not belong to any earlier
+        cluster, starting from 1; 0 for all other nodes.
     has_room : bool
         Whether the range of ``n_clusters`` allows these groups as new clusters.
     """
@@ -346,10 +353,11 @@ def _chosen(
 ) -> _Chosen:
     """Choose between the earlier clusters of the nodes and the result of a new search.
 
-    In both cases, groups of new rows that no earlier cluster explains become new
-    clusters if the range of ``n_clusters`` allows this; otherwise, they are merged into
-    the earlier clusters. The earlier clusters are kept without a comparison if the
-    range allows the groups and chance explains the number of far rows outside them.
+    In both cases, groups of new rows that do not belong to any earlier cluster become
+    new clusters if the range of ``n_clusters`` allows this; otherwise, they are merged
+    into the earlier clusters. The earlier clusters are kept without a comparison if the
+    range allows the groups and chance explains the number of far rows outside the
+    groups.
     """
     request = estimator._request
     graph = joined.graph
@@ -388,7 +396,7 @@ def _without_room(
     joined: JoinedNodes,
     chosen: _Chosen,
 ) -> _Result:
-    """Return a result that keeps the model, with a warning about rows far from it."""
+    """Return a result that keeps the model and warns about rows far from clusters."""
     model = estimator.model_
     report = estimator.report_
     before = np.array(report["sizes"], np.float64)
@@ -410,7 +418,7 @@ def _without_room(
 def _numbered(
     estimator: MaximumMarginClustering, joined: JoinedNodes, chosen: _Chosen
 ) -> _Result:
-    """Return the fitted attributes; matched clusters keep their earlier numbers."""
+    """Return a result with a new model; matched clusters keep their numbers."""
     report = estimator.report_
     before = np.array(report["sizes"], np.float64)
     nodes = chosen.nodes
@@ -435,7 +443,8 @@ def _numbered(
     table = np.zeros((count, count))
     earlier = np.arange(before.size)
     table[: before.size, number_of_cluster] = common
-    # The random choice of nodes may have left out a small cluster; it is unchanged.
+    # The random choice of nodes may have left out all nodes of a small cluster. Such a
+    # cluster counts as unchanged.
     table[earlier, earlier] += ~common.any(axis=1)
     shares = table[earlier] / table[earlier].sum(axis=1, keepdims=True)
     table[earlier] = shares * before[:, None]
@@ -443,7 +452,7 @@ def _numbered(
 
 
 def _changed(choice: Choice, common: np.ndarray) -> list[str]:
-    """Return a warning if earlier clusters have lost rows to other clusters."""
+    """Return a list with a warning if an earlier cluster lost more than 1 % of rows."""
     is_changed = np.diag(common) < KEPT_SHARE * common.sum(axis=1)
     if not is_changed.any():
         return []

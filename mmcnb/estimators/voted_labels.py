@@ -27,7 +27,7 @@ from mmcnb.graph.vote import (
 from mmcnb.samples import open_samples
 from mmcnb.samples.one_hot import widen
 
-USUAL_SHARE = 0.01  # share of the rows of the fit beyond the bound that updates use
+USUAL_SHARE = 0.01  # share of the rows of the fit with outlier scores above the bound
 
 
 def label_all(
@@ -47,14 +47,14 @@ def label_all(
     nodes : Nodes
         The nodes of the fit.
     choice : Choice
-        The chosen clusters of the nodes, with a model if they are the clusters of a
-        support vector machine.
+        The chosen clusters of the nodes, and a model if a support vector machine found
+        these clusters.
     request : Request
-        The request of the user, such as the range of the number of clusters.
+        What the user requested, such as a range for the number of clusters.
     metric : {"euclidean", "cosine", "precomputed"}
         How rows are compared.
     noise : None, "auto" or float
-        Parameter that determines which rows get the label -1.
+        Which rows get the label -1; see `MaximumMarginClustering`.
 
     Returns
     -------
@@ -102,7 +102,10 @@ def label_all(
 
 
 def _with_gaps(session: FitSession, result: FitResult) -> FitResult:
-    """Report missing values by cluster, with low trust if they make the clusters."""
+    """Report missing values by cluster, and set the trust to low if necessary.
+
+    The trust is low if missing values, rather than values, explain the clusters.
+    """
     encoding = session.samples.encoding
     sampled = session.samples.sampled_rows
     if encoding is None or sampled is None or not np.isnan(sampled).any():
@@ -164,7 +167,7 @@ def _voting_nodes(
 
 
 def one_cluster_of_equal_rows(session: FitSession) -> FitResult:
-    """Return the fit result if all rows are equal: one cluster, with low trust."""
+    """Return the result of a fit to equal rows: one cluster, with low trust."""
     reason = "one cluster: all rows are equal, or differ by less than rounding."
     rule = Scores(np.zeros((session.sample.shape[1], 1)), np.zeros(1))
     model = Model(rule, scaling=session.scaling)

@@ -23,13 +23,14 @@ def warmup(estimator: Any = None) -> float:
     Parameters
     ----------
     estimator : estimator or None, default=None
-        The estimator to be fitted later. None stands for `MaximumMarginClustering`,
-        with default parameters, with three clusters and with ``metric="cosine"``.
+        The estimator to be fitted later. None compiles the routines of
+        `MaximumMarginClustering` with default parameters, with three clusters, and with
+        ``metric="cosine"``.
 
     Returns
     -------
     float
-        Seconds spent on compilation; 0 if everything was compiled already.
+        Seconds spent on compilation; 0 if all routines were already compiled.
 
     Raises
     ------

@@ -37,9 +37,9 @@ def clusters_without(
     Parameters
     ----------
     session : FitSession
-        The fit, with its sample.
+        Session of the fit, which contains the sample.
     request : Request
-        The request of the user, such as the range of the number of clusters.
+        What the user requested, such as a range for the number of clusters.
     metric : {"euclidean", "cosine"}
         How rows are compared.
     scale : {None, "standard", "auto"} or dict
@@ -47,7 +47,7 @@ def clusters_without(
     seed : int
         Seed of the rows and of the search.
     names : sequence of str or int
-        The columns to leave out.
+        Names or numbers of the columns to leave out.
     labels : ndarray of shape (m,), int64
         The selected cluster of each row of the sample.
 
@@ -55,8 +55,8 @@ def clusters_without(
     -------
     Without or None
         Number of clusters that this search finds, and their agreement with ``labels``.
-        None if no columns are left, or if the rows have fewer distinct values in these
-        columns than the requested number of clusters.
+        None if no columns are left, or if the remaining columns have fewer distinct
+        rows than the requested number of clusters.
     """
     columns = session.treatment.columns
     assert columns is not None
@@ -95,7 +95,7 @@ def clusters_without(
 
 
 def _whole(weights: np.ndarray) -> np.ndarray:
-    """Return weights as whole numbers of rows; the smallest weight becomes 1."""
+    """Return weights as integers, scaled so that the smallest weight becomes 1."""
     unit = max(weights.min(), weights.max() / 2**31)
     return np.rint(weights / unit).clip(1)
 
@@ -103,7 +103,7 @@ def _whole(weights: np.ndarray) -> np.ndarray:
 def _scaled_again(
     columns: SampleColumns, rows: np.ndarray, others: np.ndarray
 ) -> np.ndarray:
-    """Scale some columns of some rows as if the table had no other columns."""
+    """Scale the selected rows and columns as if the table had no other columns."""
     sources = columns.sources
     if sources is not None:
         sources = [sources[k] for k in np.flatnonzero(others).tolist()]
