@@ -16,9 +16,9 @@ from mmcnb.graph.genie import genie_at, spanning_tree
 from mmcnb.graph.layout import kmeans_in_layout, layout
 from mmcnb.graph.neighbours import NodeGraph
 
-COMMUNITY_NEIGHBOURS = 10, 15, 25  # per node; each number gives one candidate
+COMMUNITY_NEIGHBOURS = 10, 15, 25  # per node; each value yields one candidate
 # Genie linkage merges the smallest cluster first while the Gini index of the cluster
-# sizes is above the threshold. Each threshold gives one candidate.
+# sizes is above the threshold. Each threshold yields one candidate.
 GINI_THRESHOLDS = 0.1, 0.3, 0.5, 0.7
 MARGIN = "margin"
 KNOWN = "known labels"
@@ -36,8 +36,8 @@ class Proposal(NamedTuple):
         Cluster of each node; None if the method finds no partition with the requested
         number of clusters.
     model : Model or None, default=None
-        The model that labels rows; if None, the nearest nodes vote on the label of a
-        row.
+        Model that labels rows. If None, each row is labelled by a vote of its nearest
+        nodes.
     """
 
     labels: np.ndarray | None
@@ -49,7 +49,7 @@ Propose = Callable[[], Proposal]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A partition of the nodes, and its score.
+    """A partition of the nodes, the method that found it, and its score.
 
     Parameters
     ----------
@@ -58,15 +58,15 @@ class Candidate:
     labels : ndarray of shape (p,), int64
         Cluster of each node.
     score : Score
-        Score of the partition, by `judge`.
+        Score of the partition, computed by `judge`.
     seconds : float, default=0.0
-        Run time of the method, including the score.
+        Run time of the method in seconds, including the computation of the score.
     broken : float or None, default=None
-        Share of the known labels that the partition breaks (`KnownRows.broken`); None
-        if no labels are known.
+        Share of the known labels that the partition contradicts, see
+        `KnownRows.broken`; None if no labels are known.
     model : Model or None, default=None
-        The model that labels rows; if None, the nearest nodes vote on the label of a
-        row.
+        Model that labels rows. If None, each row is labelled by a vote of its nearest
+        nodes.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Candidate:
         return int(self.labels.max()) + 1
 
     def to_dict(self, sizes: np.ndarray) -> dict[str, Any]:
-        """Return the report entry; ``sizes`` has the number of rows of each node."""
+        """Return the entry for the report, given the number of rows of each node."""
         shares = np.bincount(self.labels, sizes) / sizes.sum()
         return {
             "candidate": self.name,
@@ -99,9 +99,9 @@ class JudgedCandidates(NamedTuple):
     Attributes
     ----------
     candidates : list of Candidate
-        Candidates in the order of their proposals.
+        Candidates, in the order of the proposals.
     left_out : dict of str to str
-        Reason of the failure for each method without a candidate, by name.
+        For each method without a candidate, its name and the reason.
     """
 
     candidates: list[Candidate]
@@ -109,8 +109,8 @@ class JudgedCandidates(NamedTuple):
 
 
 def graph_proposals(graph: NodeGraph, n_clusters: int, seed: int) -> dict[str, Propose]:
-    """Return the functions that find candidates in a graph, by name."""
-    # Several candidates cut the same tree, which the first of them builds.
+    """Return functions that propose partitions of a graph, by name of the method."""
+    # All linkage candidates cut the same spanning tree, so it is built only once.
     tree = cache(lambda: spanning_tree(graph.lengths()))
 
     def communities(n_neighbors: int) -> Proposal:
@@ -141,18 +141,18 @@ def judge_candidates(
     proposals: Mapping[str, Propose],
     each: Callable[..., Iterable[Any]] = map,
 ) -> JudgedCandidates:
-    """Run the proposals, and score the partitions that they return.
+    """Call the functions that propose partitions, and score these partitions.
 
     Parameters
     ----------
     graph : NodeGraph
-        Graph of the nodes.
+        Neighbour graph of the nodes.
     n_clusters : int
         Number of clusters that each candidate must have.
     proposals : mapping of str to callable
         Functions that return a `Proposal`, by name of the method.
     each : callable, default=map
-        Function like ``map``, which may use threads.
+        Replacement for the built-in ``map``, possibly with several threads.
 
     Returns
     -------
@@ -175,9 +175,9 @@ def judge_candidates(
     >>> len(found.candidates), found.left_out
     (7, {})
     """
-    if len(proposals) == 1:  # a single proposal uses all threads for its own passes
+    if len(proposals) == 1:  # a single method uses all threads itself
         each = map
-    # The slowest proposals come last. Starting with them balances the threads.
+    # The slowest methods come last. Starting with them balances the threads.
     latest_first = list(proposals.items())[::-1]
     results = list(each(partial(_judge_proposal, graph, n_clusters), latest_first))
     candidates: list[Candidate] = []
@@ -215,7 +215,7 @@ def _judge_proposal(
 
 
 def with_broken(graph: NodeGraph, known: KnownRows, candidate: Candidate) -> Candidate:
-    """Return the candidate with its share of broken known labels filled in."""
+    """Return the candidate with the share of known labels that it contradicts."""
     labels = candidate.labels[graph.node_of]
     return replace(candidate, broken=known.broken(labels))
 
@@ -223,12 +223,12 @@ def with_broken(graph: NodeGraph, known: KnownRows, candidate: Candidate) -> Can
 def with_known(
     graph: NodeGraph, known: KnownRows, n_clusters: int, candidates: list[Candidate]
 ) -> list[Candidate]:
-    """Fill in the broken shares of candidates, and add a candidate from known labels.
+    """Set ``broken`` of all candidates, and add a candidate made from known labels.
 
-    If each cluster has known labels, these are spread over the graph, which gives one
-    more candidate. Its share of broken labels is estimated by twofold cross-validation:
-    one half of the labels is spread, and the broken labels in the other half are
-    counted.
+    If labels of all ``n_clusters`` classes are known, they are propagated over the
+    graph, which yields one more candidate. The share of labels that this candidate
+    contradicts is estimated by twofold cross-validation: labels are propagated from one
+    half of the rows with known labels, and compared with the labels of the other half.
     """
     result = [with_broken(graph, known, candidate) for candidate in candidates]
     labels = spread(graph, known, n_clusters)

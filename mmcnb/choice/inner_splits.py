@@ -1,4 +1,4 @@
-"""Split clusters at merges of the merge tree that join two groups."""
+"""Split clusters by undoing merges of the merge tree that join separate groups."""
 
 import numpy as np
 
@@ -6,12 +6,12 @@ from mmcnb.choice.no_structure import LOG_LINK, link_terms, weighted_sum
 from mmcnb.graph.merge_tree import LEAST_LINK, MergeTree, by_first
 from mmcnb.graph.neighbours import LEAST_DISTANCE, NodeGraph
 
-LEAST_GROUP = 8  # rows of the sample
+LEAST_GROUP = 8  # least number of rows of the sample in a group
 LEAST_DIMENSION = 1.35  # the formula for links was not fitted to lower dimensions
 DENSITY_NEIGHBOUR = 9  # index of the tenth neighbour, which measures the local density
-CLEAR = 2.0  # evidence, as a logarithm, above which a merge joins two groups
-# Limits of the depth of a valley: the log density within two sides, minus the log
-# density between them.
+CLEAR = 2.0  # log evidence above which a merge is taken to join two groups
+# Limits of the depth of a valley: the mean log density within the two sides of a merge,
+# minus the mean log density between them.
 SHALLOWEST_VALLEY = -1.0
 DEEPEST_VALLEY = 1.5
 
@@ -19,23 +19,23 @@ DEEPEST_VALLEY = 1.5
 def real_merges(
     graph: NodeGraph, tree: MergeTree, d: float, clear: float = CLEAR
 ) -> np.ndarray:
-    """Return which merges of a tree join two groups of 8 rows or more.
+    """Return a mask of the merges that join two groups of at least 8 rows each.
 
-    The link of such a merge is far weaker than in data without structure, and the rows
-    between its two sides are sparser than the rows within the sides.
+    The link of such a merge is much weaker than expected for data without structure. A
+    valley in the density between its two sides is further evidence.
 
     Parameters
     ----------
     graph : NodeGraph
-        Graph of the nodes.
+        Neighbour graph of the nodes.
     tree : MergeTree
         The merge tree of the graph.
     d : float
-        Intrinsic dimension of the nodes, by `dimension`.
+        Intrinsic dimension of the nodes, see `dimension`.
     clear : float, default=2.0
-        Evidence above which a merge joins two groups. The evidence is the logarithm of
-        the ratio of the expected link to the observed link, plus half of the depth of
-        the valley between the two sides.
+        A merge is taken to join two groups if the evidence for this exceeds ``clear``.
+        The evidence is the logarithm of the ratio of the expected link to the observed
+        link, plus half of the depth of the valley between the two sides.
 
     Returns
     -------
@@ -63,8 +63,9 @@ def _valleys(graph: NodeGraph, tree: MergeTree, d: float) -> np.ndarray:
     """Return the depth of the valley between the two sides of each merge.
 
     The depth is the logarithm of the ratio of the density within the sides to the
-    density between the sides, clipped to [-1, 1.5]. With the distance r to the tenth
-    neighbour, the density is proportional to r^(-d).
+    density between the sides, clipped to [-1, 1.5]. The density at a node is estimated
+    up to a constant by r^(-d), where r is the distance to its tenth neighbour. If no
+    edge connects the sides, the depth is 1.5.
     """
     sparsity = log_radius(graph)
     means = tree.sums(sparsity) / tree.sums(np.ones_like(sparsity))
@@ -88,18 +89,19 @@ def split(groups: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndar
     Parameters
     ----------
     groups : ndarray of shape (p,), int64
-        Group of each node, after the real merges of the merge tree are undone.
+        Group of each node, obtained by undoing the merges found by `real_merges`.
     labels : ndarray of shape (p,), int64
         Cluster of each node.
     counts : ndarray of shape (p,)
-        Number of rows of each node.
+        Number of rows that each node represents.
 
     Returns
     -------
     ndarray of shape (p,), int64
         Cluster of each node; clusters are numbered in the order of their first nodes. A
-        node that represents many equal rows is a group of its own. Nodes in small
-        groups stay in the largest group of their cluster.
+        node is a group of its own if it represents at least 8 equal rows, and at least
+        half of the mean number of rows per cluster. Groups that are too small to become
+        a cluster stay together with the largest group of their cluster.
 
     Examples
     --------
@@ -117,8 +119,8 @@ def split(groups: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndar
     for cluster in range(k):
         inside = np.flatnonzero(labels == cluster)
         sizes = np.bincount(groups[inside], counts[inside])
-        # A separate group has at least half of the mean size of a cluster, or half of
-        # the size of its own cluster if its cluster is smaller than the mean.
+        # A group is split off if it has at least half of the mean cluster size or, in
+        # a cluster smaller than the mean, at least half of the rows of this cluster.
         least = max(LEAST_GROUP, min(2 * half_a_cluster, sizes.sum()) / 2)
         is_large = sizes >= least
         is_large[sizes.argmax()] = False

@@ -7,16 +7,17 @@ import numpy as np
 
 from mmcnb.graph.neighbours import NodeGraph
 
-# Chosen on shapes, tables and texts that the study `python -m benchmarks choice` does
-# not use. The study shows the result.
+# These constants were chosen on shapes, tables and texts that are not part of the study
+# `python -m benchmarks choice`, which measures how well the score selects partitions.
 INFORMATION_WEIGHT = 4.0
 ACROSS_QUANTILE = 0.05
 WITHIN_QUANTILE = 0.75
-FEWEST_ACROSS = 5  # pairs of neighbours; with fewer, the clusters do not touch
-# Scores that agree to this number of decimals are ties: the rest is rounding error,
-# which differs between processors.
+# Clusters touch if at least this many pairs of neighbours are in different clusters.
+FEWEST_ACROSS = 5
+# Scores that agree to this number of decimals are ties, because further decimals are
+# rounding errors, which differ between processors.
 ROUNDING_DIGITS = 9
-NO_DISTANCE_WITHIN = -9.0  # gap if no node has a neighbour in its own cluster
+NO_DISTANCE_WITHIN = -9.0  # value of the gap if no node has a neighbour in its cluster
 
 
 class Score(NamedTuple):
@@ -25,10 +26,10 @@ class Score(NamedTuple):
     Attributes
     ----------
     J : float
-        ``4 MI / log(k) + gap``; the larger, the better.
+        ``4 MI / log(k) + gap``, where k is the number of clusters. Larger is better.
     information : float
-        MI / log(k), where MI is the mutual information of the labels at the two ends of
-        an edge; at most 1.
+        MI / log(k), where MI is the mutual information, in nats, of the labels at the
+        two ends of an edge; at most 1.
     gap : float
         Logarithm of the ratio of a short to a long distance: the 5 % quantile of the
         distances between neighbours in different clusters, divided by the 75 % quantile
@@ -48,15 +49,15 @@ def judge(graph: NodeGraph, labels: np.ndarray, n_classes: int | None = None) ->
     graph : NodeGraph
         The p nodes and their neighbours.
     labels : ndarray of shape (p,), int64
-        Cluster of each node, from 0; at least two clusters.
+        Cluster of each node.
     n_classes : int or None, default=None
-        Number of clusters k in ``4 MI / log(k)``; None takes the number of clusters of
-        the partition.
+        Number of clusters k in ``4 MI / log(k)``. If None, it is the number of clusters
+        of the partition.
 
     Returns
     -------
     Score
-        The larger J, the better the partition.
+        J and its two terms. Partitions with a larger J are better.
 
     Examples
     --------
@@ -81,7 +82,7 @@ def judge(graph: NodeGraph, labels: np.ndarray, n_classes: int | None = None) ->
 def cluster_weights(
     graph: NodeGraph, labels: np.ndarray, n_clusters: int
 ) -> np.ndarray:
-    """Return the total weight of the edges between each pair of clusters, (k, k)."""
+    """Return the total edge weight between each pair of clusters, of shape (k, k)."""
     weights, loops = graph.edges()
     start = np.repeat(labels, np.diff(weights.indptr))
     end = labels[weights.indices]
@@ -112,7 +113,7 @@ def mutual_information(table: np.ndarray) -> float:
 
 
 def gap_between(graph: NodeGraph, labels: np.ndarray) -> float:
-    """Return the log ratio of a short distance across clusters to a long one within."""
+    """Return the gap between the clusters of a partition, as defined in `Score`."""
     distances, weights, starts, ends = graph.by_distance
     is_across = labels.take(starts) != labels.take(ends)
     across = np.flatnonzero(is_across)
@@ -120,7 +121,8 @@ def gap_between(graph: NodeGraph, labels: np.ndarray) -> float:
     if inside.size == 0:
         return NO_DISTANCE_WITHIN
     if across.size < FEWEST_ACROSS:
-        # There are too few distances for a quantile, so the clusters do not touch.
+        # The clusters do not touch. Too few distances are left for a quantile, so twice
+        # the longest distance within clusters is used.
         between = 2.0 * distances[inside[-1]]
     else:
         place = quantile_place(weights[across], ACROSS_QUANTILE)
@@ -130,7 +132,7 @@ def gap_between(graph: NodeGraph, labels: np.ndarray) -> float:
 
 
 def quantile_place(weights: np.ndarray, share: float) -> int:
-    """Return the first index at which weights add up to a share of their total.
+    """Return the first index at which cumulative weights reach a share of the total.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Known labels of rows: spread them, or count the labels that a partition breaks."""
+"""Known labels of rows: propagate them, or compare them with a partition."""
 
 from dataclasses import dataclass, replace
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from mmcnb.graph.neighbours import NodeGraph
 
-CHANCE = 0.05  # share of labels broken by chance, in trials with 1 % of the labels
-MOST_ROUNDS = 200  # each round spreads labels along one more edge
+CHANCE = 0.05  # share contradicted by chance, in trials with 1 % of labels known
+MOST_ROUNDS = 200  # each round propagates labels along one more edge
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class KnownRows:
     Parameters
     ----------
     rows : ndarray of shape (r,), int64
-        Row numbers in the data or in a sample, in ascending order.
+        Indices of these rows in the data or in a sample, in ascending order.
     labels : ndarray of shape (r,), int64
         Class of each of these rows, from 0.
 
@@ -34,11 +34,11 @@ class KnownRows:
     labels: np.ndarray
 
     def among(self, rows: np.ndarray) -> "KnownRows":
-        """Return the labels with row numbers replaced by positions in ``rows``."""
+        """Return these labels, with row indices replaced by positions in ``rows``."""
         return replace(self, rows=np.searchsorted(rows, self.rows))
 
     def broken(self, labels: np.ndarray) -> float:
-        """Return the share of the known labels that a partition breaks.
+        """Return the share of the known labels that a partition contradicts.
 
         Parameters
         ----------
@@ -49,25 +49,25 @@ class KnownRows:
         Returns
         -------
         float
-            Share from 0 (no label is broken) to 1. Classes are matched one to one with
-            clusters. A label is broken if its row is not in the cluster that is matched
-            with its class.
+            Share from 0 to 1. Classes are matched one to one with clusters, such that
+            the share is minimal. A label is contradicted if its row is not in the
+            cluster that is matched with its class.
         """
         return _mismatched(self.labels, labels[self.rows]) / self.rows.size
 
     @property
     def tolerance(self) -> float:
-        """Difference of broken shares that chance may cause: one label plus 0.05."""
+        """Difference of `broken` that may be due to chance: one label plus 5 %."""
         return 1 / self.rows.size + CHANCE
 
     @property
     def least_clusters(self) -> int:
-        """Number of classes among the labels, at least two."""
+        """The largest label plus one, but at least two."""
         return max(2, int(self.labels.max()) + 1)
 
 
 def _mismatched(known: np.ndarray, clusters: np.ndarray) -> int:
-    """Count the rows outside the cluster that is matched with their label."""
+    """Count the rows outside the cluster that is matched with their class."""
     from scipy.optimize import linear_sum_assignment
 
     k = int(max(known.max(initial=0), clusters.max(initial=0))) + 1
@@ -77,21 +77,24 @@ def _mismatched(known: np.ndarray, clusters: np.ndarray) -> int:
 
 
 def spread(graph: NodeGraph, known: KnownRows, n_clusters: int) -> np.ndarray | None:
-    """Spread the known labels to all nodes by neighbour votes until no label changes.
+    """Propagate the known labels to all nodes by votes of their neighbours.
+
+    Votes are repeated until no label changes, but at most 200 times. Nodes with known
+    labels keep them.
 
     Parameters
     ----------
     graph : NodeGraph
-        Graph of the nodes.
+        Neighbour graph of the nodes.
     known : KnownRows
-        Labels of rows of the sample.
+        Known labels of rows of the sample.
     n_clusters : int
-        Number of clusters.
+        Number of clusters, one for each class.
 
     Returns
     -------
     ndarray of shape (p,), int64, or None
-        Cluster of each node; None if a cluster has no known row.
+        Cluster of each node; None if a class has no labelled node.
     """
     nodes, first = np.unique(graph.node_of[known.rows], return_index=True)
     fixed = known.labels[first]
@@ -109,13 +112,14 @@ def spread(graph: NodeGraph, known: KnownRows, n_clusters: int) -> np.ndarray | 
             break
         labels = voted
         shares[:] = labels[:, None] == np.arange(n_clusters)
-    return np.maximum(labels, 0)  # nodes that no label has reached still have -1
+    return np.maximum(labels, 0)  # nodes that no label has reached get label 0
 
 
 def held_out(graph: NodeGraph, known: KnownRows, n_clusters: int) -> float:
-    """Return the share of labels that a partition spread from other labels breaks.
+    """Return the share of known labels that propagated labels contradict.
 
-    The share is estimated by twofold cross-validation, stratified by class.
+    In twofold cross-validation, stratified by class, each half of the known labels is
+    compared with labels propagated from the other half.
     """
     in_half = np.zeros(known.rows.size, bool)
     for label in range(n_clusters):

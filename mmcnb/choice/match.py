@@ -8,7 +8,7 @@ from scipy.optimize import linear_sum_assignment
 
 
 def matched(table: np.ndarray) -> np.ndarray:
-    """Return numbers for new clusters; matched clusters keep their earlier numbers.
+    """Number new clusters so that matched clusters keep their earlier numbers.
 
     The one-to-one matching maximises the weight that matched clusters have in common.
     Two clusters match only if their common weight is at least half of the weight of the
@@ -17,14 +17,14 @@ def matched(table: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     table : ndarray of shape (a, b)
-        Weight of the rows that each of the a earlier clusters has in common with each
-        of the b new clusters.
+        Total weight of the rows that are both in earlier cluster i and in new cluster
+        j, for each i and j.
 
     Returns
     -------
     ndarray of shape (b,), int64
-        Distinct number of each new cluster. Clusters without a match are numbered from
-        a on.
+        Number of each new cluster; all numbers differ. Clusters without a match are
+        numbered a, a + 1, ...
 
     Examples
     --------
@@ -54,18 +54,19 @@ def changes(
     Parameters
     ----------
     table : ndarray of shape (c, c)
-        Weight of the rows that each earlier cluster has in common with each new
-        cluster. Rows and columns are in the order of the numbers of the clusters.
+        Total weight of the rows that are both in earlier cluster i and in new cluster
+        j, for each i and j, where clusters are numbered as by `matched`.
     before, after : sequence of c numbers
-        Number of rows of each earlier cluster, and of each new cluster.
+        Number of rows in each cluster before and after the update.
 
     Returns
     -------
     list of dict
         One dictionary for each cluster, with its "number", the number of its rows
-        "before" and "after", and its "change". The change is "new", "gone", "split" if
-        most rows of another new cluster were in this cluster before, "merged" if most
-        rows of another earlier cluster are in this cluster now, or else "kept".
+        "before" and "after", and its "change". The change is "gone" if the cluster has
+        no rows after the update, "new" if it had none before, "split" if most rows of
+        another new cluster were in this cluster, "merged" if most rows of another
+        earlier cluster are in this cluster now, and otherwise "kept".
 
     Examples
     --------

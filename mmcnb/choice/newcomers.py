@@ -1,4 +1,4 @@
-"""New groups in an update: new rows that no earlier cluster explains."""
+"""Find new groups in an update: groups of new rows outside all earlier clusters."""
 
 import numpy as np
 from scipy.special import bdtr
@@ -13,17 +13,18 @@ from mmcnb.graph.sparse_nodes import SparseSearch
 from mmcnb.samples.matrix import Matrix
 
 # A new row stands out if five other new rows are nearer to it than any node. Because
-# there are four nodes for each compared row, fewer than 1 % of the rows stand out if
-# they have the distribution of the nodes. The rate is highest in many columns, where
-# the axes fit the noise of the nodes, so that new rows are nearer to each other.
+# there are at least four nodes for each compared row, fewer than 1 % of the rows stand
+# out if they have the same distribution as the nodes. This rate is highest in tables
+# with many columns: the axes are fitted to the noise of the nodes, so that new rows are
+# nearer to each other than to nodes.
 NEAREST_NEW = 5
 NODES_PER_ROW = 4
 MOST_COMPARED = 2000
-# A group is new if it has at most a quarter of the earlier nodes that are expected by
-# chance, and if a count this low has a probability below CHANCE. In addition, the
-# neighbours of its new nodes may include at most a tenth of the earlier nodes that are
-# expected. This excludes clusters that have moved a little, near which about half of
-# the expected number is found.
+# A group is new if it has at most EARLIER_SHARE times as many earlier nodes as expected
+# by chance, and if so few earlier nodes have a probability below CHANCE. In addition,
+# the neighbours of its new nodes must include at most NEAR_SHARE times as many earlier
+# nodes as expected. This excludes clusters that have moved slightly: the neighbours of
+# their new nodes include about half of the expected number of earlier nodes.
 EARLIER_SHARE = 0.25
 CHANCE = 1e-6
 NEAR_SHARE = 0.1
@@ -31,22 +32,23 @@ JOINING_ROUNDS = 5
 
 
 def are_among_new(points: Matrix, nodes: NodeSearch) -> np.ndarray:
-    """Return which new rows are nearer to five other new rows than to any node.
+    """Mark the new rows that are nearer to five other new rows than to any node.
 
-    The share of these rows is below 1 % if new rows have the distribution of the nodes.
+    If new rows have the same distribution as the nodes, fewer than 1 % are marked.
 
     Parameters
     ----------
     points : ndarray or csr_array of shape (m, c)
-        New rows along the axes of the nodes, in random order. Only the first s rows are
-        compared: at most 2,000, and at most a quarter of the number of nodes.
+        New rows, projected on the axes of the nodes, in random order. Only the first s
+        rows are compared, where s is at most 2,000 and at most a quarter of the number
+        of nodes.
     nodes : InvertedFileIndex or SparseSearch
         Search index of the nodes.
 
     Returns
     -------
     ndarray of shape (s,), bool
-        Mask of the compared rows; all False if at most five rows can be compared.
+        True for each compared row that is marked; all False if s is at most 5.
 
     Examples
     --------
@@ -75,17 +77,18 @@ def are_among_new(points: Matrix, nodes: NodeSearch) -> np.ndarray:
 def new_groups(
     found: NumberedStructure, is_new: np.ndarray, is_far: np.ndarray
 ) -> np.ndarray:
-    """Return the groups of new nodes that no earlier cluster explains.
+    """Return the groups of new nodes that are outside all earlier clusters.
 
-    Candidates are the groups of the merge tree, and the clusters that a new search
-    finds at any resolution. A candidate is a new group if far fewer earlier nodes than
-    expected by chance are in it and among the neighbours of its nodes. A group of the
-    merge tree is also new if at least half of its nodes are far.
+    Candidates are the groups of the merge tree, and the clusters of all partitions that
+    a new search has found. A candidate is a new group if the candidate itself, and also
+    the neighbours of its new nodes, include far fewer earlier nodes than expected by
+    chance. A group of the merge tree is also new if at least half of its nodes are far
+    from all earlier nodes.
 
     Parameters
     ----------
     found : NumberedStructure
-        Result of a new search, over the earlier and the new nodes together.
+        Result of a new search in a graph of the earlier nodes and the new nodes.
     is_new : ndarray of shape (p,), bool
         Mask of the nodes that are new rows.
     is_far : ndarray of shape (p,), bool
@@ -94,8 +97,8 @@ def new_groups(
     Returns
     -------
     ndarray of shape (p,), int64
-        New group of each node, from 1 on; 0 for earlier nodes, and for new nodes
-        outside the new groups.
+        Number of the new group of each node, from 1; 0 for earlier nodes, and for new
+        nodes outside the new groups.
     """
     graph = found.structure.graph
     groups = found.structure.groups
@@ -115,7 +118,7 @@ def new_groups(
 
 
 def renumbered(groups: np.ndarray, taken: np.ndarray) -> np.ndarray:
-    """Renumber the groups in ``taken`` from 1 on, and all other groups to 0.
+    """Renumber the groups in ``taken`` as 1, 2, ..., and all other groups as 0.
 
     Examples
     --------
@@ -134,7 +137,7 @@ def _number(partition: ScoredPartition) -> int:
 
 
 def _are_new(graph: NodeGraph, labels: np.ndarray, is_new: np.ndarray) -> np.ndarray:
-    """Return which clusters have far fewer earlier nodes than expected by chance.
+    """Mark the clusters with far fewer earlier nodes than expected by chance.
 
     Earlier nodes are counted in the cluster and among the neighbours of its new nodes.
     """
@@ -153,7 +156,11 @@ def _are_new(graph: NodeGraph, labels: np.ndarray, is_new: np.ndarray) -> np.nda
 def _with_nearest(
     graph: NodeGraph, groups: np.ndarray, is_new: np.ndarray
 ) -> np.ndarray:
-    """Return the groups, extended by new nodes linked more to them than to the rest."""
+    """Add new nodes to the groups to which they are linked most strongly.
+
+    A new node outside all groups stays there if it is linked more strongly to earlier
+    nodes. The groups grow in at most five rounds.
+    """
     if not groups.any():
         return groups
     weights, _ = graph.edges()

@@ -1,14 +1,14 @@
 """Fitted formulas for partitions of data without structure.
 
 The loss L of a partition is the conditional entropy of the labels as a fraction of
-their entropy. For data without structure, it follows a closed formula in the number of
-nodes n, the number of clusters k, the entropy H of the clusters and the dimension d of
-the rows. Real clusters have a smaller loss. Links between groups follow a similar
-formula.
+their entropy. For data without structure, L follows a closed formula in the number of
+nodes n, the number of clusters k, the entropy H of the volumes of the clusters, and the
+intrinsic dimension d of the nodes. Real clusters have a smaller loss. Links between
+groups follow a similar formula.
 
 `python -m benchmarks no-structure --part constants` fits `LOG_LOSS` and `LOG_SPREAD` by
 least squares on clouds without clusters, and
-`python -m benchmarks.studies._no_structure_constants FOLDER` writes them here.
+`python -m benchmarks.studies._no_structure_constants FOLDER` writes both to this file.
 """
 
 from collections.abc import Mapping
@@ -47,8 +47,9 @@ LOG_SPREAD = {
     "H": -0.4411,
     "Hi": 0.3235,
 }
-# Link of a merge of two groups with a <= c rows, for n rows in total. Here, i = 1/d,
-# r = d^(-1/2), u = log(a/10), v = log(n/a), w = log(c/a) and e = a/n.
+# Logarithm of the link of a merge of two groups of a and c rows (a <= c), among n rows
+# in total. The terms use i = 1/d, r = d^(-1/2), u = log(a/10), v = log(n/a),
+# w = log(c/a) and e = a/n.
 LOG_LINK = {
     "1": -0.2998,
     "i": -2.0011,
@@ -75,15 +76,16 @@ LOG_LINK = {
     "ei": 10.1903,
     "er": -8.1478,
 }
-LEAST_SPREAD = 0.04  # lower limit for log L, so that small spreads do not inflate z
+# Lower limit of the spread of log L, so that small spreads do not inflate z.
+LEAST_SPREAD = 0.04
 SPREAD_FACTOR = 1.5  # the residuals have heavier tails than a normal distribution
 
 
 def dimension(graph: NodeGraph) -> float:
     """Return the intrinsic dimension of the nodes, between 1.01 and 60.
 
-    This is the maximum likelihood estimate from distances to the ten nearest
-    neighbours.
+    This is the maximum likelihood estimate from the distances of each node to its ten
+    nearest neighbours.
 
     References
     ----------
@@ -106,7 +108,7 @@ def dimension(graph: NodeGraph) -> float:
 def loss_terms(
     n: Values, k: Values, entropy: Values, d: Values
 ) -> dict[str, np.ndarray]:
-    """Return the terms of the logarithm of the loss without structure, by name."""
+    """Return the terms of the formula for log L without structure, by name."""
     H = np.asarray(entropy)
     i = 1 / np.maximum(d, 1.2)
     u = np.log(n / np.asarray(k))
@@ -132,7 +134,7 @@ def loss_terms(
 
 
 def spread_terms(n: Values, entropy: Values, d: Values) -> dict[str, np.ndarray]:
-    """Return the terms of the logarithm of the spread of log L, by name."""
+    """Return the terms of the formula for the log spread of log L, by name."""
     H = np.asarray(entropy)
     i = 1 / np.maximum(d, 1.2)
     return {
@@ -146,7 +148,7 @@ def spread_terms(n: Values, entropy: Values, d: Values) -> dict[str, np.ndarray]
 
 
 def link_terms(a: np.ndarray, c: np.ndarray, n: float, d: float) -> dict[str, Values]:
-    """Return the terms of the logarithm of a link without structure, by name."""
+    """Return the terms of the formula for a log link without structure, by name."""
     i = 1 / d
     r = d**-0.5
     u = np.log(a / 10)
@@ -192,10 +194,11 @@ def weighted_sum(terms: Mapping[str, Values], coefficients: Mapping[str, float])
 
 
 def significance(n: float, k: Values, loss: Values, entropy: Values, d: float) -> Any:
-    """Return the evidence z: how far a loss is below its value without structure.
+    """Return the evidence z that a loss is smaller than in data without structure.
 
-    It is the difference between the expected logarithm of the loss for data without
-    structure and the observed logarithm, in units of the spread without structure.
+    z is the log loss expected for data without structure, minus the observed log loss,
+    divided by 1.5 times the spread of the log loss in data without structure. The
+    divisor is at least 0.04.
 
     Parameters
     ----------
@@ -205,12 +208,12 @@ def significance(n: float, k: Values, loss: Values, entropy: Values, d: float) -
         Number of clusters of the partition, its positive loss, and the entropy of the
         volumes of its clusters, in nats.
     d : float
-        Intrinsic dimension of the nodes, by `dimension`.
+        Intrinsic dimension of the nodes, see `dimension`.
 
     Returns
     -------
     float or ndarray
-        z; the larger, the less likely the loss is for data without structure.
+        z. The larger it is, the less likely is the loss for data without structure.
 
     Examples
     --------

@@ -13,36 +13,37 @@ from mmcnb.graph.merge_tree import by_first
 from mmcnb.graph.neighbours import N_NEIGHBORS, NodeGraph
 from mmcnb.graph.vote import EVERY_ROW
 
-# Uniform noise in 26 data sets is found with precision 0.62 and recall 0.72 at 3
-# deviations, and with precision 0.58 and recall 0.73 at 2.75 deviations. One threshold
-# for all clusters has precision 0.53 and recall 0.74.
+# Threshold in robust deviations. Uniform noise in 26 data sets is found with precision
+# 0.62 and recall 0.72 at 3 deviations, and with precision 0.58 and recall 0.73 at 2.75
+# deviations. A single threshold for all clusters has precision 0.53 and recall 0.74.
 DEVIATIONS = 3.0
-# Lower limit of a deviation. On a grid, distances to the tenth neighbour differ by
-# about 1 %, which is not evidence of noise.
+# Lower limit of the robust deviation. On a grid, distances to the tenth neighbour
+# differ by about 1 %, which is not evidence of noise.
 LEAST_DEVIATION = 0.01
 MAD_FACTOR = 1.4826  # standard deviation over MAD for a normal distribution
-# A cluster of n nodes has a dense and a sparse part if both are large, and their
-# medians differ by more than 1.5 + 12 / sqrt(n) times the sum of their deviations. This
-# holds for fewer than 1 in 100 samples of one normal, uniform or heavy-tailed group.
+# A cluster of n nodes is split into a dense and a sparse part if both parts are large
+# enough, and if their medians differ by more than 1.5 + 12 / sqrt(n) times the sum of
+# their robust deviations. Fewer than 1 in 100 samples from a single normal, uniform or
+# heavy-tailed group are split.
 CLEAR_PARTS = 1.5
 CLEAR_PARTS_OF_FEW = 12.0
-LEAST_DENSE = 0.2  # share of the rows in the dense part
-LEAST_SPARSE = 0.15  # share of the rows in the sparse part
-FEWEST_NODES = 30
-# In clusters of scattered rows, at least 20 % of the rows border on other clusters, and
-# in separate groups, at most 15 %. Scattered rows are as dense at the border as
-# elsewhere.
+LEAST_DENSE = 0.2  # least share of the rows in the dense part
+LEAST_SPARSE = 0.15  # least share of the rows in the sparse part
+FEWEST_NODES = 30  # smaller clusters are not split
+# In clusters of scattered rows, at least 20 % of the rows have neighbours in other
+# clusters; in separate groups, at most 15 % have. Scattered rows are as dense at the
+# border of their cluster as elsewhere.
 LEAST_BORDER = 0.18
-BORDER_FALL = 0.5  # deviations
+BORDER_FALL = 0.5  # in robust deviations of log d₁₀
 
 
 class UsualDistance(NamedTuple):
-    """Median and deviation of log d₁₀, the log distance to the tenth neighbour.
+    """Median and robust deviation of log d₁₀, the log distance to the tenth neighbour.
 
     Attributes
     ----------
     middle : float
-        Median.
+        Median of log d₁₀.
     deviation : float
         Robust standard deviation, 1.4826 times the median absolute deviation.
     """
@@ -57,7 +58,7 @@ class Scattered(NamedTuple):
     Attributes
     ----------
     cluster : int
-        Number of the cluster.
+        Label of the cluster.
     log_ratio : float
         Median of log d₁₀ over the rows of the cluster, minus the median over all other
         rows.
@@ -71,7 +72,7 @@ class Scattered(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """Reason why the cluster is dropped."""
+        """Explanation for the report of why the cluster is dropped."""
         return (
             f"its rows are {np.exp(self.log_ratio):.1f} times as far from their tenth "
             f"neighbours as other rows, {self.border:.0%} of them border on other "
@@ -86,11 +87,11 @@ class Noise(NamedTuple):
     ----------
     choice : Choice
         The clusters that remain. A node of a dropped cluster has the label of the
-        remaining cluster to which it is linked most.
+        remaining cluster to which it is linked most strongly.
     thresholds : ndarray of shape (p,)
         For each node, the value of log d₁₀ above which a row nearest to this node is
-        noise. For nodes of dropped clusters, it is `EVERY_ROW`, so that all rows are
-        noise.
+        noise. For nodes of dropped clusters, this is `EVERY_ROW`, so that all rows
+        nearest to these nodes are noise.
     dropped : list of dict
         For each dropped cluster, its approximate "share" of the rows and the "reason"
         why it was dropped.
@@ -110,22 +111,22 @@ def find_noise(
 ) -> Noise:
     """Drop clusters of scattered rows, and find outlying rows in the other clusters.
 
-    No cluster is dropped if some labels are known, or if ``kernel`` requests a support
-    vector machine.
+    Clusters are dropped only if no labels are known and the ``kernel`` parameter does
+    not request a support vector machine.
 
     Parameters
     ----------
     nodes : Nodes
         The nodes.
     choice : Choice
-        Clusters of the nodes.
+        The chosen clusters of the nodes.
     request : Request
-        The request of the user.
+        Number and sizes of clusters that the user requested, and known labels.
     logs : ndarray of shape (p,)
         log d₁₀ of each node, the logarithm of the distance to its tenth neighbour.
     noise : "auto" or float
-        With "auto", rows are noise by their distance in robust deviations, see
-        `noise_thresholds`. With a number, about this share of the rows is noise.
+        If "auto", thresholds are set in robust deviations, see `noise_thresholds`. If a
+        number, about this share of the rows is noise.
 
     Returns
     -------
@@ -158,11 +159,11 @@ def noise_thresholds(
     noise: float | str,
     is_scattered: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the log d₁₀ above which rows nearest to each node are noise.
+    """Return, for each node, the log d₁₀ above which rows nearest to it are noise.
 
-    A row is compared with the median and the robust deviation of its own cluster. If
-    the cluster has a dense and a sparse part, the median and the deviation of the dense
-    part are used. The densest row of a cluster is never noise.
+    The threshold is computed from the median and the robust deviation of log d₁₀ in the
+    cluster of the node. If the cluster can be split into a dense and a sparse part,
+    only the dense part is used. The densest node of a cluster is never noise.
 
     Parameters
     ----------
@@ -171,13 +172,14 @@ def noise_thresholds(
     labels : ndarray of shape (p,), int64
         Cluster of each node.
     counts : ndarray of shape (p,)
-        Number of rows of each node.
+        Number of rows that each node represents.
     noise : "auto" or float
-        With "auto", the threshold is 3 deviations above the median. With a number,
-        about this share of the rows is noise, and all clusters have the same threshold
-        in deviations.
+        If "auto", the threshold is 3 robust deviations above the median. If a number,
+        the threshold is the same number of robust deviations above the median in all
+        clusters, such that about this share of the rows is noise.
     is_scattered : ndarray of shape (p,), bool, or None, default=None
-        True for nodes of dropped clusters, around which all rows are noise.
+        True for nodes of dropped clusters; all rows nearest to these nodes are noise.
+        If None, no cluster was dropped.
 
     Returns
     -------
@@ -229,10 +231,11 @@ class _Part(NamedTuple):
 
 
 def _denser_part(logs: np.ndarray, counts: np.ndarray) -> _Part:
-    """Return the dense part of a cluster, or the whole cluster if it is not in two.
+    """Return the dense part of a cluster, or the whole cluster if it is not split.
 
-    Many scattered rows in a cluster would shift its median. The cluster is divided
-    where the variance between the dense and the sparse part is largest (Otsu's method).
+    Otherwise, many scattered rows in a cluster would shift its median. The cluster is
+    split at the value of log d₁₀ for which the variance between the dense and the
+    sparse part is largest (Otsu's method).
     """
     whole = _Part(logs, counts)
     if logs.size < FEWEST_NODES:
@@ -258,9 +261,10 @@ def _denser_part(logs: np.ndarray, counts: np.ndarray) -> _Part:
 
 
 def _cut_of_share(values: np.ndarray, counts: np.ndarray, share: float) -> float:
-    """Return a cut that the most extreme rows exceed, up to a given share of the rows.
+    """Return a threshold that at most a given share of the rows exceeds.
 
-    The cut is between two values, so that rounding errors move no row across it.
+    The threshold lies between two values, not on one of them, so that rounding errors
+    do not move rows across it.
     """
     order = np.argsort(-values, kind="stable")
     n_above = int((np.cumsum(counts[order]) <= share * counts.sum()).sum())
@@ -279,22 +283,23 @@ def scattered_clusters(
 ) -> list[Scattered]:
     """Return the clusters that are no denser than the space around them.
 
-    Such a cluster is far sparser than the other clusters. At least 18 % of its rows
-    have neighbours in other clusters, and these rows are as dense as the other rows of
-    the cluster. A real group, even a wide one, is separate or becomes sparser at its
-    border.
+    The median log d₁₀ of such a cluster is more than 3 robust deviations above the
+    median of all other rows. At least 18 % of its rows have neighbours in other
+    clusters, and these rows are about as dense as the whole cluster. A real group, even
+    a wide one, is separate or becomes sparser at its border.
 
     Parameters
     ----------
     graph : NodeGraph
-        Graph of the nodes.
+        Neighbour graph of the nodes.
     logs : ndarray of shape (p,)
         log d₁₀ of each node, the logarithm of the distance to its tenth neighbour.
     labels : ndarray of shape (p,), int64
         Cluster of each node.
     small : ndarray of shape (p,), int64
-        Small cluster of each node, from 1 on; 0 for all other nodes. Small clusters
-        were found because they are dense, so they are never scattered.
+        Number of the small cluster of each node, from 1; 0 for nodes outside small
+        clusters. Small clusters were found by their density, so clusters that contain
+        nodes of small clusters are never scattered.
 
     Returns
     -------
@@ -338,7 +343,8 @@ def _dropped_clusters(
 ) -> list[_Dropped]:
     """Return the clusters to drop.
 
-    If ``noise`` is a share of the rows, the dropped clusters have at most this share.
+    If ``noise`` is a share of the rows, the dropped clusters contain at most this share
+    in total.
     """
     shares = np.bincount(labels, nodes.rows_of_node) / nodes.rows_of_node.sum()
     left = 1.0 if isinstance(noise, str) else noise
@@ -354,7 +360,7 @@ def _dropped_clusters(
 def _without(
     nodes: Nodes, choice: Choice, is_scattered: np.ndarray, dropped: list[_Dropped]
 ) -> Choice:
-    """Return a choice without the dropped clusters, and mention them in its reasons."""
+    """Return the choice without the dropped clusters, which its reasons mention."""
     graph = nodes.graph
     labels = by_first(_joined(graph, choice.best.labels, is_scattered))
     score = judge(graph, labels)
@@ -378,9 +384,9 @@ def _without(
 def _joined(
     graph: NodeGraph, labels: np.ndarray, is_scattered: np.ndarray
 ) -> np.ndarray:
-    """Assign each scattered node to the cluster to which it is linked most.
+    """Assign each scattered node to the cluster to which it is linked most strongly.
 
-    Labels spread from the other clusters, along one edge in each step.
+    Labels are propagated from the other clusters, along one edge in each step.
     """
     labels = np.where(is_scattered, -1, labels)
     weights, _ = graph.edges()

@@ -1,4 +1,4 @@
-"""Choose the number of clusters: find the partition closest to likely partitions."""
+"""Choose the number of clusters by the expected agreement with the true partition."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -28,49 +28,52 @@ from mmcnb.graph.merge_tree import by_first
 from mmcnb.graph.neighbours import NodeGraph
 from mmcnb.samples.matrix import check_clusters, check_places
 
-# Evidence z for a partition, in spreads (`no_structure.significance`). Two or more
-# clusters need evidence above GATE. In few dimensions, evidence above FAINT suffices if
-# the logarithm of the density between the clusters falls by more than CLEAR_FALL, and
-# evidence above GATE does not suffice if it hardly falls.
+# Thresholds of the evidence z for a partition (`no_structure.significance`). Two or
+# more clusters need evidence above GATE. In few dimensions, the density between the
+# clusters also counts. If its logarithm falls by more than CLEAR_FALL, evidence above
+# FAINT suffices; if the density hardly falls, evidence above GATE does not suffice.
 GATE = 2.5
 FAINT = 1.0
 CLEAR_FALL = 1.0
-SURE = 12.0  # a single cloud never reaches this evidence, so none is simulated
+# A single cloud never reaches this evidence. Beyond it, no clouds are simulated.
+SURE = 12.0
 SHARPNESS = 8.0  # factor of the scores in the log probabilities of the partitions
 LEAST_PROBABILITY = 1e-6  # less likely partitions are ignored in expected agreements
 MOST_LAYERS = 5
-LEAST_LAYER_GAIN = 0.01  # in the expected agreement with the closest layer
-MARGIN_KERNELS = ("rbf", "linear")  # then the widest margin is the only candidate
-# Up to this number of clusters, the widest margin is a candidate in addition to the
-# partitions of the graph. For more clusters, its J was never the largest on 41 shapes
-# and data sets.
+LEAST_LAYER_GAIN = 0.01  # least gain in expected agreement with the closest layer
+# With these kernels, the partition with the widest margin is the only candidate.
+MARGIN_KERNELS = ("rbf", "linear")
+# Up to this number of clusters, the partition with the widest margin is a candidate in
+# addition to the partitions of the graph. For more clusters, its J was not the largest
+# on any of 41 shapes and data sets.
 MOST_MARGIN_CLUSTERS = 2
 
 
 @dataclass(frozen=True)
 class Request:
-    """The request of the user: number and sizes of clusters, and known labels.
+    """What the user requested: number and sizes of clusters, and known labels.
 
     Parameters
     ----------
     n_clusters : int or None, default=None
-        The requested number of clusters; if None, it is chosen from the range.
+        The requested number of clusters. If None, the number is chosen from the range.
     least, most : int and float, default=1 and inf
         The range of the number of clusters, including both ends.
     min_cluster_size : float, default=0.0
-        Least number of rows of a cluster, or, below 1, least share of the rows.
+        Minimum number of rows in a cluster. A value below 1 is a share of all rows.
     known : KnownRows or None, default=None
-        Known labels of rows of the sample.
+        Known labels of rows of the sample; None if no labels are known.
     uses_graph : bool, default=True
         Whether partitions of the graph are candidates.
     most_margin_clusters : float, default=0
-        Largest number of clusters for which the widest margin is a candidate.
+        Largest number of clusters for which the partition with the widest margin is a
+        candidate.
     margin_kernel : {"rbf", "linear"}, default="rbf"
-        The kernel function of the widest margin.
+        Kernel function of the partition with the widest margin.
     earlier : ndarray of shape (p,), int64, or None, default=None
         Clusters of the nodes in an earlier fit, including small clusters. They are
         replaced only if the partition with the chosen number of clusters is clearly
-        better. No other candidates are tried.
+        better. No other candidates are tried. If None, there is no earlier fit.
     keeps_earlier : bool, default=False
         Whether the earlier clusters are kept in any case.
     """
@@ -94,7 +97,7 @@ class Request:
         kernel: str,
         metric: str,
     ) -> Self:
-        """Return the request that matches the parameters of the default estimator."""
+        """Make a request from the parameters of the default estimator."""
         uses_graph = kernel not in MARGIN_KERNELS
         most_margin_clusters: float = 0
         if not uses_graph:
@@ -122,12 +125,16 @@ class Request:
 
     @property
     def seeks_small(self) -> bool:
-        """Whether to search for small clusters: no limit is set, and the nodes vote."""
+        """Whether to search for small clusters.
+
+        This requires that neither the number nor the sizes of clusters are limited, and
+        that partitions of the graph are candidates.
+        """
         is_open = (self.least, self.most) == (1, np.inf)
         return is_open and self.min_cluster_size == 0 and self.uses_graph
 
     def least_weight(self, n_samples: float, graph: NodeGraph) -> float:
-        """Return ``min_cluster_size`` as a weight of nodes of the graph."""
+        """Return ``min_cluster_size`` in the unit of the node weights of the graph."""
         share = self.min_cluster_size
         if share >= 1:
             share /= n_samples
@@ -141,18 +148,18 @@ class ChosenNumber:
     Parameters
     ----------
     n_clusters : int
-        The number of clusters; 1 if the data have no structure.
+        The number of clusters; 1 if the data have no cluster structure.
     labels : ndarray of shape (p,), int64
         The partition with this number of clusters.
     reason : str, default=""
-        One sentence for the report.
+        One sentence for the report; empty if the user requested this number.
     next_best : int or None, default=None
-        The second best number of clusters.
+        The second best number of clusters; None if no other number was considered.
     agreement : float, default=1.0
         Expected agreement of the partition with the true partition, from 0 to 1.
     by_density : bool, default=False
         Whether clusters were split or joined because of the density along boundaries.
-        If so, the partition is one of the candidates.
+        If so, ``labels`` is one of the candidates.
     """
 
     n_clusters: int
@@ -192,18 +199,18 @@ def choose_number(
     each: Callable = map,
     seed: int = 0,
 ) -> NumberedStructure:
-    """Choose the number of clusters, as requested or within its range.
+    """Return the requested number of clusters, or choose it within the range.
 
     Parameters
     ----------
     graph : NodeGraph
-        Graph of the nodes.
+        Neighbour graph of the nodes.
     request : Request
-        The number of clusters or its range, the least size and known labels.
+        The number of clusters or its range, minimum cluster size, and known labels.
     n_samples : float
         Number of rows that the nodes represent.
     each : callable, default=map
-        Function like ``map``, which may use threads.
+        Replacement for the built-in ``map``, possibly with several threads.
     seed : int, default=0
         Seed of the simulated data without clusters.
 
@@ -214,7 +221,7 @@ def choose_number(
     Raises
     ------
     InputError
-        If there are fewer nodes than clusters.
+        If there are fewer nodes than the least number of clusters.
     """
     least = request.least
     check_clusters(least, graph.node_of, n_samples, "n_nodes")
@@ -228,7 +235,7 @@ def choose_number(
     number = best_number(structure, least, max(least, request.most))
     if least < 2 <= number.n_clusters:
         number = _unless_one_cloud(structure, number, seed, each)
-    if number.n_clusters < least:  # the tree needs more pieces
+    if number.n_clusters < least:  # the tree may have too few pieces
         structure = find_structure(graph, least, each)
         number = replace(requested_number(structure, least), reason=number.reason)
     number = _of_least_size(graph, number, request, n_samples)
@@ -238,7 +245,7 @@ def choose_number(
 def _of_least_size(
     graph: NodeGraph, number: ChosenNumber, request: Request, n_samples: float
 ) -> ChosenNumber:
-    """Merge clusters below ``min_cluster_size`` into others, and state the reason."""
+    """Merge clusters below ``min_cluster_size`` into others, and update the reason."""
     least = request.least_weight(n_samples, graph)
     labels = without_small(graph, number.labels, least)
     n_found = number.n_clusters
@@ -279,7 +286,7 @@ def best_number(
     Parameters
     ----------
     structure : Structure
-        The partitions.
+        Partitions of the nodes at many resolutions.
     least, most : int and float, default=1 and inf
         Range of the number of clusters. If ``least`` is 2 or more, at least two
         clusters are returned, however weak the evidence.
@@ -336,7 +343,7 @@ def _unless_one_piece(
 def _unless_one_cloud(
     structure: Structure, number: ChosenNumber, seed: int, each: Callable
 ) -> ChosenNumber:
-    """Return one cluster if simulated rows in one cloud have partitions as clear."""
+    """Return one cluster if simulated single clouds have equally clear partitions."""
     strongest = max(partition.z for partition in structure.partitions)
     if is_low_dimensional(structure) or strongest > SURE:
         return number
@@ -352,7 +359,7 @@ def _unless_one_cloud(
 
 
 def is_low_dimensional(structure: Structure) -> bool:
-    """Return whether the density along boundaries is reliable: d < 3.2, p >= 500."""
+    """Return whether densities are reliable: dimension below 3.2, 500 nodes or more."""
     is_low = structure.d < LOW_DIMENSION
     return is_low and structure.graph.n_nodes >= FEWEST_NODES
 
@@ -369,10 +376,10 @@ def _one_cluster(structure: Structure, reason: str) -> ChosenNumber:
 
 
 def _likeliest(structure: Structure, places: list[int], most: float) -> ChosenNumber:
-    """Choose the partition that agrees most with likely partitions, split at gaps."""
+    """Choose the partition of largest expected agreement, and split it at gaps."""
     expected = _expected_agreements(structure, places)
     eligible = [structure.partitions[place] for place in places]
-    # Among partitions that are equal up to rounding, the first is taken.
+    # If agreements are equal up to rounding, the first partition is chosen.
     ranks = np.round(expected, ROUNDING_DIGITS)
     best = int(np.argmax(ranks))
     whole = eligible[best]
@@ -401,7 +408,7 @@ def _likeliest(structure: Structure, places: list[int], most: float) -> ChosenNu
 def _by_density(
     structure: Structure, number: ChosenNumber, least: int, most: float
 ) -> ChosenNumber:
-    """Split clusters in which the density falls, and join those where it does not."""
+    """Split clusters at density valleys, and join clusters without a valley between."""
     graph = structure.graph
     d = structure.d
     pieces = split_at_valleys(graph, d, number.labels)
@@ -438,8 +445,8 @@ def _by_density(
 def _expected_agreements(structure: Structure, places: list[int]) -> list[float]:
     """Return the expected agreement of each partition with the true partition.
 
-    This is the mean agreement with all partitions of a probability above 1e-6, weighted
-    by their probabilities.
+    The expected agreement is the sum of the agreements with all partitions whose
+    probability exceeds 1e-6, weighted by these probabilities.
     """
     probabilities = structure.probabilities(SHARPNESS)
     likely = np.flatnonzero(probabilities > LEAST_PROBABILITY).tolist()
@@ -453,7 +460,7 @@ def _expected_agreements(structure: Structure, places: list[int]) -> list[float]
 
 
 def without_small(graph: NodeGraph, labels: np.ndarray, least: float) -> np.ndarray:
-    """Merge each cluster below a weight into the cluster to which it is linked most."""
+    """Merge clusters lighter than ``least`` into those most strongly linked to them."""
     weights = np.bincount(labels, graph.sizes)
     while weights.min() < least and weights.size > 1:
         smallest = int(weights.argmin())
@@ -472,17 +479,17 @@ def without_small(graph: NodeGraph, labels: np.ndarray, least: float) -> np.ndar
 def layers(
     structure: Structure, labels: np.ndarray, least_gain: float = LEAST_LAYER_GAIN
 ) -> list[ScoredPartition]:
-    """Choose layers: a partition, and the cuts of the tree that complement it best.
+    """Choose layers: the chosen partition, and tree cuts that complement it best.
 
-    Cuts are added one at a time. Each added cut is the one that raises most the
-    expected agreement between the true partition and the closest layer.
+    Cuts are added greedily. Each step adds the cut that most increases the expected
+    agreement between the true partition and the layer closest to it.
 
     Parameters
     ----------
     structure : Structure
-        The partitions.
+        Partitions of the nodes at many resolutions.
     labels : ndarray of shape (p,), int64
-        The partition that was chosen.
+        The chosen partition.
     least_gain : float, default=0.01
         A cut is added only if it raises the expected agreement with the closest layer
         by at least this much.
@@ -491,7 +498,7 @@ def layers(
     -------
     list of ScoredPartition
         At most five layers. The first layer has the given labels. The other layers are
-        sorted by their numbers of clusters.
+        in ascending order of their numbers of clusters.
     """
     taken = structure.scored(labels)
     result = [taken]
@@ -503,7 +510,7 @@ def layers(
     probabilities = structure.probabilities(1.0)
 
     def expected_with(k: int) -> float:
-        """Return the rounded expected agreement with the cut into k clusters added."""
+        """Return the expected agreement, rounded, after adding the cut into k."""
         gained = np.maximum(reached, agreements[k])
         return round(float(probabilities @ gained), ROUNDING_DIGITS)
 
@@ -522,8 +529,8 @@ def layers(
 def _other_cuts(structure: Structure, n_clusters: int) -> dict[int, int]:
     """Return the indices of partitions that are tree cuts, by number of clusters.
 
-    The cut with the chosen number of clusters is left out. If this number is 1, the
-    result is empty.
+    The cut into ``n_clusters``, the chosen number, is left out. If this number is 1,
+    the result is empty.
     """
     cuts: dict[int, int] = {}
     if n_clusters == 1:
@@ -540,7 +547,7 @@ def _other_cuts(structure: Structure, n_clusters: int) -> dict[int, int]:
 def layer_rows(
     structure: Structure, labels: np.ndarray, sizes: np.ndarray
 ) -> list[dict[str, Any]]:
-    """Return the report entries of layers; ``sizes`` has the rows of each node."""
+    """Return the report entries of the layers, given the number of rows per node."""
     rows = []
     for layer in layers(structure, labels):
         smallest = np.bincount(layer.labels, sizes).min()

@@ -1,8 +1,9 @@
 """Persistence of a boundary: how far the density falls on the best path across it.
 
-The density falls between two groups, but not between two slices of a long curve. The
-density is estimated from distances to ten neighbours. Such distances concentrate in
-many dimensions, so these functions are only for rows of a low intrinsic dimension.
+The density falls between two groups, but not between two slices of a long curve. It is
+estimated from the distances of nodes to their tenth neighbours. Because such distances
+concentrate in many dimensions, these functions are only for nodes of a low intrinsic
+dimension.
 """
 
 from collections.abc import Iterator
@@ -29,27 +30,29 @@ from mmcnb.graph.neighbours import NodeGraph
 # least this many nodes.
 LOW_DIMENSION = 3.2
 FEWEST_NODES = 500
-STEPS = 3  # steps that smooth the density over the graph
+STEPS = 3  # number of times that the density is smoothed over the graph
 PEAK_QUANTILE = 0.9  # this quantile of the densities in a region is its peak
-BOUNDARY_QUANTILE = 0.75  # this quantile of the densities at a boundary is its pass
-# A boundary with few edges is noisy, so EDGE_NOISE / sqrt(number of edges) is added to
-# the persistence below which clusters are joined, or not split.
+BOUNDARY_QUANTILE = 0.75  # this quantile at a boundary is the height of its pass
+# The persistence of a boundary with few edges is noisy. Therefore,
+# EDGE_NOISE / sqrt(number of edges) is subtracted from it before clusters are split or
+# joined.
 EDGE_NOISE = 1.2
-# Chosen on curves, shapes, maps and blobs; `python -m benchmarks number --part
-# families` shows the result.
+# The thresholds below were chosen on curves, shapes, maps and blobs.
+# `python -m benchmarks number --part families` prints the numbers of clusters found.
 SPLIT_PERSISTENCE = 0.7
-SPLIT_EVIDENCE = 0.0  # above 0, the link is weaker than expected without structure
+SPLIT_EVIDENCE = 0.0  # if positive, the link is weaker than without structure
 FINE_RESOLUTION = 3.14  # resolution of the communities into which clusters are cut
-LEAST_PIECE = 15  # rows
+LEAST_PIECE = 15  # least number of rows in a piece
 JOIN_PERSISTENCE = 0.35
-# Communities end where nodes happen to be sparse. With more nodes, sparse places are
-# more frequent, so the threshold for joining grows with the logarithm of their number.
+# Boundaries between communities follow places where nodes are sparse by chance. With
+# more nodes, there are more such places, so the threshold of the persistence for
+# joining grows with the logarithm of the number of nodes.
 PERSISTENCE_GROWTH = 0.05
 FEW_NODES = 1000
-JOIN_VALLEY = 0.5
-JOIN_EVIDENCE = 3.5  # from here on, a gap separates clusters: never join them
-LEAST_JOINED = 50  # rows
-LEAST_EDGES = 4  # fewer edges are bridges across a gap, not a boundary
+JOIN_VALLEY = 0.5  # clusters with a deeper valley between them are not joined
+JOIN_EVIDENCE = 3.5  # from this evidence on, a gap separates clusters: do not join
+LEAST_JOINED = 50  # clusters with fewer rows are not joined
+LEAST_EDGES = 4  # fewer edges are bridges across a gap, so clusters are not joined
 
 
 def log_density(graph: NodeGraph, d: float, steps: int = STEPS) -> np.ndarray:
@@ -58,9 +61,9 @@ def log_density(graph: NodeGraph, d: float, steps: int = STEPS) -> np.ndarray:
     Parameters
     ----------
     graph : NodeGraph
-        The p nodes.
+        Neighbour graph of the p nodes.
     d : float
-        Intrinsic dimension of the nodes, by `dimension`.
+        Intrinsic dimension of the nodes, see `dimension`.
     steps : int, default=3
         Number of smoothing steps. Each step replaces the value of a node by the mean
         over the node and its neighbours.
@@ -96,7 +99,7 @@ def log_density(graph: NodeGraph, d: float, steps: int = STEPS) -> np.ndarray:
 
 @dataclass
 class Region:
-    """A set of nodes, with sums over these nodes that merges update.
+    """A set of nodes, with statistics that are updated when regions are merged.
 
     Parameters
     ----------
@@ -105,11 +108,11 @@ class Region:
     n_rows : float
         Number of rows of the sample that the nodes represent.
     volume : float
-        Sum of the weights of the edges of the nodes.
+        Total weight of the edges of each node, summed over the nodes. Loops count once.
     log_radius : float
-        Sum of the logarithms of the distances from the nodes to their tenth neighbours.
+        Sum over the nodes of the log distance to the tenth neighbour.
     peak : float, default=0.0
-        The 90 % quantile of the logarithms of the densities at the nodes.
+        The 90 % quantile of the log densities at the nodes.
     """
 
     nodes: np.ndarray
@@ -130,11 +133,11 @@ class Boundary:
     weight : float
         Sum of the weights of the edges.
     log_radius : float
-        Sum over the edges of the mean log distance to the tenth neighbour at the two
-        ends of an edge.
+        Sum over the edges of the log distance to the tenth neighbour, averaged over the
+        two ends of each edge.
     persistence : float, default=0.0
-        How far the logarithm of the density falls on the best path across the boundary:
-        the lower of the two peaks minus the 75 % quantile at the boundary.
+        How far the log density falls on the best path across the boundary: the lower
+        one of the peaks of the two regions, minus the 75 % quantile of ``densities``.
     gap : Gap or None, default=None
         Evidence that a gap separates the two regions; None until it is computed.
     """
@@ -147,12 +150,12 @@ class Boundary:
 
     @property
     def noise(self) -> float:
-        """Persistence due to noise, which is larger for fewer edges."""
+        """Allowance for noise in the persistence, which is larger for fewer edges."""
         return EDGE_NOISE / self.densities.size**0.5
 
     @property
     def excess(self) -> float:
-        """Persistence minus its noise, rounded for reproducible comparisons."""
+        """Persistence minus `noise`, rounded for reproducible comparisons."""
         return round(self.persistence - self.noise, ROUNDING_DIGITS)
 
 
@@ -163,7 +166,7 @@ class Gap(NamedTuple):
     ----------
     evidence : float
         Logarithm of the ratio of the link expected without structure to the observed
-        link, plus half of the valley.
+        link, plus half of ``valley``.
     valley : float
         Logarithm of the ratio of the density inside the regions to the density on the
         boundary, clipped to [-1, 1.5].
@@ -177,14 +180,14 @@ Pair = tuple[int, int]
 
 
 class Regions:
-    """A partition in which clusters are merged, one pair at a time.
+    """A partition whose regions can be merged, one pair at a time.
 
     Parameters
     ----------
     graph : NodeGraph
-        Graph of the nodes.
+        Neighbour graph of the nodes.
     d : float
-        Intrinsic dimension of the nodes, by `dimension`.
+        Intrinsic dimension of the nodes, see `dimension`.
     labels : ndarray of shape (p,), int64
         Region of each node, from 0.
     """
@@ -299,7 +302,7 @@ class Regions:
 
 
 def _members(labels: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the indices of the elements with each label from 0 on."""
+    """Yield, for each label from 0, the indices of the elements with this label."""
     order = np.argsort(labels, kind="stable")
     ends = np.cumsum(np.bincount(labels))
     for start, end in pairwise(np.append(0, ends)):
@@ -320,15 +323,15 @@ def split_at_valleys(graph: NodeGraph, d: float, labels: np.ndarray) -> np.ndarr
 
     Each cluster is cut into fine communities. Neighbouring communities of a cluster are
     merged, starting with the least persistent boundary. Merging stops when the density
-    falls at each remaining boundary and the link across it is weaker than without
-    structure.
+    falls at each remaining boundary inside a cluster, and the link across each of these
+    boundaries is weaker than expected without structure.
 
     Parameters
     ----------
     graph : NodeGraph
-        Graph of the p nodes.
+        Neighbour graph of the p nodes.
     d : float
-        Intrinsic dimension of the nodes, by `dimension`.
+        Intrinsic dimension of the nodes, see `dimension`.
     labels : ndarray of shape (p,), int64
         Cluster of each node, from 0.
 
@@ -379,7 +382,7 @@ def _shallowest(regions: Regions, pairs: list[Pair]) -> Pair:
 
 
 def _without_crumbs(regions: Regions, cluster: dict[int, int]) -> np.ndarray:
-    """Return labels that assign tiny regions to the largest region of their cluster."""
+    """Return labels; regions below 15 rows join the largest region of their cluster."""
     labels = np.empty(regions.n_nodes, np.int64)
     largest: dict[int, int] = {}
     for number, region in regions.regions.items():
@@ -393,7 +396,7 @@ def _without_crumbs(regions: Regions, cluster: dict[int, int]) -> np.ndarray:
 
 
 def joined_persistence(n_nodes: int) -> float:
-    """Return the persistence, minus noise, below which clusters are joined.
+    """Return the threshold of `Boundary.excess` below which clusters are joined.
 
     Examples
     --------
@@ -413,9 +416,9 @@ def joined_without_valley(
     Parameters
     ----------
     graph : NodeGraph
-        Graph of the p nodes.
+        Neighbour graph of the p nodes.
     d : float
-        Intrinsic dimension of the nodes, by `dimension`.
+        Intrinsic dimension of the nodes, see `dimension`.
     labels : ndarray of shape (p,), int64
         Cluster of each node, from 0.
     least : int, default=2
@@ -460,17 +463,17 @@ def joined_without_valley(
 
 
 def least_of_any_cut(graph: NodeGraph, d: float, labels: np.ndarray) -> float:
-    """Return the threshold of persistence that joins all clusters into one.
+    """Return the threshold of `Boundary.excess` that joins all clusters into one.
 
-    Noise is subtracted from the persistence. The threshold is infinite if a gap
-    separates clusters, because these are never joined.
+    Clusters are joined in ascending order of the excess. The threshold is infinite if a
+    gap separates clusters, because such clusters are never joined.
 
     Parameters
     ----------
     graph : NodeGraph
-        Graph of the p nodes.
+        Neighbour graph of the p nodes.
     d : float
-        Intrinsic dimension of the nodes, by `dimension`.
+        Intrinsic dimension of the nodes, see `dimension`.
     labels : ndarray of shape (p,), int64
         Cluster of each node, from 0.
 

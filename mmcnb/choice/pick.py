@@ -19,19 +19,20 @@ from mmcnb.choice.judge import (
 from mmcnb.graph.communities import communities_at
 from mmcnb.graph.neighbours import NodeGraph
 
-# Chosen on data sets that `python -m benchmarks choice` does not use. The study shows
-# the result.
+# These constants were chosen on data sets that are not part of the study
+# `python -m benchmarks choice`, which measures how good the picked candidates are.
 LEAST_GAIN = 0.1  # gain in J for which a repaired partition replaces the original
 LAYOUT_LEAD = 0.1
-# A layout has no lead if its gap is narrower by more than this. The value was checked
-# with `python -m benchmarks number`.
+# The layout has no lead if its gap is narrower than the gap of its rival by more than
+# this. The value was checked with `python -m benchmarks number`.
 NARROWER_GAP = 0.03
-# Factor of log(k)². With many clusters, J favours partitions that halve large clusters
-# over partitions that separate small clusters, although the density separates them.
+# The lead of the partition by density is this factor times log(k)². With many clusters,
+# J favours partitions that halve large clusters over partitions that separate small
+# clusters, even if the density falls between the small clusters.
 DENSITY_LEAD = 0.07
-# These candidates are not found by maximising the information.
+# These candidates are not found by maximising the mutual information.
 WITHOUT_SEARCH = (MARGIN, LAYOUT, DENSITY)
-MOST_REPAIRED = 30  # clusters
+MOST_REPAIRED = 30  # partitions with more clusters are not repaired
 REPAIRED = ", repaired"  # suffix of the name of a repaired candidate
 FEWEST_MERGES = 8  # least number of pairs of clusters that a round tries to merge
 MOST_ROUNDS = 6
@@ -47,20 +48,21 @@ def pick(
 ) -> Candidate:
     """Pick the candidate with the largest J, and repair it.
 
-    Some candidates get a lead in J, see `score_with_lead`: the widest margin, the
-    layout, and the partition by density.
+    The candidates named "margin", "layout" and "density" get a lead in J, see
+    `score_with_lead`.
 
     Parameters
     ----------
     graph : NodeGraph
-        The nodes.
+        Neighbour graph of the nodes.
     candidates : sequence of Candidate
-        At least one candidate. If several have the same J, the first one is picked.
+        At least one candidate. If several have the same J, including the lead, the
+        first of these is picked.
     seed : int
-        Seed of the communities into which the repair halves clusters.
+        Random seed for halving clusters in the repair.
     tolerance : float, default=0.0
-        A candidate is eligible if its share of broken known labels exceeds the smallest
-        share of all candidates by at most this value.
+        A candidate is eligible if the share of known labels that it contradicts exceeds
+        the smallest share of all candidates by at most this value.
     repairs : bool, default=True
         Whether to repair the picked candidate.
 
@@ -81,7 +83,7 @@ def pick(
     rival = max(rivals, key=_rounded_J, default=None)
     best = max(eligible, key=partial(score_with_lead, rival=rival))
     has_labels_alone = best.model is None and best.broken is None
-    # A repair raises J, which does not take into account where the density falls.
+    # A repair maximises J, which does not take into account where the density falls.
     is_repairable = has_labels_alone and best.name != DENSITY
     if not (repairs and is_repairable and 2 < best.n_clusters <= MOST_REPAIRED):
         return best
@@ -93,10 +95,10 @@ def pick(
 
 
 def margin_lead(n_nodes: int) -> float:
-    """Return the lead of the widest margin in J.
+    """Return the lead in J of the partition with the widest margin.
 
-    The other candidates maximise the information, so their J is too high by chance. The
-    excess, and therefore the lead, is larger for fewer nodes.
+    Most other candidates maximise the mutual information, so their J is biased upwards.
+    The bias, and therefore the lead, is larger for fewer nodes.
 
     Examples
     --------
@@ -108,7 +110,7 @@ def margin_lead(n_nodes: int) -> float:
 
 
 def score_with_lead(candidate: Candidate, rival: Candidate | None = None) -> float:
-    """Return J plus the lead of candidates that do not maximise the information.
+    """Return J, plus a lead if the candidate does not maximise mutual information.
 
     The lead of the partition by density grows with its number of clusters.
 
@@ -117,10 +119,10 @@ def score_with_lead(candidate: Candidate, rival: Candidate | None = None) -> flo
     candidate : Candidate
         The candidate.
     rival : Candidate or None, default=None
-        The best of the candidates that maximise the information, so that its J is too
-        high by chance. The lead of the layout compensates for this excess. The layout
-        has no lead if its gap is clearly narrower than the gap of the rival, because
-        this shows that k-means has halved large clusters.
+        The best candidate that maximises the mutual information, so that its J is
+        biased upwards. The lead of the layout compensates for this bias. The layout has
+        no lead if its gap is clearly narrower than the gap of the rival, because this
+        shows that k-means has halved large clusters. If None, the layout has its lead.
 
     Returns
     -------
@@ -170,7 +172,7 @@ class _Halves:
         self._second: dict[bytes, np.ndarray | None] = {}
 
     def second(self, nodes: np.ndarray) -> np.ndarray | None:
-        """Return a mask of the second half of nodes; None if they cannot be halved."""
+        """Return a mask of the second half of ``nodes``, or None if there is none."""
         if nodes.size < 2:
             return None
         key = nodes.tobytes()
@@ -183,18 +185,18 @@ class _Halves:
 
 
 def repaired(graph: NodeGraph, labels: np.ndarray, seed: int) -> np.ndarray:
-    """Repair labels: merge two clusters and halve one where this raises J.
+    """Repair a partition by merging two clusters and halving one where this raises J.
 
-    At most six rounds are done, each with one merge and one halving.
+    There are at most six rounds, with one merge and one halving in each round.
 
     Parameters
     ----------
     graph : NodeGraph
-        The nodes.
+        Neighbour graph of the nodes.
     labels : ndarray of shape (p,), int64
         Cluster of each node.
     seed : int
-        Seed of the halves.
+        Random seed for halving clusters.
 
     Returns
     -------
@@ -208,7 +210,7 @@ def repaired(graph: NodeGraph, labels: np.ndarray, seed: int) -> np.ndarray:
         likely = nlargest(JUDGED, moves, key=_Scored.rounded)
         judged = [_Scored(judge(graph, move.labels).J, move.labels) for move in likely]
         following = max(judged, key=_Scored.rounded, default=best)
-        # The J of equal clusters in another order differs only by rounding.
+        # Renumbering the clusters changes J by rounding errors.
         if following.score <= best.score + 1e-9:
             break
         best = following
@@ -218,7 +220,7 @@ def repaired(graph: NodeGraph, labels: np.ndarray, seed: int) -> np.ndarray:
 def _merges_and_halvings(
     graph: NodeGraph, labels: np.ndarray, halves: _Halves
 ) -> Iterator[_Scored]:
-    """Yield the partitions after a merge and a halving, with their information."""
+    """Yield partitions after a merge and a halving, with their mutual information."""
     k = int(labels.max()) + 1
     half = 2 * labels
     for cluster in range(k):
@@ -247,7 +249,7 @@ def _merges_and_halvings(
 
 
 def _linked_pairs(table: np.ndarray) -> list[tuple[int, int]]:
-    """Return the pairs of clusters with the strongest links relative to volumes."""
+    """Return the pairs of clusters with the strongest links, relative to volumes."""
     volumes = table.sum(axis=1)
 
     def falling_link(pair: tuple[int, int]) -> float:
@@ -258,6 +260,6 @@ def _linked_pairs(table: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _summed(table: np.ndarray, number: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Sum the weights between halves of clusters to weights between clusters."""
+    """Aggregate weights between halves of clusters to weights between clusters."""
     indicators = np.eye(n_clusters)[number]
     return np.asarray(indicators.T @ table @ indicators)

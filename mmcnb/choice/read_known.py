@@ -1,4 +1,4 @@
-"""Read and check the ``partial_labels`` of a user."""
+"""Read and validate the ``partial_labels`` parameter."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,18 +19,18 @@ MOST_ROWS = 2000  # more labels do not change which partition is picked
 def read_known_rows(
     partial_labels: Any, n_samples: int, n_clusters: int, index: RowIndex | None = None
 ) -> KnownRows | None:
-    """Return the known labels of some rows, after checking them.
+    """Validate ``partial_labels``, and return the known labels.
 
     Parameters
     ----------
     partial_labels : array-like of shape (n_samples,) or mapping
-        Label of each row, from 0, or -1 where it is unknown; or a mapping of row
-        numbers to labels.
+        Label of each row, from 0, where -1 stands for an unknown label; or a mapping
+        from row numbers to labels.
     n_samples, n_clusters : int
         Number of rows, and largest possible number of clusters.
     index : RowIndex or None, default=None
-        Which rows of the source are used, if some were left out. Row numbers in
-        ``partial_labels`` refer to the source.
+        Positions of the rows in their source, if some rows of the source were left out.
+        Row numbers in ``partial_labels`` then refer to the source.
 
     Returns
     -------
@@ -41,14 +41,14 @@ def read_known_rows(
     Raises
     ------
     InputError
-        If a row number or a label is not an integer or is out of range, if rows and
-        labels differ in number, or if row numbers are ambiguous because rows of several
-        files were left out.
+        If a row number or a label is not an integer or is out of range, if the numbers
+        of rows and labels differ, or if row numbers are ambiguous because rows were
+        left out of several files.
 
     Warns
     -----
     ClusterWarning
-        If rows with labels were left out.
+        If rows that have labels in a mapping were left out.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def read_known_rows(
 
 
 class _Given(NamedTuple):
-    """Labels as the user passed them, with the row number of each.
+    """The labels that the user passed, with their row numbers.
 
     Attributes
     ----------
@@ -107,8 +107,8 @@ class _Given(NamedTuple):
     last : int
         The largest valid row number.
     numbers : ndarray of int64 or None
-        Numbers of the rows that were not left out, if ``rows`` refers to the source;
-        None if ``rows`` refers to the rows that were not left out.
+        If ``rows`` refers to the source, the row numbers in the source of all rows that
+        were not left out. None if ``rows`` refers to these remaining rows.
     """
 
     rows: np.ndarray
@@ -139,7 +139,7 @@ def _given(
 
 
 def _numbers_of_rows(index: RowIndex | None, n_samples: int) -> np.ndarray | None:
-    """Return the row numbers of all rows in the source; None if no row was left out."""
+    """Return the numbers of the rows in the source; None if no row was left out."""
     if index is None or index.numbers is None:
         return None
     numbers = index.numbers_of(0, n_samples)
@@ -148,7 +148,10 @@ def _numbers_of_rows(index: RowIndex | None, n_samples: int) -> np.ndarray | Non
 
 
 def _last_row(index: RowIndex | None, numbers: np.ndarray) -> int:
-    """Return the number of the last row; raise InputError for several files."""
+    """Return the number in the source of the last row that was not left out.
+
+    Raise InputError if the source consists of several files.
+    """
     if index is not None and index.files:
         raise InputError(
             "partial_labels has row numbers, which are ambiguous, because rows with "
@@ -171,7 +174,7 @@ def _warn_of_rows_left_out(rows: np.ndarray) -> None:
 
 
 def _integers(numbers: Any) -> np.ndarray:
-    """Return numbers of any type as int64; raise InputError for non-integers."""
+    """Convert numbers to int64; raise InputError if one of them is not an integer."""
     values = plain_values(numbers, "partial_labels")
     if values.dtype.kind in "iuf":
         is_in_range = np.abs(values.astype(np.float64)) < 2**63

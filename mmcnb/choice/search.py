@@ -1,8 +1,8 @@
 """Search for clusters of nodes: make candidates, pick one, and assess its trust.
 
 Fits and updates both call `search`. To add a kind of candidate, write a function that
-proposes labels of the nodes. `graph_proposals` returns the functions that only need the
-graph.
+returns a `Proposal`, and register it in `graph_proposals` if it needs only the graph,
+and otherwise in `_proposals`.
 """
 
 from collections.abc import Callable, Sequence
@@ -54,8 +54,8 @@ from mmcnb.graph.neighbours import NodeGraph
 
 RESOLUTIONS = "resolutions"
 AS_BEFORE = "as before"
-# Gain in J for which an update replaces the clusters of the earlier fit. It is large
-# because users rely on the numbers of their clusters.
+# An update replaces the clusters of the earlier fit only if J rises by more than this.
+# The value is large because users rely on their cluster labels.
 REPLACING_GAIN = 1.0
 
 
@@ -66,9 +66,9 @@ class Nodes:
     Parameters
     ----------
     sample : ndarray or csr_array of shape (m, d)
-        Rows of the sample, with their columns scaled.
+        Rows of the sample, with scaled columns.
     sample_weights : ndarray of shape (m,) or None
-        Weights of these rows; None if all are equal.
+        Weights of these rows. If None, all weights are equal.
     n_samples : float
         Number of rows that all nodes together represent.
     rows_of_node : ndarray of shape (p,)
@@ -76,13 +76,15 @@ class Nodes:
     structure : Structure
         The graph of the nodes, its merge tree, and partitions at many resolutions.
     number : ChosenNumber
-        The number of clusters, and the partition from which it was chosen.
+        The number of clusters, and a partition with this number of clusters.
     small : ndarray of shape (p,), int64
-        Small cluster of each node, from 1 on; 0 for all other nodes.
+        Number of the small cluster of each node, from 1; 0 for nodes outside small
+        clusters.
     columns : SampleColumns or None, default=None
-        Unscaled columns of the first rows of the sample.
+        Unscaled columns of the first rows of the sample. If None, `search` does not
+        look for columns that alone determine the clusters.
     doubts : sequence of str, default=()
-        Reasons to doubt the clusters, whichever candidate is picked.
+        Reasons to doubt the clusters that do not depend on the picked candidate.
     """
 
     sample: Any
@@ -102,21 +104,24 @@ class Nodes:
 
 
 class WidestMargin(Protocol):
-    """Function that proposes the clusters separated by the widest margin."""
+    """Protocol of functions that propose the partition with the widest margin."""
 
     def __call__(
         self, nodes: Nodes, n_clusters: int, seed: int, like: Any = None
     ) -> Proposal:
-        """Return clusters of the nodes, with the bandwidth of the model ``like``."""
+        """Return the proposal; use the bandwidth of the model ``like`` if given."""
 
 
 class SearchWithout(Protocol):
-    """Function that searches for clusters without some of the columns."""
+    """Protocol of functions that search for clusters without some of the columns."""
 
     def __call__(
         self, names: Sequence[ColumnName], labels: np.ndarray
     ) -> Without | None:
-        """Compare the clusters found without columns with labels; None on failure."""
+        """Search without the named columns, and compare the result with ``labels``.
+
+        Return None if the search fails.
+        """
 
 
 @dataclass(frozen=True)
@@ -126,14 +131,15 @@ class Choice:
     Parameters
     ----------
     best : Candidate
-        The labels of the nodes, their score, and the model that labels rows; without a
-        model, the nearest nodes vote.
+        The picked candidate: labels of the nodes, their score, and the model that
+        labels rows. Without a model, rows are labelled by a vote of their nearest
+        nodes.
     others : list of Candidate
         All other candidates.
     left_out : dict of str to str
-        Reason of the failure for each method without a candidate, by name.
+        For each method without a candidate, its name and the reason.
     number : ChosenNumber
-        The number of clusters, with the reason for it.
+        The number of clusters, and the reason why it was chosen.
     trust : Trust
         How far the clusters can be trusted.
     """
@@ -145,7 +151,7 @@ class Choice:
     trust: Trust
 
     def report(self, nodes: Nodes) -> dict[str, Any]:
-        """Return the entries for the report."""
+        """Return the entries for the report: candidates, trust, number and layers."""
         sizes = nodes.rows_of_node
         candidates = sorted([self.best, *self.others], key=_falling_J)
         return {
@@ -169,19 +175,20 @@ def search(
     Parameters
     ----------
     nodes : Nodes
-        The nodes, with the number of clusters.
+        The nodes, and the number of clusters to find.
     request : Request
-        The request of the user.
+        What the user requested, such as the minimum cluster size.
     seed : int
-        Seed of the candidates.
+        Random seed of the methods that find candidates.
     widest_margin : callable or None, default=None
-        Proposes the candidate with the widest margin, for up to
-        `Request.most_margin_clusters` clusters.
+        Function that proposes the partition with the widest margin. It is called if
+        there are at most `Request.most_margin_clusters` clusters. If None, this
+        candidate is left out.
     each : callable, default=map
-        Function like ``map``, which may use threads.
+        Replacement for the built-in ``map``, possibly with several threads.
     search_without : callable or None, default=None
-        Called if one or two columns alone determine the clusters, to search without
-        these columns.
+        Function that searches for clusters without some columns. It is called if one or
+        two columns alone determine the clusters. If None, this search is left out.
 
     Returns
     -------
@@ -228,7 +235,7 @@ class _Ranking(NamedTuple):
     others: list[Candidate]
     left_out: dict[str, str]
     number: ChosenNumber
-    draws_agree: float = 1.0  # adjusted Rand index of two searches for the best margin
+    draws_agree: float = 1.0  # adjusted Rand index of two widest-margin searches
 
 
 def _ranked(
@@ -238,7 +245,7 @@ def _ranked(
     widest_margin: WidestMargin | None,
     each: Callable,
 ) -> _Ranking:
-    """Pick the best candidate, and make small clusters separate in all candidates."""
+    """Pick the best candidate, and separate small clusters in all candidates."""
     candidates, left_out = _candidates(nodes, request, seed, widest_margin, each)
     tolerance = request.known.tolerance if request.known else 0.0
     repairs = request.min_cluster_size == 0
@@ -277,12 +284,12 @@ def _second_margin(
     widest_margin: WidestMargin,
     first: Candidate,
 ) -> Candidate:
-    """Search for the widest margin again, with other rows and starts.
+    """Search for the widest margin again, with another random seed.
 
-    The first search has ended in a local optimum that the other candidates do not
-    confirm. The better result of two searches depends less on the seed. The second
-    search uses the bandwidth of the first, because trying all bandwidths again would
-    double the time of the fit.
+    The first search may have ended in a poor local optimum, because the other
+    candidates disagree with its result. The better one of two results depends less on
+    the seed. The second search uses the bandwidth of the first search, because trying
+    all bandwidths again would double the run time of the fit.
     """
     k = first.n_clusters
     propose = partial(widest_margin, nodes, k, seed + 1, like=first.model)
@@ -302,7 +309,7 @@ def _candidates(
     widest_margin: WidestMargin | None,
     each: Callable,
 ) -> JudgedCandidates:
-    """Make and score the candidates; drop candidates with too small clusters."""
+    """Make and score candidates, and drop those with clusters that are too small."""
     graph = nodes.graph
     k = nodes.number.n_clusters
     proposals = _proposals(nodes, request, seed, widest_margin)
@@ -330,7 +337,7 @@ def _candidates(
 def _apart_by_density(
     structure: Structure, candidates: list[Candidate]
 ) -> JudgedCandidates:
-    """Drop candidates that cut where the density does not fall, unless all do."""
+    """Drop candidates that cut where the density does not fall, unless all do so."""
     kept = []
     cutting = {}
     for candidate in candidates:
@@ -366,8 +373,8 @@ def _proposals(
 def _earlier_or_new(nodes: Nodes, earlier: np.ndarray, keeps_earlier: bool) -> _Ranking:
     """Keep the clusters of the earlier fit, or replace them by clearly better ones.
 
-    In the new partition, small clusters are separate clusters. If the new search finds
-    only one cluster in addition to small clusters, the earlier clusters are kept.
+    In the new partition, each small cluster is a separate cluster. If the new search
+    finds only one cluster besides small clusters, the earlier clusters are kept.
     """
     number = nodes.number
 

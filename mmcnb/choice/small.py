@@ -19,31 +19,31 @@ from mmcnb.graph.tubes import Tube, tube_between
 from mmcnb.graph.vote import log_distances, noise_threshold
 from mmcnb.samples.matrix import Matrix
 
-USUAL_DEVIATIONS = 6.0  # a distance is usual up to this number of robust deviations
-# A tube from a group ends at the mean of the nodes of a cluster that are nearest to the
-# group: a share of TARGET_SHARE of the nodes, but at least LEAST_TARGETS. A few of
-# these nodes may belong to the group itself.
+USUAL_DEVIATIONS = 6.0  # rows beyond this number of robust deviations are noise
+# A tube from a group to a cluster ends at the mean of those nodes of the cluster that
+# are nearest to the group: a share of TARGET_SHARE of its nodes, but at least
+# LEAST_TARGETS nodes, because a few of them may belong to the group itself.
 LEAST_TARGETS = 30
 TARGET_SHARE = 0.1
-MOST_TUBES = 3  # tubes from a group, to the nearest clusters
+MOST_TUBES = 3  # number of nearest clusters to which tubes from a group lead
 
 
 class _Target(NamedTuple):
-    """End of a tube, and distance of this end from the group."""
+    """End of a tube, and the distance of this end from the mean of the group."""
 
     distance: float
     point: np.ndarray
 
 
 class FarGroups(NamedTuple):
-    """Groups of far rows in a sample that a second draw has extended by far rows.
+    """Groups of far rows in a sample to which far rows were added.
 
     Attributes
     ----------
     small : ndarray of shape (m,), int64
-        Group of each row, from 1 on; 0 for all other rows.
+        Number of the group of each row, from 1; 0 for rows outside all groups.
     axes : Axes or AllColumns
-        The axes along which the groups were found.
+        Axes on which the rows were projected to find the groups.
     """
 
     small: np.ndarray
@@ -55,25 +55,26 @@ def far_row_groups(
 ) -> FarGroups:
     """Return the groups of far rows in a sample to which far rows were added.
 
-    Undoing the real merges of the merge tree yields groups. A group is returned if it
+    Undoing the merges found by `real_merges` yields groups. A group is returned if it
     has at least 8 rows, and at least half of them are far rows. Noise is left out,
-    because it would link groups to each other. A row is noise here if the distance to
-    its seventh neighbour is more than six robust deviations above the median.
+    because it would link groups to each other. Here, a row is noise if the log distance
+    to its seventh neighbour is more than six robust deviations above the median over
+    the nodes of ``graph``.
 
-    Far rows are drawn at a higher rate than other rows, so that the tails of clusters
-    are denser in the sample than in the data, and resemble groups. `with_valleys` drops
-    such groups.
+    Because far rows are drawn at a higher rate than other rows, the tails of clusters
+    are denser in the sample than in the data, and may be returned as groups.
+    `with_valleys` drops these groups.
 
     Parameters
     ----------
     sample : ndarray or csr_array of shape (m, d)
         The rows of ``graph``, followed by the rows far from its nodes.
     graph : NodeGraph
-        Graph of the first rows of the sample.
+        Neighbour graph of the first rows of ``sample``.
     seed : int
-        Seed of the search for neighbours.
+        Random seed of the search for neighbours.
     each : callable, default=map
-        Function like ``map``, which may use threads.
+        Replacement for the built-in ``map``, possibly with several threads.
 
     Returns
     -------
@@ -108,8 +109,8 @@ def far_row_groups(
     is_real = real_merges(inner, tree, dimension(inner))
     groups = tree.without(is_real)[inner.node_of]
     small = np.zeros(m, np.int64)
-    # Each side of a real merge has at least LEAST_GROUP rows. The group that remains of
-    # a side after other real merges are undone may have fewer.
+    # Each side of a real merge has at least LEAST_GROUP rows, but undoing further
+    # merges inside a side may leave a smaller group.
     small[dense] = far_groups(groups, dense >= graph.node_of.size, LEAST_GROUP)
     return FarGroups(small, whole.axes)
 
@@ -120,7 +121,7 @@ def _log_scales(graph: NodeGraph) -> np.ndarray:
 
 
 def far_groups(groups: np.ndarray, is_far: np.ndarray, least: int = 1) -> np.ndarray:
-    """Return the group of far rows that each row is in, from 1 on; 0 for other rows.
+    """Number the groups of far rows from 1; rows outside these groups have number 0.
 
     A group of far rows has at least ``least`` rows, and at least half of them are far.
 
@@ -144,16 +145,16 @@ def tubes_inwards(
     Parameters
     ----------
     points : ndarray of shape (m, c)
-        Rows of the sample, along the axes.
+        Rows of the sample, projected on the axes.
     small : ndarray of shape (m,), int64
-        Group of each row, from 1 on; 0 for all other rows.
+        Number of the group of each row, from 1; 0 for rows outside all groups.
     labels : ndarray of shape (p,), int64
         Clusters of the first p rows, which were found without the far rows.
 
     Returns
     -------
     list of Tube
-        At most three tubes for each group, to the nearest clusters.
+        Tubes from each group to at most three clusters, which are the nearest ones.
     """
     points = points.astype(np.float64)
     tubes = []
@@ -205,16 +206,17 @@ def with_valleys(
     Parameters
     ----------
     small : ndarray of shape (m,), int64
-        Group of each row, from 1 on; 0 for all other rows.
+        Number of the group of each row, from 1; 0 for rows outside all groups.
     tubes : sequence of Tube
-        The tubes, from `tubes_inwards`.
+        Tubes from the groups, as returned by `tubes_inwards`.
     profiles : ndarray of shape (number of tubes, 64)
         Number of rows in each slab of each tube.
 
     Returns
     -------
     ndarray of shape (m,), int64
-        Small cluster of each row, from 1 on; 0 for all other rows.
+        Number of the small cluster of each row, from 1; 0 for rows outside small
+        clusters.
     """
     groups = np.array([tube.group for tube in tubes], np.int64)
     n_slabs = np.array([tube.n_slabs for tube in tubes], np.int64)
@@ -230,19 +232,20 @@ def set_apart(graph: NodeGraph, candidate: Candidate, small: np.ndarray) -> Cand
     Parameters
     ----------
     graph : NodeGraph
-        The nodes.
+        Neighbour graph of the nodes.
     candidate : Candidate
-        The partition. Nodes outside small clusters stay in their clusters. If most
-        nodes of a cluster are in small clusters, the other nodes join the largest of
-        these.
+        The candidate. Nodes outside small clusters stay in their clusters, with one
+        exception: if most nodes of a cluster are in small clusters, its other nodes
+        join the largest of these small clusters.
     small : ndarray of shape (p,), int64
-        Small cluster of each node, from 1 on; 0 for all other nodes.
+        Number of the small cluster of each node, from 1; 0 for nodes outside small
+        clusters.
 
     Returns
     -------
     Candidate
-        The given candidate if no label changes. Otherwise a candidate without a model,
-        so that the nodes vote.
+        The given candidate if no label changes. Otherwise, a candidate without a model,
+        so that rows are labelled by a vote of their nearest nodes.
     """
     labels = candidate.labels.copy()
     is_small = small > 0
@@ -263,7 +266,7 @@ def set_apart(graph: NodeGraph, candidate: Candidate, small: np.ndarray) -> Cand
 def with_small(
     number: ChosenNumber, n_clusters: int, small: np.ndarray
 ) -> ChosenNumber:
-    """Return the number of clusters including small clusters, with a new reason."""
+    """Update the number of clusters and its reason after small clusters were added."""
     reason = (
         f"{n_clusters} clusters, {small.max()} of them small and far from the others; "
         f"without these, {number.reason}"
@@ -272,7 +275,7 @@ def with_small(
 
 
 def with_own(rows: np.ndarray, small: np.ndarray) -> np.ndarray:
-    """Return how many rows each node represents: one for nodes of small clusters.
+    """Return the number of rows of each node, which is 1 for nodes of small clusters.
 
     All rows of small clusters are in the sample. The other nodes together represent all
     other rows.

@@ -21,10 +21,10 @@ from mmcnb.graph.merge_tree import MergeTree
 from mmcnb.graph.neighbours import NodeGraph
 
 # If the finest cut of a tree has more than MANY clusters, finer cuts are added until
-# one has more than MOST_CLUSTERS.
+# one has more than MOST_CLUSTERS or consists of all pieces.
 MANY = 30
 MOST_CLUSTERS = 300
-LEAST_MEAN_SIZE = 6  # nodes per cluster
+LEAST_MEAN_SIZE = 6  # least mean number of nodes per cluster
 SAME_PARTITION = 0.95  # adjusted Rand index above which partitions count as equal
 
 
@@ -42,14 +42,13 @@ class ScoredPartition:
         Entropy of the volumes of the clusters, in nats, and the conditional entropy of
         the labels as a fraction of this entropy.
     J : float
-        J, as in `judge`.
+        The score J for a given number of clusters, defined in `judge.Score`.
     z : float
-        Evidence: by how many spreads the log loss is below its expectation for data
-        without structure.
+        Evidence for the partition, as returned by `significance`.
     score : float
-        Score that can be compared between numbers of clusters; the larger, the better.
+        Score that is comparable between numbers of clusters. Larger is better.
     persistence : int
-        Number of resolutions at which the partition was found.
+        Number of tree cuts and resolutions at which the partition was found.
     """
 
     labels: np.ndarray
@@ -69,13 +68,13 @@ class Structure:
     Parameters
     ----------
     graph : NodeGraph
-        The nodes.
+        Neighbour graph of the nodes.
     tree : MergeTree
         The merge tree of the graph.
     d : float
-        Intrinsic dimension of the nodes, by `dimension`.
+        Intrinsic dimension of the nodes, see `dimension`.
     partitions : sequence of ScoredPartition
-        The partitions, all different.
+        Distinct partitions, with the evidence for each.
     """
 
     graph: NodeGraph
@@ -88,7 +87,7 @@ class Structure:
 
     @cached_property
     def groups(self) -> np.ndarray:
-        """Group of each node, after undoing the merges that join two groups."""
+        """Group of each node, obtained by undoing the merges found by `real_merges`."""
         return self.tree.without(real_merges(self.graph, self.tree, self.d))
 
     def probabilities(self, sharpness: float) -> np.ndarray:
@@ -102,7 +101,7 @@ class Structure:
         return np.asarray(likelihoods / likelihoods.sum())
 
     def agreements(self, labels: np.ndarray) -> np.ndarray:
-        """Return the adjusted Rand index of labels with each partition, at least 0."""
+        """Return the adjusted Rand index of labels and each partition, clipped at 0."""
         counts = self.graph.counts
         values = [agreement(labels, other.labels, counts) for other in self.partitions]
         return np.maximum(np.array(values), 0.0)
@@ -138,17 +137,18 @@ def find_structure(
 ) -> Structure:
     """Partition a graph at many resolutions.
 
-    Partitions have at least two clusters, which average at least six nodes.
+    Partitions have at least two clusters, and at least six nodes per cluster on
+    average.
 
     Parameters
     ----------
     graph : NodeGraph
-        Graph of the nodes.
+        Neighbour graph of the nodes.
     n_clusters : int or None, default=None
         The requested number of clusters. If given, the merge tree has at least this
         number of pieces, and the only partitions are its cuts.
     each : callable, default=map
-        Function like ``map``, which may use threads.
+        Replacement for the built-in ``map``, possibly with several threads.
 
     Returns
     -------
@@ -210,8 +210,9 @@ def score_partition(
     """Score a partition and weigh the evidence for it.
 
     The score is 4 MI / log(k + 1) + gap - 0.06 log(n / 100) log k + 1.4 / d log(1 + z),
-    where MI is the mutual information in nats. Negative values of log(n / 100) and of z
-    are replaced by 0.
+    where n is the number of nodes, k the number of clusters, MI the mutual information
+    in nats, and d the intrinsic dimension. Negative values of log(n / 100) and of z are
+    replaced by 0.
     """
     n = graph.n_nodes
     k = int(labels.max()) + 1
@@ -247,9 +248,9 @@ def agreement(
     Parameters
     ----------
     first, second : ndarray of shape (p,), int64
-        Labels from 0.
+        Cluster of each node, from 0, in the two labelings.
     counts : ndarray of shape (p,) or None, default=None
-        Number of rows of each node; None counts each node once.
+        Number of rows that each node represents. If None, each node counts once.
     """
     shape = int(first.max()) + 1, int(second.max()) + 1
     pairs = np.bincount(first * shape[1] + second, counts, shape[0] * shape[1])

@@ -1,9 +1,10 @@
-"""Compare rows with a surrogate: one cloud with the same correlations, and no clusters.
+"""Compare rows with a surrogate: a single cloud with the same correlations.
 
-An elongated cloud has a lower dimension at large scale than between neighbours.
-Therefore, its partitions have a smaller loss than the formula for data without
-structure predicts. The loss of partitions of a surrogate is reduced in the same way,
-and the loss of partitions of rows with clusters is even smaller.
+At large scales, an elongated cloud has a lower dimension than at the scale of nearest
+neighbours. Therefore, its partitions have a smaller loss than the formula for data
+without structure predicts, even though it has no clusters. This also holds for a
+surrogate of the rows. If the rows have clusters, their partitions have an even smaller
+loss than the partitions of the surrogate.
 """
 
 from collections.abc import Callable
@@ -22,15 +23,15 @@ SURROGATE_NODES = 5000
 # of nodes and to MOST_SURROGATES.
 NODES_OF_SURROGATES = 2000
 MOST_SURROGATES = 5
-SCORE_WEIGHT = 2.0  # weight of the score, where the evidence has weight 1
+SCORE_WEIGHT = 2.0  # weight of the score relative to the weight of the evidence
 # A node that represents more than this share of the rows, and more than 8 rows, may be
 # a cluster of its own.
 HEAP = 0.05
 # Axes along which the deviation is smaller than this fraction of the largest deviation
 # are left out.
 LEAST_DEVIATION = 3e-5
-# Chosen on clouds, Gaussian groups and data sets; `python -m benchmarks number --part
-# families` shows the result.
+# Chosen on clouds, Gaussian groups and data sets. `python -m benchmarks number --part
+# families` prints the numbers of clusters found.
 LEAST_EXCESS = 1.0
 # Rows scaled to length 1 need a larger excess, because the scaling also shortens the
 # cloud of the surrogate.
@@ -38,18 +39,18 @@ LEAST_EXCESS_OF_DIRECTIONS = 2.0
 
 
 class Excess(NamedTuple):
-    """How much more structure rows have than their surrogate.
+    """How much more structure the rows have than their surrogates.
 
     Attributes
     ----------
     z : float
-        The largest evidence of any partition of the rows, in spreads.
+        The largest evidence z of any partition of the rows.
     surrogate_z : float
-        The largest evidence of any partition of the surrogate, averaged over all
+        The largest evidence z of any partition of a surrogate, averaged over all
         surrogates.
     score : float
         The largest score of any partition of the rows, minus the largest score of any
-        partition of the surrogate.
+        partition of a surrogate, averaged over all surrogates.
     needed : float
         Threshold of `value` above which the rows have more structure than one cloud.
     """
@@ -61,7 +62,7 @@ class Excess(NamedTuple):
 
     @property
     def value(self) -> float:
-        """Excess of the evidence plus twice the excess of the score."""
+        """Excess of the evidence over the surrogates, plus twice that of the score."""
         return self.z - self.surrogate_z + SCORE_WEIGHT * self.score
 
     @property
@@ -73,23 +74,23 @@ class Excess(NamedTuple):
 def excess_over_surrogate(
     structure: Structure, seed: int, each: Callable = map
 ) -> Excess | None:
-    """Compare the structure of rows with the structure of a surrogate.
+    """Compare the structure of rows with the structure of surrogates.
 
     Parameters
     ----------
     structure : Structure
         Partitions of the nodes of the rows.
     seed : int
-        Seed of the surrogate, and of the choice of nodes if there are more than 5,000.
+        Random seed of the surrogates, and of a draw of 5,000 nodes if there are more.
     each : callable, default=map
-        Function like ``map``, which may use threads.
+        Replacement for the built-in ``map``, possibly with several threads.
 
     Returns
     -------
     Excess or None
         None if only distances between nodes are known, or if a node represents enough
-        equal rows to be a cluster. In all other cases the weights of nodes are ignored,
-        because they are not structure.
+        equal rows to be a cluster. Otherwise, the weights of nodes are ignored, because
+        unequal weights are not structure.
 
     Examples
     --------
@@ -137,14 +138,14 @@ def excess_over_surrogate(
 
 
 def _n_surrogates(n_nodes: int) -> int:
-    """Return the number of surrogates; the noisy evidence of few nodes needs more."""
+    """Return the number of surrogates, which is larger for fewer nodes."""
     return int(np.clip(NODES_OF_SURROGATES // n_nodes, 1, MOST_SURROGATES))
 
 
 def _cloud(
     points: np.ndarray, is_unit: bool, random_state: np.random.RandomState
 ) -> np.ndarray:
-    """Draw a surrogate around the mean of the points, scaled to length 1 like them."""
+    """Draw a surrogate around the mean of the points; scale it to length 1 if asked."""
     mean = points.mean(axis=0, dtype=np.float64)
     cloud = mean + surrogate(points, random_state)
     if is_unit:
@@ -155,7 +156,7 @@ def _cloud(
 def _points(
     nodes: Matrix, is_unit: bool, random_state: np.random.RandomState, each: Callable
 ) -> np.ndarray:
-    """Return nodes as dense rows, along leading axes if rows are sparse or wide.
+    """Return nodes as dense rows, projected on leading axes if sparse or wide.
 
     Without this reduction, the covariance matrix of wide rows would be too large. Rows
     of length 1 are scaled to length 1 again.
@@ -177,13 +178,14 @@ def _of_length_1(rows: np.ndarray) -> np.ndarray:
 def surrogate(points: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:
     """Draw one cloud with the same number of points and the same covariance.
 
-    Points are whitened, each point is turned to a random direction, and the whitening
-    is undone. Heavy tails remain, because whitened points keep their lengths.
+    The points are whitened, each whitened point is rotated to a random direction, and
+    the whitening is undone. Heavy tails are preserved, because rotations do not change
+    the lengths of whitened points.
 
     Parameters
     ----------
     points : ndarray of shape (p, c)
-        The points.
+        Points whose covariance the cloud reproduces.
     random_state : RandomState
         Generator of the random directions.
 

@@ -12,16 +12,16 @@ from mmcnb.choice.number import GATE, ChosenNumber
 from mmcnb.choice.structure import ScoredPartition, Structure, agreement
 from mmcnb.columns.single import SingleColumns
 
-# Fitted on data sets that `python -m benchmarks choice` does not use. The study prints
-# how often each level is right.
+# These constants were fitted on data sets that are not part of the study
+# `python -m benchmarks choice`, which prints how often each level is right.
 HIGH_AGREEMENT = 0.8
 LIKELY_NUMBER = 0.9
 LOW_SUM = 3.5  # trust is low if J + 1.5 agreement is below this
 AGREEMENT_WEIGHT = 1.5
 LINE_DIMENSION = 1.1  # along a line, gaps between rows resemble gaps between clusters
 # A partition with fewer clusters than requested is clearer if both its score and its J
-# are larger by more than this. Groups of clear clusters have a larger J when merged,
-# but not a larger score.
+# are larger by more than this. Merging clear clusters may raise J, but does not raise
+# the score.
 CLEARER = 1.0
 # A cluster is tiny if its number of rows is below both limits.
 TINY_SHARE = 0.01  # share of all rows
@@ -109,9 +109,9 @@ def _clearer_with_fewer(
 ) -> ScoredPartition | None:
     """Return a partition with fewer clusters that is much clearer, or None.
 
-    None is returned if there are at least as many groups of nodes as chosen clusters,
-    because the partition with fewer clusters may then only merge real groups. A cluster
-    of equal rows counts as a group.
+    Return None if there are at least as many groups of nodes as chosen clusters,
+    because a partition with fewer clusters may then merge real groups. A cluster of
+    equal rows counts as a group.
     """
     n_of_equal_rows = np.count_nonzero(np.bincount(chosen.labels) == 1)
     n_groups = structure.groups.max() + 1 + n_of_equal_rows
@@ -161,21 +161,21 @@ def tiny_clusters(labels: np.ndarray, rows_of_node: np.ndarray) -> str:
 
 
 class Without(NamedTuple):
-    """Clusters that are found without the columns that alone determine the clusters.
+    """Result of a search without the columns that alone determine the clusters.
 
     Attributes
     ----------
     n_clusters : int
-        Number of these clusters.
+        Number of clusters that this search found.
     agreement : float
-        Adjusted Rand index of these clusters with the chosen clusters, at least 0.
+        Adjusted Rand index of the clusters found and the chosen clusters, at least 0.
     """
 
     n_clusters: int
     agreement: float
 
     def sentence(self, pronoun: str) -> str:
-        """Return a clause; ``pronoun`` ("it" or "these") stands for the columns."""
+        """Return a clause for a message; ``pronoun`` refers to the left-out columns."""
         if self.n_clusters == 1:
             return f"without {pronoun} there is one cluster"
         return (
@@ -190,16 +190,17 @@ class Trust(NamedTuple):
     Attributes
     ----------
     level : {"low", "medium", "high"}
-        The level.
+        Level of trust.
     reason : str
-        One sentence.
+        One sentence that explains the level.
     agreement : float
-        Mean adjusted Rand index with the other candidates. The weight of a candidate is
-        the exponential of its J minus the J of the partition.
+        Weighted mean of the adjusted Rand indices of the partition and each other
+        candidate. The logarithm of the weight is J of the candidate minus J of the
+        partition.
     columns : list of str or int
-        Columns that alone determine the clusters.
+        Columns that alone determine the clusters; empty if there are none.
     without : Without or None
-        The clusters found without these columns, if they were searched for.
+        Result of a search without these columns; None if there was no such search.
     """
 
     level: str
@@ -209,7 +210,7 @@ class Trust(NamedTuple):
     without: Without | None = None
 
     def with_doubt(self, doubt: str) -> "Trust":
-        """Return the trust with one more doubt, and a level of at most "medium"."""
+        """Return the trust with a further doubt, and a level of at most "medium"."""
         level = "medium" if self.level == "high" else self.level
         return self._replace(level=level, reason=f"{doubt}; {self.reason}")
 
@@ -238,11 +239,12 @@ def trust(
     others : sequence of Candidate
         All other candidates.
     single : SingleColumns or None, default=None
-        Columns that alone determine the clusters.
+        Columns that alone determine the clusters; None if there are none.
     doubts : Doubts, default=Doubts()
         Reasons to doubt the partition.
     without : Without or None, default=None
-        The clusters found without the columns of ``single``.
+        Result of a search without the columns of ``single``; None if there was no such
+        search.
 
     Returns
     -------
@@ -271,7 +273,7 @@ def trust(
 
 
 def mean_agreement(best: Candidate, others: Sequence[Candidate]) -> float:
-    """Return the mean agreement with other candidates, weighted by J; 0 if none."""
+    """Return the mean agreement with ``others``, weighted by exp(J); 0 if empty."""
     if not others:
         return 0.0
     differences = [min(other.score.J - best.score.J, 50.0) for other in others]

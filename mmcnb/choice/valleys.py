@@ -1,15 +1,15 @@
 """Test whether the density falls between a small group of rows and larger clusters.
 
-The tail of a cluster is not a cluster of its own: from any group of rows in the tail
-towards the cluster, the density only rises. From a separate cluster, the density falls
-before it rises. Rows are counted in slabs of a tube that is as wide as the group
-(`mmcnb.graph.tubes`). The evidence for a valley comes from a test of two rates: rows
-per slab around the middle of the group, and rows per slab in any range between the
-group and the densest place along the tube.
+The tail of a cluster is not a cluster of its own: on the way from a group of rows in
+the tail to the cluster, the density only rises. On the way from a separate cluster, the
+density falls before it rises. Rows are counted in the slabs of a tube that is as wide
+as the group (`mmcnb.graph.tubes`). A valley is found by a test of two rates: rows per
+slab around the middle of the group, and rows per slab in a range between the group and
+the densest place along the tube. The range with the largest evidence is used.
 
-In simulations, 1 of 150 groups of tail rows has evidence above 3. These simulations
-have Student tails with 3 to 5 degrees of freedom or log-normal tails, in latent
-directions or in all of 5 to 300 columns. Clusters of 12 to 40 rows that are 6 to 8
+In simulations, 1 of 150 groups of rows in tails has evidence above 3. The tails are
+Student tails with 3 to 5 degrees of freedom or log-normal tails, in latent directions
+or in all of 5 to 300 columns. Clusters of 12 to 40 rows that are 6 to 8 standard
 deviations away from a cluster of 10,000 rows have evidence of 3.7 to 10.
 """
 
@@ -17,17 +17,17 @@ import numpy as np
 
 from mmcnb.graph.tubes import MOST_SLABS, SLABS_BEHIND
 
-CLEAR_VALLEY = 3.5
+CLEAR_VALLEY = 3.5  # least evidence for a valley
 # The density in a valley is at most this fraction of the density of the group.
 DEPTH = 0.5
-PEAK_SLABS = (2, 4, 6)  # slabs in windows of one, two and three deviations of the group
+PEAK_SLABS = (2, 4, 6)  # widths of windows: one, two and three deviations of the group
 
 
 def valley_evidence(profile: np.ndarray) -> float:
-    """Return the evidence that the density falls along a tube, from its start on.
+    """Return the evidence that the density falls along a tube before it rises.
 
     This is the square root of the likelihood ratio statistic that compares two Poisson
-    rates with a common rate.
+    rates with a common rate. The maximum over all ranges of slabs is returned.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def valley_evidence(profile: np.ndarray) -> float:
 def _likelihood_ratio(
     peak: float, width: int, rows: np.ndarray, lengths: np.ndarray
 ) -> np.ndarray:
-    """Return twice the logarithm of the likelihood ratio of two rates against one.
+    """Return twice the log likelihood ratio of two rates against a common rate.
 
     The peak has ``peak`` rows in ``width`` slabs. Each range has ``rows`` rows in
     ``lengths`` slabs.
@@ -97,7 +97,7 @@ def groups_with_valleys(
     Parameters
     ----------
     groups : ndarray of shape (t,), int64
-        Group at the start of each tube.
+        Number of the group at the start of each tube.
     profiles : ndarray of shape (t, 64)
         Number of rows in each slab of each tube.
     n_slabs : ndarray of shape (t,), int64
@@ -106,7 +106,7 @@ def groups_with_valleys(
     Returns
     -------
     ndarray of int64
-        Numbers of these groups, in ascending order.
+        Numbers of the groups with valleys, in ascending order.
     """
     assert profiles.shape[1] == MOST_SLABS
     evidence = [

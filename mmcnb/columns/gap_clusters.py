@@ -28,11 +28,12 @@ class GapsOfClusters(NamedTuple):
         this fraction for each cluster. The fractions are estimated from a sample of the
         rows.
     names : list of str
-        One or two columns whose missing values determine the clusters; empty if no
-        columns do.
+        One or two columns whose missing values determine the clusters; empty if there
+        are no such columns.
     told : float
-        Mutual information of the labels and the positions of missing values in these
-        columns, as a fraction of the entropy of the labels.
+        Mutual information of the labels and the positions of missing values in the
+        columns ``names``, as a fraction of the entropy of the labels; 0 if ``names`` is
+        empty.
     """
 
     entries: list[dict[str, Any]]
@@ -41,7 +42,7 @@ class GapsOfClusters(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """Message that names the columns with missing values that make the clusters."""
+        """Message that the missing values of the columns determine the clusters."""
         names = " and ".join(map(label_of, self.names))
         verb = "have" if len(self.names) > 1 else "has"
         pronoun = "these" if len(self.names) > 1 else "it"
@@ -55,18 +56,18 @@ class GapsOfClusters(NamedTuple):
 def gaps_of_clusters(
     rows: np.ndarray, is_text: np.ndarray, names: Sequence[str], labels: np.ndarray
 ) -> GapsOfClusters:
-    """Relate the missing values of rows to their clusters.
+    """Determine how missing values are related to clusters.
 
     Parameters
     ----------
     rows : ndarray of shape (m, c)
-        A sample of the rows of a fit. Texts are represented by the numbers of their
-        categories, and missing values by NaN.
+        A sample of the rows of a fit. Texts are represented by category codes, and
+        missing values by NaN.
     is_text : ndarray of shape (c,), bool
         Mask of the columns that are texts.
     names : sequence of str
-        For each column, the name of the column of the table that it comes from.
-        Elements of a list have the name of the list.
+        For each column, the name of the table column from which it is derived. Elements
+        of a list have the name of the list.
     labels : ndarray of shape (m,), int
         Cluster of each of these rows.
 
@@ -126,7 +127,7 @@ def _entry(
 
 
 def _values_tell(rows: np.ndarray, is_text: np.ndarray, labels: np.ndarray) -> float:
-    """Return how well the values of the best single column explain the labels.
+    """Return how well the labels are explained by the values of the best column.
 
     For a column of texts, this is the mutual information as a fraction of the entropy
     of the labels. For a column of numbers, it is the share of the variance of the ranks

@@ -23,20 +23,21 @@ PART_ROWS = 2048  # rows that a thread fills at a time
 
 
 def donor_numbers(n_rows: int, n_columns: int) -> np.ndarray:
-    """Draw the rows that become donors, at random with a fixed seed.
+    """Draw the rows that become donors, using a fixed random seed.
 
     Parameters
     ----------
     n_rows : int
         Number of rows to draw from.
     n_columns : int
-        Number of columns; tables with many columns have fewer donors.
+        Number of columns. The more columns, the fewer donors are drawn.
 
     Returns
     -------
     ndarray of int
-        Row numbers in ascending order: up to 1,000, but fewer (down to 250) if 1,000
-        donors would have more than 2**19 numbers in total.
+        Indices of the drawn rows, in ascending order. At most 1,000 rows are drawn. If
+        these would have more than 2**19 numbers in total, fewer rows are drawn, but not
+        fewer than 250.
     """
     most = max(LEAST_DONORS, min(MOST_DONORS, MOST_DONATED // max(1, n_columns)))
     if n_rows <= most:
@@ -52,15 +53,15 @@ def donors_of_sample(
     Parameters
     ----------
     sample : ndarray of shape (m, d)
-        Rows without missing values, in which a text has one 0/1 column per category.
+        Rows without missing values. A text has a 0/1 column for each category.
     encoding : Encoding or None, default=None
-        How the rows were read from a table; None if they are an array of numbers.
+        Encoding of the table from which the rows come; None if they come from an array.
 
     Returns
     -------
     Donors or None
-        None if the encoding fills missing values by itself, which it does unless the
-        fit left out rows with missing values.
+        None if the encoding already determines how missing values are filled, which is
+        the case unless the fit left out rows with missing values.
     """
     if encoding is not None and not encoding.drops_gaps:
         return None
@@ -80,10 +81,9 @@ def make_donors(rows: np.ndarray, n_categories: Sequence[int | None]) -> Donors:
     Parameters
     ----------
     rows : ndarray of shape (m, c), float64
-        Texts are represented by the numbers of their categories, and missing values by
-        NaN.
+        The rows. Texts are represented by category codes, and missing values by NaN.
     n_categories : sequence of int or None
-        Number of categories of each column; None for a column of numbers.
+        Number of categories of each text column, and None for each numeric column.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def make_donors(rows: np.ndarray, n_categories: Sequence[int | None]) -> Donors:
         divisor = np.where(scaling.deviation[first] > 0, scaling.deviation[first], 1.0)
         if scaling.units is not None:
             unit = scaling.units[first]
-    # Rows of different categories differ by 1 in two 0/1 columns, hence the factor 2.
+    # Two different categories differ by 1 in two 0/1 columns, hence the factor 2.
     steps = np.zeros(len(widths))
     steps[is_text] = 2.0 / divisor[is_text] ** 2
     return Donors(rows, center, divisor, unit, steps)
@@ -130,15 +130,17 @@ def fill_from(donors: Donors, block: np.ndarray) -> np.ndarray:
     """Fill missing values of rows from their five nearest donors.
 
     For each column, only donors with a value in this column are used. A missing number
-    becomes the lower median of their values, so that it is always one of these values.
-    A missing text becomes their most frequent category. A value stays missing if each
-    donor lacks a value in the column or has no known column in common with the row.
+    becomes the lower median of the values of these donors, which is always one of these
+    values. A missing text becomes the most frequent category of these donors. A value
+    stays missing if each donor either lacks a value in the column, or has no column in
+    which both the donor and the row have a value.
 
     Parameters
     ----------
     donors : Donors
+        Rows whose values replace missing values.
     block : ndarray of shape (n, c)
-        Texts are represented by the numbers of their categories, and missing values by
+        Rows to fill. Texts are represented by category codes, and missing values by
         NaN.
 
     Returns
@@ -178,7 +180,7 @@ def fill_from(donors: Donors, block: np.ndarray) -> np.ndarray:
 
 
 def filled_rows(rows: np.ndarray, encoding: Encoding) -> np.ndarray:
-    """Fill missing values from the donors of an encoding, then by its fill values."""
+    """Fill missing values from the donors of an encoding, then with its fill values."""
     if encoding.donors is not None:
         rows = fill_from(encoding.donors, rows)
     rows = rows.copy()
@@ -200,7 +202,7 @@ class _Prepared(NamedTuple):
     donors : Donors
         Donors with their columns in this order.
     values, compared : ndarray of shape (c, m), float64
-        Values of these donors by column, unscaled and scaled for comparison.
+        Transposed rows of these donors, unscaled and scaled for comparison.
     """
 
     order: np.ndarray
@@ -211,7 +213,7 @@ class _Prepared(NamedTuple):
 
 @lru_cache(maxsize=2)
 def _prepared(donors: Donors) -> _Prepared:
-    """Return the prepared donors, computed once for all blocks of rows."""
+    """Return the prepared donors, which are cached for all blocks of rows."""
     order = order_of_columns(donors.rows)
     if order is None:
         order = np.arange(donors.rows.shape[1])
@@ -225,7 +227,7 @@ def _prepared(donors: Donors) -> _Prepared:
 
 
 def _compared(donors: Donors, rows: np.ndarray) -> np.ndarray:
-    """Return rows with scaled numeric columns and unchanged categories."""
+    """Return rows with scaled numeric columns and unchanged category codes."""
     logged = np.flatnonzero(donors.unit)
     values = rows.copy()
     units = donors.unit[logged]

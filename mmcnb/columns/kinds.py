@@ -1,7 +1,7 @@
 """Kinds of columns in a sample (number, few values, text, list), and sentinel values.
 
-A column of the table corresponds to one column of the sample, or to several if it is a
-text or a list.
+A table column of texts or lists corresponds to several columns of the sample. Any other
+table column corresponds to a single column of the sample.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -43,11 +43,12 @@ class SampleColumns:
     weights : ndarray of shape (m,)
         Weights of these rows.
     sources : sequence of d str or None, default=None
-        For each column of the sample, the name of the column of the table that it comes
-        from. A text has a 0/1 column for each category, and a list of numbers has a
-        column for each element.
+        For each column of the sample, the name of the table column from which it is
+        derived. A text has a 0/1 column for each category, and a list of numbers has a
+        column for each element. If None, each column of the sample is a table column.
     orders : collection of str, default=()
-        Names of the table columns of ordered texts, which the sample has as ranks.
+        Names of the table columns of ordered texts. In the sample, these texts are
+        represented by their ranks.
     """
 
     rows: np.ndarray
@@ -57,7 +58,7 @@ class SampleColumns:
 
     @cached_property
     def first(self) -> np.ndarray:
-        """Index of the first sample column of each table column."""
+        """For each table column, the index of the first sample column for it."""
         if self.sources is None:
             return np.arange(self.rows.shape[1])
         sources = np.array(self.sources, object)
@@ -65,7 +66,7 @@ class SampleColumns:
 
     @cached_property
     def widths(self) -> np.ndarray:
-        """Number of sample columns of each table column."""
+        """For each table column, the number of sample columns for it."""
         return np.diff(self.first, append=self.rows.shape[1])
 
     @cached_property
@@ -89,14 +90,14 @@ class SampleColumns:
         return (self.widths > 1) & ~self.is_text
 
     def is_circle(self, k: int) -> bool:
-        """Return whether each list is a point on the unit circle (a time of day)."""
+        """Return whether lists are points on the unit circle, such as times of day."""
         values = self.columns_of(k)
         if values.shape[1] != 2:
             return False
         return bool(np.allclose((values**2).sum(axis=1), 1.0, atol=1e-4))
 
     def columns_of(self, k: int) -> np.ndarray:
-        """Return the columns of the sample that belong to a column of the table."""
+        """Return the sample columns that are derived from a table column."""
         first = self.first[k]
         return self.rows[:, first : first + self.widths[k]]
 
@@ -124,19 +125,19 @@ class SampleColumns:
 
     @cached_property
     def moments(self) -> np.ndarray:
-        """Weighted means and standard deviations of the sample, of shape (2, d)."""
+        """Weighted mean and standard deviation of each sample column, shape (2, d)."""
         moments = np.empty((2, self.rows.shape[1]))
         for k, values in enumerate(self.rows.T):
             moments[:, k] = weighted_moments(values.astype(np.float64), self.weights)
         return moments
 
     def numbers(self, which: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield the index and float64 values of each table column of single numbers.
+        """Yield the index and the float64 values of each numeric table column.
 
         Parameters
         ----------
         which : ndarray of bool
-            Mask of the table columns to consider. Texts and lists are skipped.
+            Mask of the table columns to include. Texts and lists are skipped.
         """
         for k in np.flatnonzero(which & (self.widths == 1)).tolist():
             yield k, self.rows[:, self.first[k]].astype(np.float64)
@@ -169,7 +170,7 @@ def weighted_moments(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def are_usual(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return which values of a column are not far outside the range of most values.
+    """Mark the values that are not far outside the central 95 % of a column.
 
     Unusual values are ignored when the scaling of a column is decided. Otherwise, a few
     wrong values or a row of totals would make a column appear skewed, or inflate its
@@ -210,7 +211,7 @@ def label_of(name: ColumnName) -> str:
 
 
 def listed(names: Sequence[ColumnName]) -> str:
-    """Return a phrase that lists up to five columns and counts the other columns."""
+    """Return a phrase that names up to five columns and counts the other columns."""
     text = ", ".join(map(label_of, names[:5]))
     if len(names) > 5:
         text += f" and {len(names) - 5} more"
@@ -218,7 +219,7 @@ def listed(names: Sequence[ColumnName]) -> str:
 
 
 class Sentinel(NamedTuple):
-    """A value far outside the range of all others, which may mark missing values."""
+    """A value far from all other values of a column, which may mark missing values."""
 
     name: ColumnName
     n_rows: int
@@ -226,14 +227,14 @@ class Sentinel(NamedTuple):
 
     @property
     def doubt(self) -> str:
-        """Clause that states the value and the number of rows with it."""
+        """Clause that states the value and the number of rows that have it."""
         return (
             f"{label_of(self.name)} has the value {self.far.value:g} in "
             f"{self.far.n_equal:,} of {self.n_rows:,} rows looked at"
         )
 
     def sentence(self) -> str:
-        """Return a message with the value, the range of the rest, and the remedy."""
+        """Return a message with the value, the range of other values, and a remedy."""
         mark = _shortest(self.far.value)
         # The "=" is needed, because a separate -1e+30 would be parsed as an option.
         return (
@@ -278,12 +279,12 @@ def sentinels(columns: SampleColumns) -> list[str]:
 
 
 def missing_marks(columns: SampleColumns) -> list[Sentinel]:
-    """Return values that may mark missing values.
+    """Return the values that may mark missing values.
 
     Such a value is the minimum or maximum of its column, is far from all other values,
-    and occurs in at least two rows of the sample. A marker that is expected in five
-    rows of the sample (0.025 % of all rows, for a sample of 20,000) is therefore found
-    with a probability of 96 %.
+    and occurs in at least two rows of the sample. If a marker is in 0.025 % of all
+    rows, five rows of a sample of 20,000 are expected to have it, and it is found with
+    a probability of 96 %.
 
     Parameters
     ----------

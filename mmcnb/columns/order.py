@@ -1,9 +1,8 @@
 """A canonical order of columns, which depends only on their values.
 
-The rounding of sums over columns depends on the order of the columns, and small
+The rounding of sums over columns depends on the order of the columns, and even rounding
 differences can lead to different clusters. The canonical order, and therefore the
-rounding, does not depend on how a table arranges and names its columns. It also stays
-the same if the unit of a column changes.
+rounding, does not depend on the order and the names of the columns in the table.
 """
 
 from collections.abc import Callable
@@ -15,8 +14,8 @@ from scipy.sparse import csc_array, csr_array, issparse
 
 from mmcnb.samples.matrix import WORK_NUMBERS, Matrix
 
-# Most columns differ within these first rows, so only a few columns are compared in
-# later rows.
+# Most columns already differ within these first rows, so that later rows are compared
+# for only a few columns.
 FIRST_ROWS = 64
 FIRST_SPARSE_ROWS = 2000
 COMPARED_NUMBERS = 4 * WORK_NUMBERS
@@ -26,10 +25,10 @@ def order_of_columns(sample: Matrix) -> np.ndarray | None:
     """Return the canonical order of the columns of a sample.
 
     Columns are compared first by the directions in which their values change from row
-    to row, and then by the values themselves; each comparison is decided in the first
-    row in which two columns differ. Repeating rows, changing units and taking
-    logarithms therefore do not change the order of columns that differ in a direction.
-    Equal columns stay in their given order, which does not matter because they are
+    to row, and then by the values themselves. The first row in which two columns differ
+    decides each comparison. Repeating rows, changing units and taking logarithms
+    therefore do not change the order of columns that differ in a direction. Equal
+    columns stay in their given order, which does not matter because they are
     interchangeable.
 
     Parameters
@@ -70,15 +69,15 @@ def _order_of_dense(sample: np.ndarray) -> np.ndarray:
 def _refined(
     ranks: np.ndarray, sample: np.ndarray, keys_of: Callable[[np.ndarray], np.ndarray]
 ) -> np.ndarray:
-    """Break ties between ranks by keys of the values, some rows at a time."""
+    """Break ties between ranks by sort keys of the values, one block at a time."""
     start = 0
     n_rows = FIRST_ROWS
     while start < sample.shape[0]:
         tied = _tied(ranks)
         if not tied.size:
             break
-        # A direction needs the preceding row, which is the last row of the previous
-        # step.
+        # The direction in a row depends on the row before, so each block begins with
+        # the last row of the previous block.
         first = max(start - 1, 0)
         keys = keys_of(sample[first : start + n_rows, tied])
         ranks = _ranked(ranks, tied, _places(np.ascontiguousarray(keys.T)))
@@ -93,14 +92,14 @@ def _tied(ranks: np.ndarray) -> np.ndarray:
 
 
 def _ranked(ranks: np.ndarray, tied: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Return finer ranks, in which tied columns are ordered by their places."""
+    """Return new ranks, in which ``places`` break the ties between columns."""
     finer = ranks * ranks.size
     finer[tied] += places
     return np.unique(finer, return_inverse=True)[1].ravel()
 
 
 def _places(keys: np.ndarray) -> np.ndarray:
-    """Return the rank of each row of keys among the distinct rows, in byte order."""
+    """Return the rank of each row of ``keys`` among distinct rows, in byte order."""
     whole = keys.view(f"V{keys.itemsize * keys.shape[1]}").ravel()
     return np.unique(whole, return_inverse=True)[1].ravel()
 
@@ -118,7 +117,7 @@ def _directions(values: np.ndarray) -> np.ndarray:
 
 def _sortable(values: np.ndarray) -> np.ndarray:
     """Return big-endian integers whose bytes sort in the order of the values."""
-    # Adding 0 turns -0 into 0. The two are equal, but differ in their bytes.
+    # Adding 0 turns -0 into 0, because their bytes differ although they are equal.
     bits = (values.astype(np.float64) + 0.0).view(np.uint64)
     sign = np.uint64(2**63)
     return np.where(bits & sign, ~bits, bits | sign).astype(">u8")
@@ -126,21 +125,20 @@ def _sortable(values: np.ndarray) -> np.ndarray:
 
 # -- sparse columns --------------------------------------------------------------------
 #
-# Sparse columns get the same order as the equivalent dense columns. Their keys list
-# only the few places with an unusual number: a direction other than 1, or a value
-# other than 0.
+# Sparse columns get the same order as the equivalent dense columns. Their sort keys
+# list only the few positions at which the direction is not 1 or the value is not 0.
 
 
 class _Places(NamedTuple):
-    """Places at which columns have unusual numbers, sorted by column and row.
+    """Positions with a direction other than 1, or with a value other than 0.
 
     Attributes
     ----------
     rows, columns : ndarray of shape (q,)
-        Row and column of each place.
+        Row index and column index of each position, sorted by column and row.
     is_more : ndarray of shape (q,), bool
-        True if the number is larger than the usual number (direction 1 or value 0), and
-        False if it is smaller.
+        True if the direction is 2 or the value is positive. False if the direction is 0
+        or the value is negative.
     """
 
     rows: np.ndarray
@@ -148,22 +146,23 @@ class _Places(NamedTuple):
     is_more: np.ndarray
 
     def codes(self, n_rows: int) -> np.ndarray:
-        """Return a code for each place, such that larger columns have larger codes.
+        """Return an integer code for each position, to compare columns.
 
-        The end of a column, after its last place, has the code ``n_rows``.
+        If two columns first differ at a position, the larger column has the larger
+        code. The code ``n_rows`` marks the end of a column, after its last position.
         """
         codes = np.where(self.is_more, 2 * n_rows - self.rows, self.rows)
         return codes.astype(">u8")
 
     def keys(self, numbers: np.ndarray, shape: tuple[int, int]) -> list[bytes]:
-        """Return a key for each column: the bytes of its numbers and of an end mark.
+        """Return a sort key for each column: the bytes of its numbers and an end mark.
 
         Parameters
         ----------
         numbers : ndarray
-            One or more numbers for each place.
+            One or more numbers for each position.
         shape : tuple of int
-            Numbers of rows and columns.
+            Number of rows and number of columns.
         """
         end = np.array(shape[0], ">u8").tobytes()
         counts = np.bincount(self.columns, minlength=shape[1])
@@ -185,7 +184,7 @@ def _order_of_sparse(sample: csr_array) -> np.ndarray:
 def _places_of_sparse(columns: csc_array, has_values: bool) -> np.ndarray:
     """Return the rank of each column among the distinct columns.
 
-    If ``has_values`` is False, columns are compared by directions only.
+    If ``has_values`` is False, columns are compared only by directions.
     """
     m = columns.shape[0]
     is_used = np.diff(columns.indptr) > 0
@@ -207,12 +206,12 @@ def _places_of_sparse(columns: csc_array, has_values: bool) -> np.ndarray:
 
 
 def _columns_of(columns: csc_array) -> np.ndarray:
-    """Return the column number of each stored value."""
+    """Return the column index of each stored value."""
     return np.repeat(np.arange(columns.shape[1]), np.diff(columns.indptr))
 
 
 def _changes(columns: csc_array) -> _Places:
-    """Return the places at which a value differs from the value in the row before."""
+    """Return the positions at which a value differs from the one in the row before."""
     rows = columns.indices
     numbers = _columns_of(columns)
     values = columns.data

@@ -8,12 +8,12 @@ import numpy as np
 
 from mmcnb.columns.kinds import MOST_MIXED, SampleColumns
 
-LEAST_COLUMNS = 3  # columns within the range of a scale; fewer may be codes
-LEAST_ALIKE = 2  # columns that span exactly the range of a scale
-LEAST_STEPS = 3  # steps of a scale, as in 0 to 3
-MOST_STEPS = 10  # steps of a scale, as in 0 to 10
-LEAST_WHOLE = 0.6  # share of integers in a column; other values may be filled-in means
-LEAST_VALUES = 3  # distinct values of a column; a column with two values is a flag
+LEAST_COLUMNS = 3  # least number of columns with the same scale; fewer may be codes
+LEAST_ALIKE = 2  # least number of columns that span the whole scale
+LEAST_STEPS = 3  # least number of steps of a scale, as in 0 to 3
+MOST_STEPS = 10  # largest number of steps of a scale, as in 0 to 10
+LEAST_WHOLE = 0.6  # least share of integers; other values may be filled-in means
+LEAST_VALUES = 3  # least number of distinct values; a column with two values is a flag
 
 
 class Span(NamedTuple):
@@ -28,18 +28,18 @@ class Span(NamedTuple):
         return self.high - self.low
 
     def may_be_of(self, scale: "Span") -> bool:
-        """Return whether this span is inside a scale and covers half of its steps."""
+        """Return whether this span is inside a scale and covers at least half of it."""
         is_inside = scale.low <= self.low and self.high <= scale.high
         return is_inside and self.steps >= scale.steps / 2
 
 
 def rating_scales(columns: SampleColumns) -> dict[int, Span]:
-    """Return the rating scale of each column of the table that has one.
+    """Return the rating scale of each table column that has a rating scale.
 
     Ordered texts with three or more levels have a scale. For numbers, a scale is a
-    range of integers that contains at least three columns, two of which span the whole
-    range, so that a single column of codes does not form a scale. In tables with more
-    than 100 columns, only ordered texts have scales.
+    range of integers that contains the values of at least three columns, two of which
+    span the whole range. A single column of codes therefore does not form a scale. In
+    tables with more than 100 columns, only ordered texts have scales.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def rating_scales(columns: SampleColumns) -> dict[int, Span]:
         return scales
     spans = dict(_spans(columns))
     counts = Counter(span for span in spans.values() if span.steps >= LEAST_STEPS)
-    # Frequent ranges come first; among equally frequent ranges, wide ranges do.
+    # The most frequent range is tried first, and the widest one among equal counts.
     for scale in sorted(counts, key=lambda span: (-counts[span], -span.steps, span)):
         members = [
             k for k, span in spans.items() if k not in scales and span.may_be_of(scale)

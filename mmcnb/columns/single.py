@@ -13,25 +13,26 @@ from mmcnb.columns.kinds import (
     label_of,
 )
 
-# Fractions of the entropy of the labels. Columns that determine the clusters explain
-# more than ALONE, and every other column explains less than OTHERS.
+# Fractions of the entropy of the labels. Columns that alone determine the clusters
+# explain more than ALONE, and each other column explains less than OTHERS.
 ALONE = 0.6
 OTHERS = 0.2
-N_RANGES = 20  # number of quantile ranges into which a column of many values is cut
+N_RANGES = 20  # number of quantile ranges into which a numeric column is cut
 
 
 class SingleColumns(NamedTuple):
-    """Columns that determine the clusters.
+    """Columns that alone determine the clusters.
 
     Attributes
     ----------
     names : list of str or int
-        One or two columns.
+        Names of one or two columns.
     share : float
         Mutual information of the columns and the labels, as a fraction of the entropy
         of the labels.
     largest_other : float
-        The largest fraction that any other column explains.
+        The largest fraction that any other column explains. For numbers, this is the
+        share of the variance of their ranks that lies between clusters.
     is_number : bool
         Whether the clusters are determined by a single column with many values.
     """
@@ -48,7 +49,7 @@ class SingleColumns(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """Message with the columns and the remedy."""
+        """Message that names the columns and suggests to leave them out."""
         kind = "ranges" if self.is_number else "the values"
         return (
             f"the clusters are {kind} of {' and '.join(map(label_of, self.names))} "
@@ -61,8 +62,9 @@ class SingleColumns(NamedTuple):
 def single_columns(columns: SampleColumns, labels: np.ndarray) -> SingleColumns | None:
     """Return one or two columns that alone determine the clusters, or None.
 
-    Candidates are columns with few values. A single column of numbers is a candidate if
-    the table also has texts or columns with few values.
+    Candidates are texts with at most 30 categories, and columns with at most 10
+    distinct values. A numeric column with more values is a candidate only if the table
+    also has such columns, and has at most 100 columns in total.
 
     Parameters
     ----------
@@ -122,10 +124,10 @@ def single_columns(columns: SampleColumns, labels: np.ndarray) -> SingleColumns 
 def _single_number(
     columns: SampleColumns, labels: np.ndarray, is_number: np.ndarray, of_few: float
 ) -> SingleColumns | None:
-    """Return a column with many values if its ranges are the clusters, or None.
+    """Return the column with many values whose ranges are the clusters, or None.
 
-    An example is income in dollars next to texts. Without scaling, two rows are close
-    to each other if and only if their incomes are similar.
+    An example is an unscaled income in dollars in a table that otherwise has texts: two
+    rows are close to each other if and only if their incomes are similar.
     """
     weights = columns.weights
     entropy = entropy_of(labels, weights)
@@ -150,8 +152,8 @@ def _shares_of_numbers(
 ) -> np.ndarray:
     """Return the between-cluster share of the variance of each number or list.
 
-    Numbers are replaced by their ranks. A list has the largest share among its
-    elements. Columns that ``which`` excludes have share 0.
+    Numbers are replaced by their ranks. The share of a list is the largest share of its
+    elements. The share of columns that ``which`` excludes is 0.
     """
     shares = np.zeros(len(columns.names))
     weights = columns.weights
@@ -183,7 +185,7 @@ def entropy_of(codes: np.ndarray, weights: np.ndarray) -> float:
 
 
 def middle_ranks(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the rank of each value; tied values get the middle of their ranks.
+    """Return the rank of each value; tied values get the middle rank.
 
     A row of weight w counts as w rows.
     """

@@ -1,8 +1,9 @@
-"""Choose the step of texts in tables with numbers: the distance between categories.
+"""Choose the step of texts: the distance between two categories, relative to numbers.
 
-If the step is too short, a single number outweighs many texts. If it is too long, each
-combination of categories becomes a cluster of its own, and numbers do not count. Texts
-that are independent of each other have no clusters, so they get a short step.
+If the step is too short, a single numeric column outweighs many texts. If it is too
+long, each combination of categories becomes a cluster of its own, and numeric columns
+have no influence. Texts that are independent of each other have no cluster structure,
+so they get a short step.
 """
 
 from itertools import combinations
@@ -14,23 +15,23 @@ from mmcnb.columns.kinds import SampleColumns
 
 SHORT = 0.35
 LONGER = (0.5, 0.7, 1.0)
-# Steps for texts that are independent of each other, in tables with two or more numbers
-# in which rows are close to each other. At longer steps, each combination of categories
-# would be a cluster of its own.
+# Steps for texts that are independent of each other, in tables with two or more numeric
+# columns in which rows are close to each other. At longer steps, each combination of
+# categories would be a cluster of its own.
 SHORTER = (0.25, 0.175, 0.125, 0.09, 0.06)
-# Texts are associated if the bias-corrected squared Cramér's V of two texts is at least
-# this on average. Clusters in half of 6 to 20 texts give 0.02 to 0.03, and independent
-# texts give less than 0.001.
+# Texts are associated if the bias-corrected squared Cramér's V, averaged over all pairs
+# of texts, is at least this. The average is 0.02 to 0.03 if half of 6 to 20 texts
+# reflect clusters, and less than 0.001 if texts are independent.
 LEAST_ASSOCIATION = 0.01
 # The step is reduced while more than this share of the neighbours of a row has the same
-# combination of categories as the row. It is not reduced if the rows nearest in the
-# numbers also exceed this share.
+# combination of categories as the row. It is not reduced if this also holds for the
+# rows that are nearest in the numeric columns alone.
 NEARLY_ALL_ALIKE = 0.8
-# Bounds for the neighbours of a row at a given step. MOST_ALIKE limits the share that
-# has the same combination of categories as the row. MOST_FARTHER limits the squared
-# distance in the numbers: how much its mean exceeds the mean for the rows nearest in
-# the numbers, relative to the mean for all rows. Both were chosen by
-# `python -m benchmarks columns --part texts`.
+# Bounds for the neighbours of a row at a given step. MOST_ALIKE limits the share of
+# neighbours with the same combination of categories as the row. MOST_FARTHER limits the
+# mean squared distance of neighbours in the numeric columns: its excess over the mean
+# for the rows nearest in these columns alone, divided by the mean for all rows. Both
+# were chosen by `python -m benchmarks columns --part texts`.
 MOST_ALIKE = 0.2
 MOST_FARTHER = 0.12
 N_NEIGHBOURS = 10
@@ -42,8 +43,9 @@ def step_of_texts(columns: SampleColumns, numbers: np.ndarray) -> float:
     """Return the longest step at which neighbours differ in texts, not in numbers.
 
     If the texts are not associated with each other, the step is 0.35, or less if more
-    than 80 % of the neighbours would have the same texts. Neighbours are searched among
-    distinct rows, so that weighting a row and repeating it have the same effect.
+    than 80 % of the neighbours of a row would have the same texts as the row.
+    Neighbours are searched among distinct rows, so that weighting a row and repeating
+    the row have the same effect.
 
     Parameters
     ----------
@@ -55,7 +57,8 @@ def step_of_texts(columns: SampleColumns, numbers: np.ndarray) -> float:
     Returns
     -------
     float
-        Distance between two categories, where numbers have standard deviation 1.
+        Distance between two categories of a text, in tables whose numeric columns are
+        scaled to standard deviation 1.
 
     Examples
     --------
@@ -102,23 +105,23 @@ def step_of_texts(columns: SampleColumns, numbers: np.ndarray) -> float:
 
 
 class _Neighbours(NamedTuple):
-    """Share of neighbours with the same texts, and mean squared distance in numbers."""
+    """Share of neighbours with the same texts, and mean squared numeric distance."""
 
     alike: float
     far: float
 
 
 class _Pairs(NamedTuple):
-    """Pairs of q query rows and r rows.
+    """Distances between q query rows and all r rows.
 
     Attributes
     ----------
     far : ndarray of shape (q, r)
-        Squared distances in the numbers; infinite between a row and itself.
+        Squared distances in the numeric columns; infinite between a row and itself.
     n_unlike : ndarray of shape (q, r)
-        Number of texts that differ.
+        Number of text columns in which the two rows differ.
     mean_far : float
-        Mean of the finite squared distances.
+        Mean of the finite values of ``far``.
     """
 
     far: np.ndarray
@@ -128,7 +131,7 @@ class _Pairs(NamedTuple):
     def neighbours(self, step: float, n_nearest: int) -> _Neighbours:
         """Return the statistics of the nearest rows at a given step of texts.
 
-        Rows that are as far as the last of the nearest rows are included.
+        Rows that are tied with the last of the nearest rows are included.
         """
         distances = self.far + step**2 * self.n_unlike
         last = np.partition(distances, n_nearest - 1, axis=1)[:, n_nearest - 1]
@@ -188,7 +191,7 @@ def _spaced(rows: np.ndarray, most: int) -> np.ndarray:
 
 
 def _distinct_rows(columns: SampleColumns) -> np.ndarray:
-    """Return the index of the first of each group of equal rows, in pseudorandom order.
+    """Return the first index of each distinct row, in pseudorandom order.
 
     Rows are sorted by a hash of their values, which depends neither on the order of the
     rows nor on the order of the columns.

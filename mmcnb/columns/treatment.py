@@ -29,15 +29,17 @@ from mmcnb.errors import InputError
 from mmcnb.samples.derived import Scaling, scaled_matrix
 from mmcnb.samples.encoding import Encoding
 
-# Standard deviation of a column of few values, where numbers have standard deviation 1.
-# It was chosen by the study `python -m benchmarks columns`, and is also the longest
-# step of texts that are independent of each other.
+# Standard deviation to which columns of few values are scaled; numbers are scaled to 1.
+# This value was chosen by the study `python -m benchmarks columns`. It is also the
+# longest step of texts that are independent of each other.
 STEP = SHORT
-# A list weighs as much as its number of elements, up to four. On generated tables of 1
-# to 8 numbers and a list of 32 or 256 elements, a weight of one misses the clusters of
-# the list, and a weight of nine misses the clusters of the numbers.
+# A list has the weight of as many numbers as it has elements, but at most of four. In
+# generated tables of 1 to 8 numbers and a list of 32 or 256 elements, clusters of the
+# list are missed at a weight of one, and clusters of the numbers at a weight of nine.
 MOST_OF_LIST = 4
-MOSTLY_RATINGS = 0.9  # from this share of ratings on, other columns differ in kind
+# If at least this share of the columns are ratings, the other columns count as a
+# different kind.
+MOSTLY_RATINGS = 0.9
 UNITS_DIFFER = "their units differ"
 KINDS_DIFFER = "their kinds differ"
 Numbers = TypeVar("Numbers", float, np.ndarray)
@@ -52,13 +54,15 @@ class ColumnRow(NamedTuple):
     Attributes
     ----------
     name : str or int
+        Name of the column, or its index if columns have no names.
     kind : str or None
-        For example "number", "text" or "rating"; None if the column is left out.
+        Kind of the column, such as "number", "text" or "rating"; None if the column is
+        left out.
     treatment : str
-        Kind of scaling, for example "logarithm"; otherwise "as it is" or "left out".
+        Kind of scaling, such as "logarithm"; otherwise "as it is" or "left out".
     center, divisor : float or None
-        Number subtracted from the values, and divisor of the differences; None without
-        scaling.
+        Number that is subtracted from the values, and number by which the differences
+        are divided. None if the column is left out, or if no columns are scaled.
     why : str
         Reason for the kind, or for leaving the column out.
     """
@@ -72,18 +76,20 @@ class ColumnRow(NamedTuple):
 
 
 class Treatment(NamedTuple):
-    """The treatment of the columns of a fit.
+    """Whether and how the columns are scaled in a fit, and why.
 
     Attributes
     ----------
     scaling : Scaling or None
-        None if columns are not scaled.
+        Scaling of the columns; None if they are not scaled.
     columns : SampleColumns or None
-        Columns of the sample, not scaled; None if rows are sparse.
+        Unscaled columns of the sample; None if the rows are sparse.
     sentence : str
-        The treatment and its reason; empty if a parameter determines it.
+        The treatment and its reason, for the report; empty if ``scale`` is None or
+        "standard".
     listing : list of ColumnRow
-        One entry for each column of the table.
+        One entry for each table column. Empty if ``scale`` is None or "standard", if
+        the rows are sparse, or if more than 1,000 columns are not scaled.
     only_units : bool
         Whether columns were scaled only because their units differ.
     """
@@ -100,13 +106,14 @@ class Treatment(NamedTuple):
         Parameters
         ----------
         encoding : Encoding or None
-            Encoding of a table, which adds the columns that are left out.
+            Encoding of the table, which also names the columns that are left out. None
+            if the rows do not come from a table.
 
         Returns
         -------
         dict
-            ``scaling`` (a sentence) and ``columns`` (a list of dictionaries). Each is
-            omitted if it would be empty.
+            Entries ``scaling`` (a sentence) and ``columns`` (a list of dictionaries).
+            Empty entries are omitted.
         """
         rows = {str(row.name): row for row in self.listing}
         if encoding is not None:
@@ -131,7 +138,7 @@ class Treatment(NamedTuple):
         return report
 
     def left_out(self, J: float, J_scaled: float) -> "Treatment":
-        """Return a treatment without scaling, if clusters separate better without it.
+        """Return an unscaled treatment, because scaling makes clusters less separate.
 
         Parameters
         ----------
@@ -150,21 +157,21 @@ class Treatment(NamedTuple):
 
     @property
     def sentinels(self) -> list[str]:
-        """Messages about missing-value markers and unusual rows of raw columns."""
+        """Messages about possible missing-value markers and unusual rows."""
         if self.columns is None or not self._is_raw:
             return []
         return [*sentinels(self.columns), *_unusual_rows(self.columns)]
 
     @property
     def doubts(self) -> list[str]:
-        """Reasons to distrust the clusters: possible missing-value markers."""
+        """Reasons to doubt the clusters: possible missing-value markers."""
         if self.columns is None or not self._is_raw:
             return []
         return [mark.doubt for mark in missing_marks(self.columns)]
 
     @property
     def _is_raw(self) -> bool:
-        """Whether the columns come unscaled from a table or an array."""
+        """Whether ``columns`` has unscaled values from a table or an array."""
         return self.scaling is None or bool(self.sentence)
 
 
@@ -184,24 +191,27 @@ def treat(  # noqa: PLR0913
     ----------
     scale : {None, "standard", "auto"} or dict
         If None, columns are not scaled. With "standard", each column is scaled to
-        standard deviation 1, and with "auto", the sample decides. A dict maps names or
-        indices of columns to "log", "standard", None (unscaled) or a step; other
-        columns are scaled as with "auto". The elements of a list share one name.
-        Indices may be strings, as in a model file.
+        standard deviation 1. With "auto", the treatment is decided from the sample. A
+        dict maps names or indices of columns to "log", "standard", None (unscaled) or a
+        step; other columns are scaled as with "auto". The elements of a list share one
+        name. Indices may be strings, as in a model file.
     sample : ndarray or csr_array of shape (m, d)
         The unscaled rows of the sample.
     moments : Scaling or None
-        The scaling for "standard", computed from all rows.
+        Scaling to standard deviation 1, computed from all rows, if ``scale`` is
+        "standard"; otherwise None.
     weights : ndarray of shape (m,) or None, default=None
-        Weights of these rows; None stands for equal weights.
+        Weights of the rows of the sample. If None, all weights are equal.
     sources : sequence of d str or None, default=None
-        For each column, the name of the column of the table that it comes from.
+        For each column, the name of the table column from which it is derived. If None,
+        the columns have no names.
     kept : str, default=""
-        Reason why "auto" must not scale; empty if it may.
+        Reason why "auto" must not scale the columns; empty if it may scale them.
     is_part : bool, default=False
         Whether the sample is only a part of the rows, so that its means are estimates.
     orders : collection of str, default=()
-        Names of the table columns of ordered texts, which the sample has as ranks.
+        Names of the table columns of ordered texts. In the sample, these texts are
+        represented by their ranks.
 
     Returns
     -------
@@ -252,7 +262,7 @@ def treat(  # noqa: PLR0913
 
 
 def centred(treatment: Treatment) -> Treatment:
-    """Centre the columns if one is so far from 0 that rounding errors would matter.
+    """Centre the columns if one is so far from 0 that rounding errors matter.
 
     Parameters
     ----------
@@ -262,9 +272,9 @@ def centred(treatment: Treatment) -> Treatment:
     Returns
     -------
     Treatment
-        The given treatment, unless columns are unscaled and one of them has its middle
-        farther from 0 than 30 times its range. Then the middle of its range is
-        subtracted from each column.
+        If columns are unscaled, and the middle of the range of one of them is farther
+        from 0 than 30 times the width of this range, a treatment that subtracts from
+        each column the middle of its range. Otherwise, the given treatment.
 
     Examples
     --------
@@ -306,7 +316,7 @@ def _known_wishes(
 
 
 def _reason_to_keep(columns: SampleColumns, is_part: bool) -> str:
-    """Return why columns must not be scaled at any spread, or "" if they may be."""
+    """Return why columns must not be scaled, whatever their spread, or ""."""
     ratings = list(rating_scales(columns))
     n_columns = len(columns.names)
     others = np.delete(columns.n_values > 1, ratings)
@@ -316,7 +326,7 @@ def _reason_to_keep(columns: SampleColumns, is_part: bool) -> str:
     if not numbers.size:
         return "no column has more than a few values"
     if columns.is_list.any():
-        return ""  # a common range or row length means nothing if kinds are mixed
+        return ""  # with mixed kinds, a common range or row length has no meaning
     rows = columns.rows
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
     is_one = np.abs(lengths - 1) <= 0.01
@@ -339,7 +349,7 @@ def _reason_to_keep(columns: SampleColumns, is_part: bool) -> str:
 
 
 def _reason_to_scale(columns: SampleColumns) -> str:
-    """Return why columns need scaling, or "" if they seem to share one unit."""
+    """Return why columns need scaling, or "" if they seem to share a unit."""
     if columns.is_list.any():
         return KINDS_DIFFER
     is_number = columns.n_values > FEW
@@ -356,7 +366,7 @@ def _reason_to_scale(columns: SampleColumns) -> str:
     if positive.size < 2:
         return ""
     widest = positive.max()
-    # One column has more than 90 % of the total variance.
+    # Whether a single column has more than 90 % of the total variance.
     dominates = 0.9 * ((np.sort(deviations) / widest) ** 2).sum() < 1
     if np.log(positive).std() > 0.5:
         return UNITS_DIFFER
@@ -369,9 +379,9 @@ def _reason_to_scale(columns: SampleColumns) -> str:
 
 
 class ColumnScale(NamedTuple):
-    """Scaling of a column: (x - center) / divisor.
+    """Scaling of a table column to (x - center) / divisor, and its kind.
 
-    If ``unit`` is not 0, x is replaced by log(1 + x / unit).
+    If ``unit`` is not 0, x is first replaced by log(1 + x / unit).
     """
 
     treatment: str
@@ -383,17 +393,18 @@ class ColumnScale(NamedTuple):
 def _column_scale(
     columns: SampleColumns, k: int, wish: Wish, text_step: float
 ) -> ColumnScale:
-    """Decide the scaling of a column of the table by its kind or by a request.
+    """Decide the scaling of a table column from its kind and from the request.
 
     Parameters
     ----------
     columns : SampleColumns
+        Columns of the sample.
     k : int
         Index of the table column.
     wish : {"auto", "standard", "log", None} or float
-        The requested scaling; a number is a step.
+        The requested scaling. A number is a step.
     text_step : float
-        Step of texts, unless ``wish`` is a step.
+        Step of a text column for which no step is requested.
     """
     is_wide = columns.widths[k] > 1
     if wish == "log" and (is_wide or columns.ends[0, columns.first[k]] < 0):
@@ -406,7 +417,7 @@ def _column_scale(
         return ColumnScale("as it is")
     if columns.is_text[k]:
         step = text_step if isinstance(wish, str) else float(wish)
-        # Rows of different categories differ by 1 in two columns. The divisor makes
+        # Two different categories differ by 1 in two 0/1 columns. The divisor makes
         # their distance equal to the step.
         return ColumnScale("category", divisor=np.sqrt(2) / step)
     if columns.is_list[k]:
@@ -420,7 +431,7 @@ def _column_scale(
 
 
 def _number_scale(columns: SampleColumns, k: int, wish: str | float) -> ColumnScale:
-    """Decide the scaling of a column of single numbers."""
+    """Decide the scaling of a numeric column."""
     n_values = columns.n_values[k]
     step = STEP
     has_step = wish == "auto" and n_values <= FEW
@@ -444,7 +455,7 @@ def _number_scale(columns: SampleColumns, k: int, wish: str | float) -> ColumnSc
 
 
 def _moments(values: np.ndarray, weights: np.ndarray, wish: Wish) -> np.ndarray:
-    """Return the mean and standard deviation, of usual values only for "auto"."""
+    """Return mean and standard deviation; exclude outliers if ``wish`` is "auto"."""
     if wish == "auto":
         is_usual = are_usual(values, weights)
         values = values[is_usual]
@@ -462,7 +473,7 @@ def _deviation_of_list(columns: SampleColumns, k: int) -> float:
 def _scaled(
     columns: SampleColumns, wishes: Mapping[ColumnName, Wish], reason: str
 ) -> Treatment:
-    """Return a treatment that scales the columns and states the reason."""
+    """Return a treatment that scales the columns, with the reason."""
     ratings = rating_scales(columns)
     wish_of: list[Wish] = []
     for k, name in enumerate(columns.names):
@@ -491,7 +502,7 @@ def _scaled(
 def _scales(columns: SampleColumns, wishes: Sequence[Wish]) -> list[ColumnScale]:
     """Decide the scaling of each column of the table.
 
-    Texts come last, because their step depends on the other columns after scaling.
+    Texts come last, because their step depends on the other columns, scaled.
     """
     scales = [_column_scale(columns, k, wish, STEP) for k, wish in enumerate(wishes)]
     if not columns.is_text.any() or columns.is_text.all():
@@ -508,7 +519,7 @@ def _scales(columns: SampleColumns, wishes: Sequence[Wish]) -> list[ColumnScale]
 
 
 def _scaling(columns: SampleColumns, of_table: np.ndarray) -> Scaling:
-    """Expand the center, divisor and unit of table columns to the sample's columns."""
+    """Expand center, divisor and unit from table columns to sample columns."""
     center, divisor, units = of_table.T.repeat(columns.widths, axis=1)
     of_lists = columns.is_list.repeat(columns.widths)
     center[of_lists] = _rounded(columns.moments[0, of_lists])
@@ -517,7 +528,7 @@ def _scaling(columns: SampleColumns, of_table: np.ndarray) -> Scaling:
 
 def _as_they_are(columns: SampleColumns, sentence: str) -> Treatment:
     listing: list[ColumnRow] = []
-    if len(columns.names) <= 1000:  # a longer listing would not be read
+    if len(columns.names) <= 1000:  # nobody would read a longer listing
         ratings = rating_scales(columns)
         for k in range(len(columns.names)):
             listing.append(_row(columns, k, "as it is", ratings.get(k)))
@@ -583,9 +594,9 @@ def _scaled_sentence(reason: str, listing: Sequence[ColumnRow]) -> str:
 
 
 def _rounded(values: Numbers) -> Numbers:
-    """Round numbers to 24 bits, so that weights and repeated rows give equal results.
+    """Round numbers to 24 bits, so that weighting and repeating rows are equivalent.
 
-    A weighted sum and a sum over repeated rows may differ in their last bits.
+    Otherwise, a weighted sum and a sum over repeated rows may differ in the last bits.
     """
     mantissa, exponent = np.frexp(values)
     return np.ldexp(np.round(mantissa * 2.0**24) / 2.0**24, exponent)
@@ -613,8 +624,8 @@ def _wants_logarithm(values: np.ndarray, weights: np.ndarray) -> bool:
 def _unusual_rows(columns: SampleColumns) -> list[str]:
     """Return a message about rows with unusual values in most columns, if any.
 
-    The values in a long tail do not count as unusual, because their logarithms are
-    close to the logarithms of the other values.
+    Values in a long tail of nonnegative numbers do not count as unusual if their
+    logarithms are close to the logarithms of the other values.
     """
     if len(columns.names) > MOST_SEARCHED:
         return []
