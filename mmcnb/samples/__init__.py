@@ -1,4 +1,4 @@
-"""Rows that are read block by block from arrays, sparse matrices, frames and files.
+"""Read rows of arrays, sparse matrices, data frames and files block by block.
 
 `open_samples` opens any of these sources.
 """

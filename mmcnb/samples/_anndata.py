@@ -14,7 +14,7 @@ def open_anndata(data: Any, element: str | None) -> Samples:
     Parameters
     ----------
     data : anndata.AnnData, or a backed sparse dataset of anndata
-        The object: in memory, backed, or a view of either.
+        The object. An AnnData object may be in memory, backed, or a view of either.
     element : str or None
         ``"X"``, ``"raw/X"``, ``"layers/NAME"``, ``"obsm/NAME"`` or ``"obsp/NAME"``;
         None means ``"X"``.
@@ -22,7 +22,7 @@ def open_anndata(data: Any, element: str | None) -> Samples:
     Raises
     ------
     InputError
-        If the object has no such element; the message lists the existing elements.
+        If the object has no such element. The message lists the elements that exist.
     """
     if not hasattr(data, "obsm"):
         return open_samples(data.group, element)

@@ -1,4 +1,4 @@
-"""Rows of a Dask array or frame, computed in the thread that needs them first."""
+"""Rows of Dask arrays and data frames, computed in the thread that first needs them."""
 
 from functools import cached_property
 from typing import Any
@@ -14,17 +14,18 @@ from mmcnb.samples.matrix import CSRBlock, Matrix, block_dtype, check_index_dtyp
 
 
 class DaskSamples(ChunkedSamples):
-    """Rows of a Dask array of NumPy arrays or of SciPy sparse matrices.
+    """Rows of a Dask array whose chunks are NumPy arrays or SciPy sparse matrices.
 
     Parameters
     ----------
     array : dask.array.Array
-        The array. Chunks along the columns are joined. For sparse rows, ``row_bytes``
-        is estimated from the first chunk.
+        The array, whose chunk sizes must be known. It is rechunked so that each chunk
+        contains whole rows. For sparse chunks, ``row_bytes`` is estimated from the
+        first chunk.
     name : str, default="dask array"
-        Name of the rows in messages.
+        Name used for the rows in messages.
     feature_names : list of str or None, default=None
-        Names of the columns.
+        Names of the columns; None if they have no names.
     """
 
     is_reopenable = True
@@ -61,7 +62,7 @@ class DaskSamples(ChunkedSamples):
         return type(self), (self._array, self.name, self.feature_names)
 
     def _compute(self, chunk: int) -> Matrix:
-        # `dask.get` computes in this thread; Dask's default could be a cluster.
+        # `dask.get` computes in this thread; the default scheduler may be a cluster.
         from dask import get
         from dask.optimization import cull
 
@@ -91,8 +92,8 @@ class DaskSamples(ChunkedSamples):
     def _graph(self) -> tuple[dict[Any, Any], list[Any]]:
         """The optimized task graph, and the key of each chunk.
 
-        The graph is optimized only once, because this takes time in proportion to the
-        number of all chunks.
+        The graph is optimized only once, because the time that this takes is
+        proportional to the number of chunks in the array.
         """
         import dask
 
@@ -109,7 +110,7 @@ class DaskSamples(ChunkedSamples):
 
 
 def open_dask(source: Any) -> DaskSamples:
-    """Open the rows of a Dask array or frame."""
+    """Open the rows of a Dask array or data frame."""
     module = type(source).__module__
     if module.startswith("dask.array"):
         return DaskSamples(source)

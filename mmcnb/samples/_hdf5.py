@@ -1,4 +1,4 @@
-"""HDF5 files, such as AnnData's .h5ad files."""
+"""Open the rows of HDF5 files, such as AnnData's .h5ad files."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,11 @@ COPY = "links to other files are not followed; copy the data into one file"
 
 
 class _Dataset(SlicedRows):
-    """Slices of a dataset; without chunks, it is read in blocks of BLOCK_ROWS rows."""
+    """A dataset that is read by slices along its first axis.
+
+    A dataset without chunks is read in blocks of BLOCK_ROWS rows or, if it is 1-D, of
+    GROUP_ROWS values.
+    """
 
     def __init__(self, dataset: Node, edges: EdgeChunks | None, lookahead: int) -> None:
         self._name = f"{dataset.file.filename}{dataset.name}"
@@ -30,14 +34,14 @@ class _Dataset(SlicedRows):
         super().__init__(dataset.name, dataset, chunk_length, edges, lookahead)
 
     def load(self, start: int, stop: int) -> np.ndarray:
-        """Read whole chunks; in HDF5, only one thread reads at a time."""
+        """Read whole chunks; HDF5 allows only one thread to read at a time."""
         # Filters, drivers and closed files raise errors of different types.
         with damage(f"{self._name}: {start} to {stop} cannot be read"):
             return self._array[start:stop]
 
 
 class HDF5Storage:
-    """An HDF5 file."""
+    """Access to the nodes of an HDF5 file."""
 
     def place(self, node: Node) -> tuple[str, str | None]:
         """Return the path of the file, and the path of the node inside the file."""
@@ -48,7 +52,7 @@ class HDF5Storage:
         return node.attrs
 
     def root(self, node: Node) -> Node:
-        """Return the file of a node."""
+        """Return the file that contains a node, which is also its root group."""
         return node.file
 
     def member(self, group: Node, path: str) -> Node:
@@ -66,7 +70,7 @@ class HDF5Storage:
     def rows(
         self, array: Node, edges: EdgeChunks | None = None, lookahead: int = 0
     ) -> SlicedRows:
-        """Return a dataset that is read by slices."""
+        """Return an object that reads slices of a dataset."""
         return _Dataset(array, edges, lookahead)
 
     def take(self, samples: Element) -> None:
@@ -76,19 +80,19 @@ class HDF5Storage:
         samples.is_reopenable = file.mode == "r" and Path(file.filename).is_file()
 
     def identity(self, samples: Element) -> str:
-        """Return a hash of shape, dtype, and the file's size and modification time."""
+        """Hash the rows' shape and dtype, and the file's size and modification time."""
         known = samples.n_samples, samples.n_features, str(samples.stored_dtype)
         return file_identity(samples.node.file.filename, *known)
 
 
 def _follow(node: Node, path: str, n_links: int = 0) -> Node:
-    """Return the node to which a path leads, or None if no node is there.
+    """Return the node at a path below another node, or None if it does not exist.
 
-    A link to another file raises InputError.
+    Soft links are followed. A link to another file raises InputError.
     """
     import h5py
 
-    if n_links > 16:  # soft links that lead to each other
+    if n_links > 16:  # soft links form a cycle
         raise DamagedStoreError(
             f"{node.file.filename}: links to {path} lead in a circle: {RESTORE}."
         )
@@ -110,26 +114,26 @@ def _follow(node: Node, path: str, n_links: int = 0) -> Node:
 
 
 def open_hdf5(path: str | os.PathLike[str], element: str | None = None) -> Samples:
-    """Open rows of an HDF5 file.
+    """Open the rows of an HDF5 file.
 
     Parameters
     ----------
     path : path
         The file.
     element : str or None, default=None
-        Path inside the file to a dataset, or to a CSR group or data frame in AnnData's
+        Path inside the file of a dataset, or of a CSR group or data frame in AnnData's
         encoding. None means ``"X"``.
 
     Returns
     -------
     Samples
-        The open rows.
+        The rows.
 
     Raises
     ------
     InputError
-        If the file is missing or damaged, or has no such element; the message lists the
-        existing elements.
+        If the file is missing or damaged, or if it has no such element. In the latter
+        case, the message lists the elements that exist.
     """
     with worded(f"{path} needs h5py", 'pip install "mmcnb[hdf5]"', ImportError):
         import h5py
@@ -141,7 +145,7 @@ def open_hdf5(path: str | os.PathLike[str], element: str | None = None) -> Sampl
 
 
 def open_hdf5_node(node: Node, element: str | None = None) -> Samples:
-    """Open rows of a file, group or dataset of h5py."""
+    """Open the rows of an h5py file, group or dataset."""
     if not node:
         raise InputError("X belongs to a closed HDF5 file: open it again.")
     storage = HDF5Storage()

@@ -1,8 +1,8 @@
-"""Bounds on the size of chunks, checked before a chunk is fetched or decoded.
+"""Limits on the size of chunks, so that a damaged store cannot exhaust memory.
 
-The metadata of an array determines how many bytes a chunk has. A stored chunk that is
-much longer, or whose header announces many more bytes, is damaged or malicious. Reading
-such a chunk could fill the memory of the machine.
+The metadata of an array determines the size of its decoded chunks. A stored chunk that
+is much larger, or whose header announces a much larger size, is damaged or malicious.
+Such a chunk raises an error, because decoding it could fill the memory of the machine.
 """
 
 import math
@@ -24,7 +24,7 @@ from mmcnb.samples.codecs import chunk_codec, codec_name, codec_setting, start_o
 from mmcnb.samples.files import check_chunk_file, read_document
 from mmcnb.samples.paths import ZARR_MARKS, PathLike
 
-# Codecs of numcodecs for Zarr 2 that never run code from the data, unlike "pickle".
+# Zarr 2 codecs of numcodecs that, unlike "pickle", never execute code from the data.
 CODECS = {
     "adler32",
     "astype",
@@ -57,7 +57,7 @@ DOCUMENTS = {*ZARR_MARKS, ".zattrs", ".zmetadata"}
 
 
 def check_chunk_bytes(n_bytes: int, name: str) -> None:
-    """Raise InputError if a chunk does not fit into the free memory of this machine."""
+    """Raise InputError if a chunk is larger than the free memory of this machine."""
     free = available_memory()
     if n_bytes > free:
         raise InputError(
@@ -67,12 +67,12 @@ def check_chunk_bytes(n_bytes: int, name: str) -> None:
 
 
 def check_documents(path: PathLike) -> None:
-    """Check the sizes of the metadata documents in a zip archive, before reading them.
+    """Check the sizes of the metadata documents in a zip archive before reading them.
 
     Raises
     ------
     InputError
-        If a document is longer than 64 MiB.
+        If a document is larger than 64 MiB.
     """
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
@@ -86,10 +86,10 @@ def check_documents(path: PathLike) -> None:
 
 
 def limited(array: zarr.Array, name: str) -> zarr.Array:
-    """Return the array with a store that raises an error for chunks that are too long.
+    """Return the array with a store that raises an error for oversized chunks.
 
-    A codec that is not in `CODECS` raises InputError, because some codecs of Zarr 2 run
-    code that is contained in the data.
+    Raise InputError if a Zarr 2 array uses a codec that is not in `CODECS`, because
+    some codecs execute code that is contained in the data.
     """
     if array.metadata.zarr_format == 2:
         for codec in (*array.filters, *array.compressors):
@@ -105,9 +105,9 @@ def limited(array: zarr.Array, name: str) -> zarr.Array:
 
 
 class FolderStore(LocalStore):
-    """A folder whose metadata documents must be regular files of at most 64 MiB.
+    """A local store whose metadata documents must be regular files of at most 64 MiB.
 
-    If a document were a pipe, reading it might never end.
+    Reading a document that is a pipe might never end.
     """
 
     async def get(self, key: str, *how: Any, **options: Any) -> Buffer | None:
@@ -120,16 +120,16 @@ class FolderStore(LocalStore):
 
 
 class LimitedStore(WrapperStore[Store]):
-    """The store of one array, which raises an error for chunks that are too long.
+    """The store of one array, which raises an error for oversized chunks.
 
     Parameters
     ----------
     store : zarr store
-        The store.
+        Store that contains the array.
     array : zarr.Array
-        The array of the store that is read; its chunks determine the limits.
+        The array to read; the size of its chunks determines the limits.
     name : str
-        Name of the array in messages.
+        Name used for the array in messages.
     """
 
     def __init__(self, store: Store, array: zarr.Array, name: str) -> None:
@@ -145,7 +145,7 @@ class LimitedStore(WrapperStore[Store]):
             self._n_texts = 0
             n_numbers = math.prod(array.shards or array.chunks)
             self.chunk_bytes = n_numbers * array.dtype.itemsize
-        else:  # the metadata does not contain the lengths of texts
+        else:  # the metadata does not specify the lengths of strings
             self._n_texts = math.prod(array.chunks)
             self.chunk_bytes = 2**30
 
@@ -159,7 +159,8 @@ class LimitedStore(WrapperStore[Store]):
         byte_range: ByteRequest | None = None,
     ) -> Buffer | None:
         """Return the bytes stored under a key, or None."""
-        # Codecs lengthen incompressible chunks slightly, and shards have an index.
+        # Codecs make incompressible chunks slightly larger, and shards contain an
+        # index.
         most = 2 * self.chunk_bytes + 64 * self._inner + 2**16
         if isinstance(self._store, LocalStore):
             with (
@@ -193,7 +194,7 @@ class LimitedStore(WrapperStore[Store]):
             limit = f"{self._n_texts:,} texts"
         for frame in self._frames(value, byte_range) if self._inner else [value]:
             content = start_of(self._codec, frame.to_bytes(), most)
-            # Encoded texts begin with the number of texts.
+            # The encoding of strings begins with the number of strings.
             n_claimed = int.from_bytes(content[:4], "little")
             if len(content) > most or n_claimed > self._n_texts > 0:
                 what = f"damaged (it is truncated, or claims to have more than {limit})"
@@ -207,15 +208,15 @@ class LimitedStore(WrapperStore[Store]):
     def _frames(
         self, shard: Buffer, byte_range: ByteRequest | None
     ) -> Iterator[Buffer]:
-        """Yield the inner chunks of a shard, or the inner chunk in a byte range.
+        """Yield the inner chunks in the bytes of a shard, or in a byte range of it.
 
-        The index at the beginning or end of a shard contains the positions of its inner
-        chunks.
+        Without a byte range, the index at the beginning or end of the shard gives the
+        positions of the inner chunks.
         """
         codec: Any = self._array.metadata.codecs[0]  # type: ignore[union-attr]
         is_at_end = codec_setting(codec, "index_location") != "start"
         if byte_range is not None:
-            # A range is either the index, which is not decoded here, or one chunk.
+            # A byte range contains the index, which is skipped, or one inner chunk.
             is_first = not is_at_end and getattr(byte_range, "start", 1) == 0
             if not is_first and not isinstance(byte_range, SuffixByteRequest):
                 yield shard

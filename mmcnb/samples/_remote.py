@@ -1,7 +1,7 @@
-"""Stores at an address that fsspec can read, such as ``http://`` or ``s3://``.
+"""Read Zarr stores at addresses that fsspec supports, such as ``s3://bucket/x.zarr``.
 
-Servers are not trusted: responses are limited in size and time, and redirects to
-another host are refused.
+Web servers are not trusted: their responses are limited in size and duration, and
+redirects to other hosts are refused.
 """
 
 import asyncio
@@ -18,9 +18,9 @@ from mmcnb.errors import InputError, worded
 from mmcnb.samples.paths import read_key
 
 PAUSES = (0.2, 0.8)  # seconds before the first and the second retry
-SECONDS = 30.0  # timeout of a response; received bytes extend it
+SECONDS = 30.0  # timeout of a request; received bytes extend it
 LEAST_RATE = 2**15  # number of received bytes that extend the timeout by one second
-# Maximum number of bytes of a value if the caller does not give a maximum.
+# Default limit on the size of a value, in bytes.
 METADATA_BYTES = 64 * 2**20
 
 
@@ -60,8 +60,8 @@ class RemoteStore(WrapperStore[FsspecStore]):
     ) -> Buffer | None:
         """Return the bytes stored under a key, or None if the key does not exist.
 
-        A response of a web server may have at most ``most`` bytes, or at most the
-        length of the requested range.
+        The response of a web server may have at most ``most`` bytes or, if
+        ``byte_range`` has a length, at most that many bytes.
         """
         fault = (
             f"{key} has more than {most:,} bytes, which is too long: "
@@ -104,7 +104,7 @@ class RemoteStore(WrapperStore[FsspecStore]):
     async def get_ranges(
         self, key: str, parts: Any, *, prototype: BufferPrototype, **_how: Any
     ) -> Any:
-        """Yield parts of a value, each read by `get` with its limits and retries."""
+        """Yield one list with the index and bytes of each part, which `get` reads."""
         yield [
             *enumerate(
                 await asyncio.gather(
@@ -116,7 +116,7 @@ class RemoteStore(WrapperStore[FsspecStore]):
 
 @asynccontextmanager
 async def _bounded(fault: str, most: int) -> AsyncIterator[None]:
-    """Limit the response to a request in size and time."""
+    """Limit the size and the duration of the response to a request."""
     async with asyncio.timeout(SECONDS) as deadline:
         end = asyncio.get_running_loop().time() + SECONDS
 
@@ -130,18 +130,18 @@ async def _bounded(fault: str, most: int) -> AsyncIterator[None]:
 
 
 _take: ContextVar[Callable[[int], None]] = ContextVar("_take")
-"""Function that checks how many bytes the current request has received."""
+"""Function that checks the number of bytes that the current request has received."""
 
 
 async def _open_session(**options: Any) -> Any:
-    """Open an aiohttp session that limits responses.
+    """Open an aiohttp session that limits the size and duration of responses.
 
-    It follows redirects only on the same host.
+    The session follows redirects only within the same host.
     """
     import aiohttp
 
     class Bounded(aiohttp.ClientResponse):
-        """A response that is read up to the limit of its request."""
+        """A response that is read only up to the limits of its request."""
 
         async def read(self) -> bytes:
             parts = []
@@ -190,12 +190,12 @@ async def _stay(_session: Any, _context: Any, answer: Any) -> None:
 
 
 def open_address(url: str) -> tuple[RemoteStore, str]:
-    """Return the root store that contains an address, and the path in that store.
+    """Return the store that contains an address, and the path of the address inside it.
 
     Raises
     ------
     InputError
-        If a package is missing, or the address cannot be parsed.
+        If a required package is missing, or if the address is invalid.
     """
     root = url.rstrip("/")
     while _is_store(parent := root.rpartition("/")[0]):
@@ -221,7 +221,7 @@ def _open_store(url: str) -> FsspecStore:
 
 
 def _is_store(url: str) -> bool:
-    """Return whether a group is at an address; False if the request fails."""
+    """Return whether an address is a Zarr group; False if the request fails."""
     if "://" not in url or url.endswith("/"):
         return False
     try:

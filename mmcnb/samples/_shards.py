@@ -21,7 +21,11 @@ CHECKSUM_BYTES = 4
 
 
 def has_plain_shards(array: zarr.Array) -> bool:
-    """Return whether shards and chunks have whole rows, and indices have checksums."""
+    """Return whether `chunks_in_shards` can read the shards of an array.
+
+    Shards and chunks must contain whole rows, and the index of a shard must have a
+    checksum.
+    """
     codecs: Any = getattr(array.metadata, "codecs", ())
     if (
         not array.shards
@@ -47,15 +51,15 @@ def chunks_in_shards(
     array : zarr.Array
         An array for which `has_plain_shards` is True.
     name : str
-        Name of the array in messages.
+        Name used for the array in messages.
     firsts : iterable of int
         First row of each chunk, in ascending order.
 
     Yields
     ------
     tuple of str and bytes
-        Key of the shard and bytes of the chunk. Instead of the bytes, the tuple has
-        None if the chunk was never written, or an OSError if the shard cannot be read.
+        Key of the shard, and bytes of the chunk. The second item is None if the chunk
+        was never written, and an OSError if the shard cannot be read.
 
     Raises
     ------
@@ -79,11 +83,11 @@ def chunks_in_shards(
 
 
 def _chunks(array: Any, key: str, numbers: list[int]) -> Iterator[bytes | None]:
-    """Yield the bytes of chunks of a shard, or None for a chunk never written."""
+    """Yield the bytes of chunks in a shard; None for a chunk that was never written."""
     try:
         path = Path(array.store.root, key)
-        # Per chunk, a shard has at most `most_bytes` bytes, 16 bytes in the index and,
-        # generously, a checksum of 4 bytes.
+        # For each chunk, a shard contains at most `most_bytes` bytes of data, 16 bytes
+        # of index and, as a generous allowance, 4 bytes of checksum.
         check_chunk_file(
             path, array.shards[0] // array.chunks[0] * (most_bytes(array) + 20)
         )
@@ -99,7 +103,7 @@ def _chunks(array: Any, key: str, numbers: list[int]) -> Iterator[bytes | None]:
 
 
 def _index(file: IO[bytes], array: Any) -> np.ndarray:
-    """Read the offsets and lengths of chunks, an array of shape (n_chunks, 2)."""
+    """Return the offset and length of each chunk, with shape (n_chunks, 2)."""
     length = 16 * (array.shards[0] // array.chunks[0]) + CHECKSUM_BYTES
     n_bytes = file.seek(0, os.SEEK_END)
     if n_bytes < length:

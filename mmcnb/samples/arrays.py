@@ -1,4 +1,4 @@
-"""Convert arrays of any kind to plain arrays of numbers, or explain the problem."""
+"""Convert array-like objects to numeric arrays, with errors that name the problem."""
 
 import numbers
 import reprlib
@@ -15,17 +15,17 @@ from mmcnb.samples.matrix import block_dtype, check_dtype, check_shape
 
 
 def plain_array(source: Any, name: str, are_rows: bool = False) -> np.ndarray:
-    """Return a plain array of numbers, or raise an error if it would lose information.
+    """Convert an array-like object to a NumPy array of real numbers.
 
     Parameters
     ----------
     source : array or sequence of rows
-        The numbers. An array of objects that are all numbers becomes float64.
+        The values. Python objects must all be numbers, and are converted to float64.
     name : str
-        Name of the array in messages.
+        Name used for the array in messages.
     are_rows : bool, default=False
-        Whether these are rows to cluster. If they are documents, the message says how
-        to cluster text.
+        Whether ``source`` contains the rows to cluster. If these are text, the error
+        message then says how to cluster text.
 
     Returns
     -------
@@ -35,8 +35,8 @@ def plain_array(source: Any, name: str, are_rows: bool = False) -> np.ndarray:
     Raises
     ------
     InputError
-        If the array is an np.matrix, has masked values, or contains anything but real
-        numbers.
+        If ``source`` is an np.matrix, has masked values, or contains a value that is
+        not a real number.
     """
     if isinstance(source, np.matrix):
         raise InputError(
@@ -58,16 +58,16 @@ def plain_array(source: Any, name: str, are_rows: bool = False) -> np.ndarray:
 
 
 def plain_values(source: Any, name: str, text: bool = False) -> np.ndarray:
-    """Return an array with one value per row, such as weights or classes.
+    """Convert one value per row, such as a weight or a class, to a NumPy array.
 
     Parameters
     ----------
     source : array-like
         The values. The caller checks their shape.
     name : str
-        Name of the values in messages.
+        Name used for the values in messages.
     text : bool, default=False
-        Whether strings are allowed, as names of classes.
+        Whether strings, such as class names, are allowed.
 
     Returns
     -------
@@ -77,8 +77,8 @@ def plain_values(source: Any, name: str, text: bool = False) -> np.ndarray:
     Raises
     ------
     InputError
-        If the values are a set or another type without an order, are masked, or are
-        neither numbers nor, with ``text``, strings.
+        If ``source`` has no order (a set, for example), has masked values, or contains
+        a value that is not a number or, if ``text`` is True, a string.
     """
     # NumPy would drop the mask of a Dask array.
     if hasattr(source, "compute"):
@@ -111,7 +111,7 @@ def plain_values(source: Any, name: str, text: bool = False) -> np.ndarray:
 
 
 def _joined(source: Any, name: str) -> np.ndarray:
-    """Convert an object to an array, or raise InputError if NumPy cannot."""
+    """Convert an object to a NumPy array; raise InputError if this fails."""
     if isinstance(source, np.ndarray):
         return np.asarray(source)
     if isinstance(source, list | tuple):
@@ -121,7 +121,7 @@ def _joined(source: Any, name: str) -> np.ndarray:
         worded(f"{name} is not an array of numbers", "correct it"),
         warnings.catch_warnings(),
     ):
-        warnings.simplefilter("error")  # such as for a masked value that becomes NaN
+        warnings.simplefilter("error")  # such as a masked value that becomes NaN
         return np.asarray(source)
 
 
@@ -154,7 +154,7 @@ def _check_rows(rows: Sequence[Any], name: str) -> None:
 
 
 def _refuse_texts(array: np.ndarray, name: str) -> None:
-    """Raise InputError if an array contains only text, with advice on clustering it."""
+    """Raise InputError if all values are text; the message says how to cluster text."""
     is_text = array.dtype.kind in "UST"
     if array.dtype.kind == "O" and array.size:
         is_text = all(isinstance(value, str) for value in array.flat)
@@ -187,7 +187,7 @@ def _refuse_objects(
         at = ", ".join(
             f"{axis} {k}" for axis, k in zip(("row", "column"), place, strict=False)
         )
-        # scikit-learn's common checks look for this message of float().
+        # scikit-learn's common checks expect this part of the message of float().
         type_ = type(value).__name__
         kind = f"(an argument must be a string or a real number, not {type_!r})"
         shown = reprlib.repr(value)
@@ -204,13 +204,14 @@ def _refuse_objects(
 
 
 class NoNumberError(InputError, TypeError):
-    """An object that is not a number; scikit-learn's checks require a TypeError."""
+    """Error for non-numeric values; a TypeError, as scikit-learn's checks require."""
 
 
 def is_number(value: Any) -> bool:
     """Return whether an object is a real number or a bool.
 
-    NumPy registers its durations as integers, but mmcnb does not treat them as numbers.
+    NumPy registers timedelta64 as an integer type, but mmcnb does not treat durations
+    as numbers.
     """
     return isinstance(value, numbers.Real | Decimal | np.bool_) and not isinstance(
         value, np.timedelta64
@@ -223,21 +224,21 @@ def _is_missing(value: Any) -> bool:
 
 
 def plain_csr(source: Any, name: str) -> Any:
-    """Return a SciPy matrix of any format as CSR.
+    """Convert a SciPy sparse matrix of any format to CSR.
 
     Parameters
     ----------
     source : sparse matrix or array
-        The matrix. Its indices are checked before a conversion, which would otherwise
-        read out of bounds.
+        The matrix. Its indices are checked before it is converted, because SciPy would
+        read out of bounds if they were invalid.
     name : str
-        Name of the matrix in messages.
+        Name used for the matrix in messages.
 
     Returns
     -------
     csr_array or csr_matrix
-        The matrix itself, with unchecked indices, if it is CSR already; otherwise a CSR
-        matrix with the dtype of blocks.
+        ``source`` itself, with unchecked indices, if it is already in CSR format;
+        otherwise a CSR matrix with the dtype that `block_dtype` returns.
 
     Raises
     ------
@@ -259,13 +260,13 @@ def plain_csr(source: Any, name: str) -> Any:
         elif source.format == "coo":
             # The constructor checks the indices.
             type(source)((source.data, (source.row, source.col)), shape=source.shape)
-        # The conversion adds duplicate entries; small integers would overflow in their
-        # own dtype.
+        # The conversion sums duplicate entries, and small integers could overflow in
+        # their own dtype.
         return source.astype(block_dtype(source.dtype), copy=False).tocsr()
 
 
 def check_feature_names(names: Any, n_features: int, name: str) -> list[str] | None:
-    """Return the names of columns as a list of str, one per column, or None."""
+    """Return the column names as a list of str, or None if ``names`` is None."""
     if names is None:
         return None
     listed = list(names) if np.iterable(names) and not isinstance(names, str) else []

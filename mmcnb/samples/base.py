@@ -1,4 +1,4 @@
-"""The base class of rows that are read block by block, and rows in memory."""
+"""The base class of rows that are read block by block, and its in-memory subclasses."""
 
 import hashlib
 import shlex
@@ -17,94 +17,100 @@ from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.matrix import CSRBlock
 from mmcnb.samples.row_index import RowIndex
 
-# Another value changes the last bits of all sums over rows, and may change labels.
+# A different value changes the last bits of all sums over rows, and may change labels.
 BLOCK_ROWS = 4096
-"""Number of rows in a block. Sums over rows are added block by block, from row 0 on."""
+"""Number of rows in a block. Sums over rows are computed block by block from row 0."""
 
 GROUP_ROWS = 16 * BLOCK_ROWS
 """Number of rows in a group.
 
-The sums of the blocks of a group are added first. Labels are stored in chunks of this
-length.
+The sums of the blocks in a group are added to one sum before the sums of groups are
+added. Labels are stored in chunks of this length.
 """
 
-# Bytes of decoded chunks that are cached, because neighbouring reads may share a chunk.
+# Default size of the cache for decoded chunks, in bytes. Consecutive reads may need
+# parts of the same chunk.
 EDGE_BYTES = 64 * 2**20
 
-# Attributes of rows that other processes do not need.
+# Attributes that are not pickled, because other processes do not need them.
 UNSENT = ("row_index", "refilled", "with_gaps", "sampled_rows", "table_options")
 
 
 class Samples(ABC):
-    """Rows that can be read block by block, wherever they are stored.
+    """Rows in memory or in any storage format, which are read block by block.
 
-    Equal numbers give bit-identical blocks, regardless of storage format and chunks.
+    Equal values result in bit-identical blocks, regardless of storage format and
+    chunks.
 
     Attributes
     ----------
     n_samples, n_features : int
-        Number of rows and of columns.
+        Number of rows, and number of columns.
     dtype : dtype
-        Type of the numbers in a block: float32 or float64.
+        Data type of the values in a block: float32 or float64.
     stored_dtype : dtype
-        Type of the numbers in their storage.
+        Data type of the stored values.
     is_sparse : bool
-        Whether blocks are CSR blocks.
+        Whether blocks are of type `CSRBlock` instead of ndarray.
     name : str
-        Name of the rows in messages: the path, or "X" in memory.
+        Name used for the rows in messages: their path, or "X" if they are in memory.
     chunk_rows : int
-        Number of rows of a storage chunk. Reading multiples of this number decodes each
-        chunk only once.
+        Number of rows in a storage chunk. If each read starts and ends at a multiple of
+        this number, each chunk is decoded only once.
     row_bytes : float
-        Mean number of bytes of a row in a block.
+        Mean size of a row in a block, in bytes.
     checksummed : bool
-        Whether damage to the stored bytes is detected on reading.
+        Whether damage to the stored values is detected when they are read.
     edge_bytes : int
-        Maximum bytes of decoded chunks that are cached between reads. A chunk is cached
-        if a read needs only a part of the chunk.
+        Maximum size of the decoded chunks that are cached between reads, in bytes. A
+        chunk is cached if a read needs only part of it.
     path, element : str or None
         Arguments with which ``open_samples(path, element)`` opens the rows again; None
         for data in memory.
     is_reopenable : bool
-        Whether another process can open the rows again, so that a pickle need not
-        contain the numbers.
+        Whether another process can open the rows again, so that a pickle does not have
+        to contain the values.
     feature_names : list of str or None
         Names of the columns, read on first access; None if the columns have no names.
     encoding : Encoding or None
-        How the columns of a table became numbers; None if the rows are not from a
-        table.
+        How the columns of a table were converted to numbers; None if the rows do not
+        come from a table.
     notes : sequence of str
-        One sentence for each change to the cells of a table.
+        One sentence for each kind of change that was made to the cells of a table.
     doubts : sequence of str
         One clause for each reason to doubt clusters of these rows.
     row_index : RowIndex or None
-        Numbers or names of the rows in their table; None if the rows are not from a
-        table.
+        Numbers or names that identify the rows in their source; None if only their
+        positions identify them.
     table_source : TableSource or None
-        The file or folder from which the table can be read again; None for a table in
-        memory.
+        The file or folder from which the table can be read again; None if there is
+        none.
     held_bytes : float
-        Bytes of memory that rows of a table occupy until they are closed.
+        Size of the data that these rows hold in memory, in bytes; 0 if it is read from
+        storage or belongs to the caller.
     makes_blocks : bool
-        Whether ``block`` creates new arrays from rows that are in this process.
+        Whether ``block`` creates new arrays, although other processes cannot open the
+        rows.
     refilled : callable or None
-        Function that opens the rows again with their gaps filled as in a fit; its
-        argument is an encoding or None. None if there are no gaps to fill.
+        Function that opens the rows again and fills missing values as in a fit; its
+        argument is an encoding or None. None if no values are missing.
     table_options : TableOptions or None
-        Options with which the columns of a table were read; None if no table was read.
+        Options with which the table was read; None if the rows do not come from a
+        table.
     with_gaps : callable or None
-        Function that opens the rows again with NaN in place of filled gaps; None if
-        no gaps were filled.
+        Function that opens the rows again with NaN in place of filled values; None if
+        no missing values were filled.
     sampled_rows : ndarray of shape (m, c) or None
-        A sample of the rows of a table whose gaps were filled, with NaN for the gaps.
-        A column contains numbers, or category numbers.
+        A sample of the rows of a table in which missing cells were filled, with NaN for
+        these cells. Each column contains numbers or category codes.
     has_gaps : bool
-        Whether NaN stands for gaps, as in rows that ``with_gaps`` opens.
+        Whether NaN represents missing values, as in rows that ``with_gaps`` opens.
     sources : list of str or None
-        For each column, the name of the table's column that it comes from, or its own
-        name; None if the columns have no names.
+        For each column, the name of the table column from which it is derived, or its
+        own name; None if the columns have no names.
     column_order : ndarray of shape (n_features,) or None
-        The user's number of each column; None if the columns are in the user's order.
+        Index of each column in the user's data; None if the columns are in the user's
+        order.
     """
 
     n_samples: int
@@ -137,9 +143,9 @@ class Samples(ABC):
     def _describe(
         self, name: str, shape: tuple[int, ...], stored_dtype: np.dtype
     ) -> None:
-        """Set name, shape and types; raise InputError unless the rows are numbers.
+        """Set the name, the shape and the dtypes, after checking shape and dtype.
 
-        ``row_bytes`` is set for dense rows.
+        ``row_bytes`` is set to the size of a dense row.
         """
         self.name = name
         self.n_samples, self.n_features = matrix.check_shape(shape, name)
@@ -149,7 +155,7 @@ class Samples(ABC):
         self.row_bytes = float(self.n_features * self.dtype.itemsize)
 
     def _sparse_row_bytes(self, row_values: float) -> float:
-        """Return the bytes of a CSR row: values with their indices, and a pointer."""
+        """Return the bytes of a CSR row: values, their indices and a row pointer."""
         return row_values * (self.dtype.itemsize + 4) + 8
 
     @cached_property
@@ -159,13 +165,13 @@ class Samples(ABC):
 
     @property
     def sources(self) -> list[str] | None:
-        """For each column, the table's column that it comes from, or its own name."""
+        """For each column, the table column it is derived from, or its own name."""
         columns = None if self.encoding is None else self.encoding.sources
         return self.feature_names if columns is None else columns
 
     @property
     def orders(self) -> Mapping[str, Sequence[str]]:
-        """The categories of each ordinal column, in their order."""
+        """The categories of each ordinal column, in ascending order."""
         return {} if self.encoding is None else self.encoding.orders
 
     @abstractmethod
@@ -187,31 +193,31 @@ class Samples(ABC):
         InputError
             If a value is not finite; the message names its row and column.
         DamagedStoreError
-            If the bytes differ from those that were written.
+            If the stored data is damaged.
         """
 
     def stored(self, start: int, stop: int) -> Any:
-        """Read rows like ``block``, but accept numbers that are not finite."""
+        """Read rows like ``block``, but do not check that their values are finite."""
         return self.block(start, stop)
 
     def blocks(self, start: int, stop: int) -> Iterator[np.ndarray | CSRBlock]:
-        """Read the rows ``start <= row < stop`` once, in blocks of BLOCK_ROWS rows."""
+        """Yield the rows ``start <= row < stop`` in blocks of BLOCK_ROWS rows."""
         rows = self.block(start, stop)
         for first in range(0, stop - start, BLOCK_ROWS):
             yield matrix.slice_rows(rows, first, min(first + BLOCK_ROWS, stop - start))
 
     @abstractmethod
     def gather(self, rows: np.ndarray) -> np.ndarray | CSRBlock:
-        """Read rows by number, in strictly increasing order; read each chunk once."""
+        """Read rows by strictly increasing index; decode each chunk at most once."""
 
     @property
     def root(self) -> "Samples":
-        """The rows from which these are computed, or these rows."""
+        """The stored rows from which these rows are derived, or these rows."""
         return self
 
     @property
     def as_stored(self) -> "Samples":
-        """The stored rows with their gaps, or these rows if no gaps were filled."""
+        """The rows before missing values were filled; these rows if none were."""
         return self
 
     @property
@@ -220,16 +226,16 @@ class Samples(ABC):
         return False
 
     def identity(self) -> str:
-        """Return a hash of the source of the rows, which must be reopenable."""
+        """Return a hash that identifies the source of reopenable rows."""
         raise NotImplementedError
 
     def state(self) -> object:
-        """Return a value that changes when the files change; None without a path."""
+        """Return a value that changes if the files change; None if there is no path."""
         return self.identity() if self.path is not None and self.is_reopenable else None
 
     @cached_property
     def digest(self) -> str:
-        """BLAKE2b hash of the numbers, for any storage, chunks and byte order."""
+        """BLAKE2b hash of the values, regardless of storage, chunks and byte order."""
         digest = ContentDigest(self.is_sparse, self.dtype)
         step = max(self.chunk_rows, BLOCK_ROWS)
         for start in range(0, self.n_samples, step):
@@ -237,7 +243,7 @@ class Samples(ABC):
         return digest.hexdigest(self.n_features)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what other processes need: the rows, but not their names or source."""
+        """Return the attributes to pickle, which are all except those in `UNSENT`."""
         state = dict(vars(self))
         for name in UNSENT:
             state.pop(name, None)
@@ -251,7 +257,7 @@ class Samples(ABC):
 
 
 def copy_command(samples: Samples) -> str:
-    """Return the command that copies the rows of a file or store with checksums.
+    """Return the command that copies rows to a Zarr store with checksums.
 
     Examples
     --------
@@ -278,17 +284,17 @@ def edge_bytes(chunk_bytes: list[int], n_bytes: int) -> int:
 
 
 class ChunkedSamples(Samples):
-    """Rows of ``_rows``, an array with the methods ``read`` and ``gather``.
+    """Rows of ``_rows``, an object with the methods ``read`` and ``gather``.
 
-    For sparse rows, ``_read`` and ``_gather`` return data, indices and row pointers,
-    which begin at 0. Reopenable rows have an ``opening``: a function and its two
-    arguments.
+    For sparse rows, ``_read`` and ``_gather`` return the arrays data, indices and
+    indptr of CSR rows, where indptr begins at 0. Reopenable rows have an attribute
+    ``opening``: the function that opens them, and its two arguments.
     """
 
     opening: tuple[Callable[[Any, Any], Samples], object, object]
 
     def _set_rows(self, rows: Any, chunk_rows: int) -> None:
-        """Set dense rows that are read in chunks of ``chunk_rows`` rows."""
+        """Set the source of dense rows, which has chunks of ``chunk_rows`` rows."""
         self._rows = rows
         self.chunk_rows = chunk_rows
         stored = self.n_features * self.stored_dtype.itemsize
@@ -307,12 +313,12 @@ class ChunkedSamples(Samples):
         return self._checked(self._read(start, min(stop, self.n_samples)), start)
 
     def gather(self, rows: np.ndarray) -> np.ndarray | CSRBlock:
-        """Read rows by number."""
+        """Read rows by strictly increasing index."""
         rows = matrix.check_rows(rows, self.n_samples)
         return self._checked(self._gather(rows), rows)
 
     def stored(self, start: int, stop: int) -> Any:
-        """Read rows as they are stored; numbers need not be finite."""
+        """Read the rows as stored, without checking that their values are finite."""
         return self._read(start, min(stop, self.n_samples))
 
     def _checked(self, values: Any, rows: int | np.ndarray) -> np.ndarray | CSRBlock:
@@ -362,7 +368,7 @@ class ContentDigest:
         ]
 
     def update(self, block: np.ndarray | CSRBlock) -> None:
-        """Add the next rows."""
+        """Add the next rows to the hash."""
         self.n_samples += matrix.n_rows_of(block)
         if isinstance(block, CSRBlock):
             self.update_part(0, block.data)
@@ -372,16 +378,16 @@ class ContentDigest:
             self.update_part(0, block)
 
     def update_part(self, part: int, values: np.ndarray, n_rows: int = 0) -> None:
-        """Add the next values of one array.
+        """Add the next values of one array to the hash.
 
         Dense rows have one array. Sparse rows have three: data, indices, and the number
-        of values of each row.
+        of stored values in each row. ``n_rows`` is added to the number of rows.
         """
         self.n_samples += n_rows
         self._parts[part].update(np.ascontiguousarray(values).data)
 
     def hexdigest(self, n_features: int) -> str:
-        """Return the digest of all rows so far."""
+        """Return the digest of all rows added so far."""
         header = f"{self._kind} {self.n_samples} {n_features}"
         whole = hashlib.blake2b(header.encode(), digest_size=16)
         for part in self._parts:
@@ -407,12 +413,12 @@ class ArraySamples(Samples):
         return matrix.as_block(self._array[start:stop])
 
     def gather(self, rows: np.ndarray) -> np.ndarray:
-        """Read rows by number."""
+        """Read rows by strictly increasing index."""
         return matrix.as_block(self._array[matrix.check_rows(rows, self.n_samples)])
 
 
 class CSRSamples(Samples):
-    """Rows of a SciPy sparse matrix or array, with any integer type of index."""
+    """Rows of a SciPy sparse matrix or array, with indices of any integer type."""
 
     is_sparse = True
     checksummed = True
@@ -424,7 +430,7 @@ class CSRSamples(Samples):
         self._data = csr.data
         self._indices = csr.indices
         self._indptr = csr.indptr.astype(np.int64, copy=False)
-        # SciPy allows unused capacity after the last value, in both arrays or in none.
+        # SciPy allows unused capacity at the end of both arrays.
         if len(self._indptr) and len(self._data) == len(self._indices):
             n_used = max(int(self._indptr[-1]), 0)
             self._data = self._data[:n_used]
@@ -440,7 +446,7 @@ class CSRSamples(Samples):
         return self._part(slice(indptr[0], indptr[-1]), indptr - indptr[0], start)
 
     def gather(self, rows: np.ndarray) -> CSRBlock:
-        """Read rows by number."""
+        """Read rows by strictly increasing index."""
         rows = matrix.check_rows(rows, self.n_samples)
         starts = self._indptr[rows]
         stops = self._indptr[rows + 1]
@@ -457,7 +463,7 @@ class CSRSamples(Samples):
 def in_memory(
     rows: Any, name: str = "X", feature_names: list[str] | None = None
 ) -> Samples:
-    """Open an array, a list of rows or a sparse matrix, and check that it is finite."""
+    """Open an array, list or sparse matrix, and check that all values are finite."""
     if scipy.sparse.issparse(rows):
         samples: Samples = CSRSamples(rows, name)
     else:

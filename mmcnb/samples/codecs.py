@@ -1,6 +1,6 @@
-"""Encoding of chunks of Zarr arrays, and limits on their size.
+"""Codecs of the chunks of Zarr arrays, and limits on the size of chunks.
 
-A chunk that mmcnb writes is one zstd frame, which ends with a checksum of its content.
+mmcnb writes each chunk as one zstd frame, which ends with a checksum of its content.
 """
 
 import math
@@ -20,19 +20,19 @@ ZSTD: Any = get_numcodec({"id": "zstd", "level": CODEC.level, "checksum": True})
 
 _MAGIC = b"\x28\xb5\x2f\xfd"
 
-# Codecs whose chunks begin with their decoded size.
+# Codecs that store the decoded size in the header of a chunk.
 SIZED = {name: get_numcodec({"id": name}) for name in ("zstd", "blosc", "lz4")}
 
-# pyarrow's name of each codec; its gzip decoder also reads zlib headers.
+# Name in pyarrow of each streaming codec. Its gzip decoder also reads zlib headers.
 STREAMS = {"zstd": "zstd", "gzip": "gzip", "zlib": "gzip", "bz2": "bz2"}
 
 
 def frame_checksum(frame: bytes) -> str:
-    """Return the checksum at the end of a zstd frame in hexadecimal digits, or "".
+    """Return the checksum of a zstd frame in hexadecimal, or "" if it has none.
 
     The checksum is the low half of the XXH64 hash of the decoded content (RFC 8878,
-    3.1.1), and the decoder verifies it. A chunk whose checksum equals the recorded
-    checksum is therefore the recorded chunk, without another hash of its content.
+    section 3.1.1), and the decoder verifies it. If it equals the recorded checksum, the
+    chunk is the recorded chunk, and its content does not have to be hashed again.
     """
     has_checksum = frame[:4] == _MAGIC and len(frame) > 8 and frame[4] & 4
     return frame[-4:].hex() if has_checksum else ""
@@ -41,16 +41,16 @@ def frame_checksum(frame: bytes) -> str:
 def most_bytes(array: zarr.Array) -> int:
     """Return the maximum number of bytes of a stored chunk.
 
-    The maximum exceeds the decoded size, because codecs lengthen incompressible chunks
-    slightly.
+    The maximum exceeds the decoded size, because codecs make incompressible chunks
+    slightly larger.
     """
     return 2 * math.prod(array.chunks) * array.dtype.itemsize + 2**16
 
 
 def codec_name(array: zarr.Array) -> str:
-    """Return the name of the codec that compresses chunks, or "" if none does.
+    """Return the name of the codec that compresses chunks, or "" if there is none.
 
-    For an array with shards, the result is the codec of the inner chunks.
+    For an array with shards, this is the codec of the inner chunks.
     """
     if not array.compressors:
         return ""
@@ -61,16 +61,17 @@ def codec_name(array: zarr.Array) -> str:
 
 @dataclass(frozen=True)
 class ChunkCodec:
-    """The encoding of chunks of numbers.
+    """The encoding of the chunks of a numeric array.
 
     Parameters
     ----------
     name : str
-        A codec of `SIZED` or `STREAMS`, or "" if chunks are not compressed.
+        Name of the codec, a key of `SIZED` or `STREAMS`; "" if chunks are not
+        compressed.
     dtype : dtype
-        Type of the numbers, with their byte order.
+        Data type of the values, including the byte order.
     shape : tuple of int
-        Shape of a chunk; the last chunk along an axis is padded to it.
+        Shape of a chunk; the last chunk along an axis is padded to this shape.
     order : {"C", "F"}
         Memory layout of a chunk.
     """
@@ -81,13 +82,13 @@ class ChunkCodec:
     order: Literal["C", "F"] = "C"
 
     def decode(self, frame: bytes, out: np.ndarray, place: str) -> None:
-        """Decode a chunk into ``out``, without the padding at the end of the array.
+        """Decode a chunk into ``out``, which has no room for the padding of the chunk.
 
         Raises
         ------
         DamagedStoreError
-            If the chunk cannot be decoded, or has the wrong size. The message begins
-            with ``place``.
+            If the chunk cannot be decoded, or if its decoded size is wrong. The message
+            begins with ``place``.
         """
         is_direct = (
             self.order == "C"
@@ -107,8 +108,8 @@ class ChunkCodec:
 def chunk_codec(array: zarr.Array) -> ChunkCodec | None:
     """Return the encoding of the chunks of an array.
 
-    The result is None if the chunks do not contain real numbers, or are encoded with
-    several codecs or an unknown codec.
+    The result is None if the chunks do not contain real numbers, or if they are encoded
+    with several codecs or with an unsupported codec.
     """
     metadata = array.metadata
     name = codec_name(array)
@@ -125,9 +126,10 @@ def chunk_codec(array: zarr.Array) -> ChunkCodec | None:
 
 
 def codec_setting(codec: Codec, name: str) -> Any:
-    """Return a setting of a codec as it is written in the metadata.
+    """Return a setting of a codec as written in the metadata.
 
-    In some versions of Zarr, the attribute of the codec is an enumeration instead.
+    In some versions of Zarr, the codec's attribute of this name is an enumeration
+    member instead of a string.
     """
     configuration: Any = codec.to_dict().get("configuration", {})
     return configuration.get(name)
@@ -136,10 +138,10 @@ def codec_setting(codec: Codec, name: str) -> Any:
 def _decode(name: str, frame: bytes, out: np.ndarray) -> int:
     """Decode a chunk into ``out``, and return the number of decoded bytes.
 
-    If the chunk does not fit, the result differs from the length of ``out``.
+    If the decoded size is not the size of ``out``, the result differs from it too.
     """
     size = claimed_size(name, frame)
-    if size is None and name in STREAMS:  # a writer of streams may not know the size
+    if size is None and name in STREAMS:  # a streaming writer may not know the size
         with _stream(name, frame) as stream:
             return int(stream.readinto(out)) + len(stream.read(1))
     if size != out.nbytes:
@@ -152,7 +154,7 @@ def _decode(name: str, frame: bytes, out: np.ndarray) -> int:
 
 
 def start_of(name: str, frame: bytes, most: int) -> bytes:
-    """Return the decoded bytes of a chunk, cut after ``most`` + 1 bytes.
+    """Return the decoded bytes of a chunk, truncated to ``most + 1`` bytes.
 
     The result is empty if the codec is unknown, and consists of zeros if the header of
     the chunk announces more than ``most`` bytes.
@@ -175,7 +177,7 @@ def _stream(name: str, frame: bytes) -> Any:
 
 
 def claimed_size(name: str, frame: bytes) -> int | None:
-    """Return the decoded size of a chunk from its header, or None if it has none."""
+    """Return the decoded size in the header of a chunk, or None if it is missing."""
     if name == "zstd":
         return content_size(frame)
     if name == "lz4":
@@ -188,7 +190,7 @@ def claimed_size(name: str, frame: bytes) -> int | None:
 
 
 def content_size(frame: bytes) -> int | None:
-    """Return the decoded size of a zstd frame from its header, or None if it has none.
+    """Return the decoded size in the header of a zstd frame, or None if it is missing.
 
     RFC 8878, section 3.1.1.1, describes the header.
     """

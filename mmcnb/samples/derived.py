@@ -1,4 +1,4 @@
-"""Rows computed from other rows: scaled columns, and a cache of computed rows."""
+"""Rows computed from other rows: scaled or reordered columns, and cached features."""
 
 import math
 import tempfile
@@ -19,7 +19,7 @@ from mmcnb.samples.scratch import ScratchRows
 
 
 class DerivedSamples(Samples):
-    """Rows computed from the rows of other samples, block by block."""
+    """Rows that are computed from other rows, the base, block by block."""
 
     def __init__(self, base: Samples) -> None:
         self.base = base
@@ -43,15 +43,15 @@ class DerivedSamples(Samples):
 
     @property
     def cached(self) -> bool:
-        """Whether the rows of the base are cached."""
+        """Whether all rows of the base are cached."""
         return self.base.cached
 
     def derive(self, rows: Any) -> Any:
-        """Compute rows from rows of the base."""
+        """Compute derived rows from rows of the base."""
         raise InputError(f"{type(self).__name__} does not derive rows.")
 
     def _finite(self, rows: Any) -> Any:
-        """Compute rows from rows of the base; raise an error if a number overflows."""
+        """Compute derived rows; raise ColumnError if a value overflows."""
         with numbered_columns(self.column_order):
             with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
                 found = self.derive(rows)
@@ -71,7 +71,7 @@ class DerivedSamples(Samples):
         yield from map(self._finite, self.base.blocks(start, stop))
 
     def gather(self, rows: np.ndarray) -> Any:
-        """Return rows by number."""
+        """Return rows by strictly increasing index."""
         return self._finite(self.base.gather(rows))
 
 
@@ -83,7 +83,7 @@ class Scaling:
     ----------
     mean, deviation : ndarray of shape (d,)
         Mean and standard deviation of each column. A deviation of 0 is replaced by 1.
-        Sparse columns are not centred.
+        The columns of sparse rows are not centred.
     units : ndarray of shape (d,) or None
         In a column with a positive unit, x is first replaced by
         sign(x) log(1 + abs(x) / unit). None means that no column has a unit.
@@ -94,7 +94,7 @@ class Scaling:
     units: np.ndarray | None = None
 
     def logarithms(self, rows: np.ndarray) -> np.ndarray:
-        """Return dense rows with logarithms in the columns that have a unit."""
+        """Return dense rows after taking logarithms in the columns that have a unit."""
         if self.units is None or not self.units.any():
             return rows
         logged = np.flatnonzero(self.units)
@@ -119,7 +119,7 @@ class ScaledSamples(DerivedSamples):
 
     @cached_property
     def feature_names(self) -> list[str] | None:
-        """Names of the columns, the same as in the base."""
+        """Names of the columns, as in the base."""
         return self.base.feature_names
 
     def derive(self, rows: Any) -> Any:
@@ -151,7 +151,7 @@ class OrderedSamples(DerivedSamples):
         return matrix.take_columns(rows, self.order)
 
     def _finite(self, rows: Any) -> Any:
-        """Reorder the columns; the numbers do not change, so they cannot overflow."""
+        """Reorder the columns; the values do not change, so they cannot overflow."""
         return self.derive(rows)
 
 
@@ -161,12 +161,12 @@ class CachedSamples(DerivedSamples):
     Parameters
     ----------
     base : Samples
-        The features. CSR rows are always cached in memory.
+        The features to cache. CSR rows are always cached in memory.
     folder : path or None, default=None
         Folder of the scratch file; None caches the features in memory.
     capacity : float, default=inf
-        Bytes of memory for cached features. Features that do not fit are computed again
-        in each pass.
+        Maximum size of the features that are cached in memory, in bytes. Features that
+        do not fit are computed again in each pass.
 
     Attributes
     ----------
@@ -187,7 +187,8 @@ class CachedSamples(DerivedSamples):
         self.cached_bytes = 0
         blocks = -(-self.n_samples // BLOCK_ROWS)
         self._there = np.zeros(blocks, bool)
-        # Groups of dense rows by group number, or blocks of CSR rows by block number.
+        # Cached groups of dense rows by group index, or blocks of CSR rows by block
+        # index.
         self._parts: dict[int, Any] = {}
         self._allocating = Lock()
         self._scratch: ScratchRows | None = None
@@ -201,7 +202,7 @@ class CachedSamples(DerivedSamples):
 
     @property
     def cached(self) -> bool:
-        """Whether all features have been computed."""
+        """Whether all features are cached, here or in other processes."""
         return self.cached_elsewhere or self.has_cached(0, self.n_samples)
 
     def has_cached(self, start: int, stop: int) -> bool:
@@ -209,7 +210,7 @@ class CachedSamples(DerivedSamples):
         return bool(self._there[start // BLOCK_ROWS : -(-stop // BLOCK_ROWS)].all())
 
     def blocks(self, start: int, stop: int) -> Iterator[Any]:
-        """Yield rows in blocks, computed if they are not cached yet."""
+        """Yield rows in blocks; compute and cache blocks that are not cached yet."""
         begin = start // BLOCK_ROWS
         end = -(-stop // BLOCK_ROWS)
         if start % BLOCK_ROWS == 0 and not self._there[begin:end].any():
@@ -222,7 +223,7 @@ class CachedSamples(DerivedSamples):
             yield self.block(first, min(first + BLOCK_ROWS, stop))
 
     def block(self, start: int, stop: int) -> Any:
-        """Return rows; if all are in one group, the result is a view of the cache."""
+        """Return rows, as a view of the cache if they are in one group in memory."""
         numbers = range(start // BLOCK_ROWS, -(-stop // BLOCK_ROWS))
         for k in numbers:
             if not self._there[k]:
@@ -243,7 +244,7 @@ class CachedSamples(DerivedSamples):
         return matrix.stack_blocks(parts)
 
     def _part(self, key: int, n_bytes: int, make: Callable[[], Any]) -> Any:
-        """Return a part of the cache, created once; None if it exceeds the capacity."""
+        """Return a part of the cache, created if needed; None if it does not fit."""
         with self._allocating:
             if key not in self._parts and self.cached_bytes + n_bytes <= self.capacity:
                 self.cached_bytes += n_bytes
@@ -286,7 +287,7 @@ def cache_features(features: Samples, store: str) -> Samples:
     Returns
     -------
     Samples
-        The same rows; the first pass fills the cache.
+        The features; the first pass over them fills the cache.
     """
     if store == "recompute":
         return features
@@ -296,7 +297,7 @@ def cache_features(features: Samples, store: str) -> Samples:
 
 
 def scaled_matrix(sample: Any, scaling: Scaling | None, overwrite: bool = False) -> Any:
-    """Scale the columns of rows in memory; if ``scaling`` is None, return the rows."""
+    """Scale the columns of a matrix; return it unchanged if ``scaling`` is None."""
     if scaling is None:
         return sample
     rows = ScaledSamples(open_samples(sample), scaling)

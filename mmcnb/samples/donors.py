@@ -1,4 +1,4 @@
-"""Rows of a fit whose values fill the gaps of similar rows."""
+"""Rows of a fit whose values fill the missing cells of similar rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -10,18 +10,18 @@ from mmcnb.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Donors:
-    """Rows of a fit from which gaps are filled, and the scaling of their columns.
+    """Rows of a fit from which missing cells are filled, and scales of their columns.
 
     Attributes
     ----------
     rows : ndarray of shape (m, c), float64
-        Values of the table's feature columns: numbers, or category numbers. Gaps are
-        NaN.
+        Values of the table's feature columns: numbers or category codes. Missing cells
+        are NaN.
     center, divisor, unit : ndarray of shape (c,), float64
         Distances are computed from (x - center) / divisor. If the unit of a column is
         positive, x is first replaced by sign(x) log(1 + abs(x) / unit).
     steps : ndarray of shape (c,), float64
-        Squared distance between two different categories; 0 for columns of numbers.
+        Squared distance between two different categories; 0 for numeric columns.
     """
 
     rows: np.ndarray
@@ -31,7 +31,7 @@ class Donors:
     steps: np.ndarray
 
     def of_columns(self, columns: np.ndarray) -> "Donors":
-        """Return the donors with their columns in another order."""
+        """Return the donors with the given columns, in the given order."""
         return Donors(
             *(np.take(getattr(self, field.name), columns, -1) for field in fields(self))
         )
@@ -48,7 +48,7 @@ class Donors:
 
     @classmethod
     def restore(cls, arrays: Mapping[str, np.ndarray]) -> "Donors | None":
-        """Return the donors from a result of `arrays`, or None if it has no donors.
+        """Restore donors from a result of `arrays`; return None if it has no donors.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Rows of an element of a store or file: an array, or a matrix or frame of AnnData."""
+"""Rows of an element of a store: an array, or an AnnData matrix or data frame."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -22,10 +22,10 @@ Node: TypeAlias = Any
 
 
 class Storage(Protocol):
-    """A Zarr store or an HDF5 file, which contains nodes."""
+    """The interface of a Zarr store or an HDF5 file, which contains nodes."""
 
     def place(self, node: Node) -> tuple[str, str | None]:
-        """Return the path or address of the storage, and the node's path inside."""
+        """Return the path or address of the storage, and the node's path inside it."""
 
     def attributes(self, node: Node) -> Mapping[str, Any]:
         """Return the attributes of a node."""
@@ -37,31 +37,31 @@ class Storage(Protocol):
         """Return the node at a path below a group, or None if it does not exist."""
 
     def members(self, group: Node) -> Iterable[tuple[str, Node]]:
-        """Return names and nodes of the members of a group."""
+        """Return the name and the node of each member of a group."""
 
     def rows(
         self, array: Node, edges: EdgeChunks | None = None, lookahead: int = 0
     ) -> SlicedRows:
-        """Return an array that is read by slices."""
+        """Return an object that reads slices of an array."""
 
     def take(self, samples: "Element") -> None:
-        """Record how to open the rows again, and whether their bytes are checked."""
+        """Record how to open the rows again, and whether they have checksums."""
 
     def identity(self, samples: "Element") -> str:
-        """Return a hash of the source of the rows."""
+        """Return a hash that identifies the source of the rows."""
 
 
 class Element(ChunkedSamples):
-    """Rows of a node of a storage: an array, or a group with attributes.
+    """Rows of a node: an array, or a group of arrays with attributes.
 
     Attributes
     ----------
     storage : Storage
-        The storage.
+        Storage that contains the node.
     node : Node
-        The array or group.
+        Array or group that contains the rows.
     arrays : list
-        The arrays from which rows are read.
+        Arrays from which the rows are read.
     """
 
     def _set(
@@ -82,7 +82,7 @@ class Element(ChunkedSamples):
 
     @cached_property
     def feature_names(self) -> list[str] | None:
-        """Names of the columns: an attribute, or AnnData's names of the variables."""
+        """Names of the columns, from an attribute or from AnnData's variable names."""
         names = self.storage.attributes(self.node).get("feature_names")
         if names is None and not self.checksummed:
             stored = names_beside(self, _variables(self.element or ""))
@@ -92,7 +92,7 @@ class Element(ChunkedSamples):
 
     @property
     def sources(self) -> list[str] | None:
-        """For each column, the converted table's column, or its own name."""
+        """For each column, the table column it is derived from, or its own name."""
         names = self.storage.attributes(self.node).get("table_columns")
         if names is None:
             return self.feature_names
@@ -110,7 +110,7 @@ class Element(ChunkedSamples):
 
     @property
     def gaps(self) -> list[int | None] | None:
-        """Number of categories of each table column; None if NaN does not mark gaps."""
+        """Number of categories per table column; None if NaN never means missing."""
         gaps = self.storage.attributes(self.node).get("gaps")
         if gaps is None:
             return None
@@ -127,12 +127,12 @@ class Element(ChunkedSamples):
 
     @property
     def table_encoding(self) -> Encoding | None:
-        """How the cells of the converted table became numbers; None if not recorded."""
+        """How cells of the table were converted to numbers; None if not recorded."""
         encoding = self.storage.attributes(self.node).get("table_encoding")
         return None if encoding is None else Encoding.restore(encoding)
 
     def identity(self) -> str:
-        """Return a hash of the metadata of the arrays."""
+        """Return a hash that identifies the source of the rows."""
         return self.storage.identity(self)
 
     def state(self) -> object:
@@ -193,7 +193,7 @@ class CSRElement(Element):
         self.chunk_rows = BLOCK_ROWS * max(1, int(rows // BLOCK_ROWS))
 
     def _shape_of(self, storage: Storage, group: Node) -> tuple[int, ...]:
-        """Return the number of rows and columns of a group."""
+        """Return the shape of the matrix in a CSR group."""
         shape = storage.attributes(group).get("shape")
         return csr_shape(shape, describe(storage, group))
 
@@ -244,7 +244,7 @@ def csr_shape(shape: Any, name: str) -> tuple[int, ...]:
 
 
 class FrameElement(Element):
-    """Rows of a group in AnnData's ``dataframe`` encoding, with an array per column."""
+    """Rows of a group in AnnData's ``dataframe`` encoding, with one array a column."""
 
     def __init__(self, storage: Storage, group: Node) -> None:
         name = describe(storage, group)
@@ -288,11 +288,11 @@ READERS: dict[tuple[bool, str], tuple[str, Callable[[Storage, Node], Element]]] 
     (False, "csr_matrix"): ("0.1.0", CSRElement),
     (False, "dataframe"): ("0.2.0", FrameElement),
 }
-"""Version and reader of a node, by (whether it is an array, its encoding-type)."""
+"""Supported encoding-version, and reader, by (is an array, encoding-type)."""
 
 
 ANNDATA = "anndata"
-"""Encoding-type of a group with ``X``, layers and names."""
+"""Encoding-type of a group that contains an AnnData object."""
 
 
 def open_element(storage: Storage, node: Node, element: str | None) -> Samples:
@@ -301,8 +301,8 @@ def open_element(storage: Storage, node: Node, element: str | None) -> Samples:
     Raises
     ------
     InputError
-        If the group has no such element, or the element has an unsupported encoding.
-        The message lists the existing elements.
+        If the group has no such element (the message lists the elements that exist), or
+        if the element has an unsupported encoding.
     """
     if not hasattr(node, "shape"):
         node = _element_of(storage, node, element)
@@ -331,7 +331,7 @@ def open_element(storage: Storage, node: Node, element: str | None) -> Samples:
 
 
 def describe(storage: Storage, node: Node) -> str:
-    """Return the name of a node for messages: the path of its storage and its own."""
+    """Return the name of a node for messages: its storage's path and its own path."""
     path, inner = storage.place(node)
     if inner is None or inner == "X":
         return path
@@ -363,10 +363,10 @@ def _element_of(storage: Storage, group: Node, element: str | None) -> Node:
 
 
 def _listed(storage: Storage, group: Node, prefix: str = "") -> list[str]:
-    """Return the paths of a group's elements that have readers.
+    """Return the paths of the elements in a group that can be opened.
 
-    The search covers the groups of the root, and AnnData groups inside them as in
-    MuData.
+    The search includes the groups in the root, and AnnData groups inside them, as in
+    MuData files.
     """
     is_root = not prefix or _form(storage, group) == ANNDATA
     elements = []
@@ -385,7 +385,7 @@ def _listed(storage: Storage, group: Node, prefix: str = "") -> list[str]:
 
 
 def plain_text(values: Iterable[object]) -> list[str]:
-    """Return names as str; HDF5 returns bytes."""
+    """Convert names to str; HDF5 returns them as bytes."""
     names = []
     for value in values:
         if isinstance(value, bytes):
@@ -395,7 +395,7 @@ def plain_text(values: Iterable[object]) -> list[str]:
 
 
 class Texts:
-    """Names that are stored as text or bytes, and are read when needed.
+    """Names that are stored as text or bytes, and are read on demand.
 
     Parameters
     ----------
@@ -413,7 +413,7 @@ class Texts:
 
 
 def plain_names(values: Iterable[object]) -> list[str] | None:
-    """Return names as str; None if they are AnnData's default, the column numbers."""
+    """Convert names to str; return None if they are AnnData's default, 0, 1, 2, ..."""
     names = plain_text(values)
     if names == list(map(str, range(len(names)))):
         return None
@@ -421,7 +421,7 @@ def plain_names(values: Iterable[object]) -> list[str] | None:
 
 
 def _variables(element: str) -> str | None:
-    """Return the path of the frame that names the columns of ``X`` or of a layer."""
+    """Return the path of the data frame with the column names of ``X`` or a layer."""
     *above, last = element.split("/")
     if last == "X":
         return join(*above, "var")
@@ -433,8 +433,7 @@ def _variables(element: str) -> str | None:
 def names_beside(samples: Element, path: str | None) -> SlicedRows | None:
     """Return the index of an AnnData frame in the same storage, without reading it.
 
-    The result is None if the path does not lead to a frame, or if the frame has no
-    index.
+    The result is None if there is no data frame at this path, or if it has no index.
     """
     if path is None:
         return None
@@ -452,7 +451,7 @@ def names_beside(samples: Element, path: str | None) -> SlicedRows | None:
     if isinstance(key, str) and "/" not in key:
         array = storage.member(frame, key)
     if array is not None and not hasattr(array, "shape"):
-        # AnnData stores texts with missing values as a group of values and a mask.
+        # AnnData stores strings with missing values as a group of values and a mask.
         array = storage.member(array, "values")
     if len(getattr(array, "shape", ())) != 1:
         raise DamagedStoreError(
@@ -463,7 +462,7 @@ def names_beside(samples: Element, path: str | None) -> SlicedRows | None:
 
 
 def observation_names(samples: Samples) -> SlicedRows | None:
-    """Return the names of AnnData's observations without reading them, or None."""
+    """Return a reader of AnnData's observation names, or None if there are none."""
     root = samples.root.as_stored
     if not isinstance(root, Element):
         return None

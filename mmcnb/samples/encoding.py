@@ -1,4 +1,4 @@
-"""A record of how a table became numbers, so that other rows are encoded alike."""
+"""How the columns of a table are encoded as numbers, in a fit and for later rows."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -29,32 +29,33 @@ MOST_FORMATS = 100
 
 @dataclass(frozen=True)
 class CellForm:
-    """How the texts of a column become values.
+    """How the text cells of a column are converted to values.
 
     Attributes
     ----------
     kind : {"number", "flag", "date", "time", "text", "order"}
-        "time" stands for times of day and durations. "order" stands for ordered
-        categories, which become their positions in the order, counted from 0.
+        Type of the values. "time" means times of day or durations. "order" means
+        ordered categories, which are converted to their ranks, counted from 0.
     decimal, thousands : str
-        Decimal separator and thousands separator of numbers; "" allows none.
+        Decimal separator and thousands separator of numbers. If ``thousands`` is "",
+        numbers have no thousands separator.
     unit : str
         Unit of the numbers; "" if they have none.
     factors : tuple of (str, float)
-        Spellings of units, such as "$K" for thousands of dollars, and the factor by
+        Spellings of the unit, such as "$K" for thousands of dollars, and the factor by
         which a number with this spelling is multiplied. A number without a unit is
-        multiplied by the factor of "", or by 1.
+        multiplied by the factor of "", or by 1 if "" is not listed.
     formats : tuple of str
-        Formats of dates for `pandas.to_datetime`.
+        Date formats for `pandas.to_datetime`.
     is_minutes : bool
-        Whether a time such as 3:45 has minutes and seconds, not hours and minutes.
+        Whether a time such as 3:45 means minutes and seconds, not hours and minutes.
     is_clock : bool
         Whether times are times of day, not durations.
     levels : tuple of tuple of str
         Equivalent texts of each ordered category; messages show the first text.
     by_keys : bool
-        Whether a cell matches these texts regardless of case, of punctuation, and of a
-        number before or after the text.
+        Whether matching a cell with ``levels`` ignores case, punctuation, and a number
+        before or after the text.
     """
 
     kind: str
@@ -70,7 +71,7 @@ class CellForm:
 
     @classmethod
     def restore(cls, fields: dict[str, Any]) -> "CellForm":
-        """Return the form from a JSON object.
+        """Restore a form from a JSON object.
 
         Raises
         ------
@@ -104,37 +105,38 @@ class CellForm:
 
     @property
     def shown_levels(self) -> tuple[str, ...]:
-        """The text that is shown for each ordered category."""
+        """The text that messages show for each ordered category."""
         return tuple(level[0] for level in self.levels)
 
 
 @dataclass(frozen=True)
 class EncodedColumn:
-    """One column of a table.
+    """The encoding of one column of a table.
 
     Attributes
     ----------
     name : str
-        Name of the column, or its number if the table has no header.
+        Name of the column, or its index if the table has no header.
     kind : {"number", "flag", "text", "order", "date", "time", "left out"}
-        Treatment of the column.
+        Type of the values; "left out" if the column is not used as a feature.
     categories : tuple of str
-        Sorted categories of a text column; "" is the category of gaps.
+        Sorted categories of a text column; "" is the category of missing cells.
     fill : float or None
-        Number that replaces gaps: the median or mean in the fit. None if gaps are not
-        filled.
+        Number that replaces missing cells: the median or mean of the column in the fit.
+        None if missing cells are not filled.
     why : str
-        Reason for leaving the column out.
+        Reason for leaving the column out; "" if it is used.
     form : CellForm or None
-        How its texts become values; None if the column had no texts.
+        How text cells are converted to values; None if the column had no text cells.
     marks : tuple of float
-        Numbers that are read as gaps, because they marked missing values in the fit.
+        Numbers that are treated as missing, because they marked missing values in the
+        fit.
     block : str
-        Name of the list column whose elements include this column; "" for other
+        Name of the list column of which this column is one element; "" for other
         columns. All elements of a list together have the weight of one column.
     angle : {"", "sin", "cos"}
-        Coordinate of a time of day on a circle; "" for other columns. The two columns
-        of a time have the same name.
+        Coordinate of a time of day on a circle; "" for other columns. The sine and
+        cosine columns of a time of day have the same name.
     """
 
     name: str
@@ -161,7 +163,7 @@ class EncodedColumn:
 
     @property
     def feature_names(self) -> list[str]:
-        """Names of the feature columns of this column, such as ``colour_red``."""
+        """Names of the features derived from this column, such as ``colour_red``."""
         if self.kind != "text":
             name = f"{self.name}_{self.angle}" if self.angle else self.name
             return [] if self.kind == "left out" else [name]
@@ -171,25 +173,27 @@ class EncodedColumn:
 
 @dataclass(frozen=True)
 class Encoding:
-    """The columns of a table that may be features, and how its cells are read.
+    """The encoding of the columns of a table, and options for parsing its cells.
 
     Attributes
     ----------
     columns : tuple of EncodedColumn
-        The columns.
+        Encoding of each column, including columns that are left out.
     options : tuple of (str, value)
         Options for parsing cells; see `mmcnb.read_table`.
     has_names : bool
         Whether the table has a header.
     is_ordered : bool
-        Whether other frames must have the columns in this order, as scikit-learn
-        requires for plain numbers.
+        Whether data frames passed after the fit must have their columns in this order,
+        as scikit-learn requires of numeric features.
     index_column : str or None
-        Name of the column with row names, which other tables may have too.
+        Name of the column that contains row names. Tables passed after the fit may
+        contain it too. None if there is no such column.
     drops_gaps : bool
         Whether rows with missing cells were left out.
     donors : Donors or None
-        Rows from which gaps are filled; None if the ``fill`` of a column is used.
+        Rows from which missing cells are filled. If None, missing cells are filled with
+        the ``fill`` value of their column.
     """
 
     columns: tuple[EncodedColumn, ...]
@@ -202,7 +206,7 @@ class Encoding:
 
     @property
     def missing(self) -> str:
-        """The value of the option ``missing`` with which other rows are filled."""
+        """Value of the option ``missing`` for rows that are encoded after the fit."""
         return "median" if self.donors is None else "neighbors"
 
     @property
@@ -212,35 +216,35 @@ class Encoding:
 
     @property
     def names_or_numbers(self) -> list[str]:
-        """Names of the columns of the table, or their numbers, without duplicates."""
+        """Names of the table's columns, or their indices, without duplicates."""
         return [column.name for column in self.columns if column.angle != "cos"]
 
     @property
     def features(self) -> list[EncodedColumn]:
-        """Columns that are features."""
+        """The columns that are used as features."""
         return [column for column in self.columns if column.kind != "left out"]
 
     @property
     def is_plain(self) -> bool:
-        """Whether all columns are numbers already."""
+        """Whether all columns of the table are numeric or Boolean."""
         return all(column.kind in ("number", "flag") for column in self.columns)
 
     @property
     def feature_names(self) -> list[str]:
-        """Names of the feature columns."""
+        """Names of the features, in order."""
         return [name for column in self.features for name in column.feature_names]
 
     @property
     def n_categories(self) -> list[int | None]:
-        """Number of categories of each feature; None for numbers."""
+        """Number of categories of each used column; None for a numeric column."""
         return [len(column.categories) or None for column in self.features]
 
     @property
     def sources(self) -> list[str] | None:
-        """The table's column behind each feature column; None if the two are the same.
+        """The table column behind each feature; None if their names are the same.
 
-        All elements of a list come from one column. If the elements of a single list
-        are the only features, each list is a row, and the result is None.
+        All elements of a list come from one column. If the elements of one list column
+        are the only features, each list is treated as a row, and the result is None.
         """
         features = self.features
         has_texts = any(column.kind == "text" for column in features)
@@ -256,7 +260,7 @@ class Encoding:
 
     @property
     def orders(self) -> dict[str, tuple[str, ...]]:
-        """The categories of each ordinal column, in order; they are numbered from 0."""
+        """The categories of each ordinal column, in the order of their codes."""
         orders = {}
         for column in self.features:
             if column.kind == "order" and column.form is not None:
@@ -264,7 +268,7 @@ class Encoding:
         return orders
 
     def of_stored_numbers(self) -> "Encoding":
-        """Return the encoding of these columns in a store: numbers and categories."""
+        """Return the encoding of these columns in a store of numbers and categories."""
         columns = []
         for column in self.columns:
             kind = "text" if column.kind == "text" else "number"
@@ -294,7 +298,7 @@ class Encoding:
 
     @classmethod
     def of_numbers(cls, donors: Donors, names: list[str] | None) -> "Encoding":
-        """Return the encoding of rows of numbers whose gaps are filled from donors."""
+        """Return the encoding of numeric columns with missing values to fill."""
         columns = []
         for k, values in enumerate(donors.rows.T):
             known = values[~np.isnan(values)]
@@ -305,7 +309,7 @@ class Encoding:
 
     @classmethod
     def restore(cls, given: Any, donors: Donors | None = None) -> "Encoding":
-        """Return the encoding from a result of `to_dict`, with its donors.
+        """Restore an encoding from a result of `to_dict`, and add its donors.
 
         Raises
         ------
@@ -344,7 +348,7 @@ class Encoding:
 
 
 def _restored_column(fields: dict[str, Any]) -> EncodedColumn:
-    """Return a column from a JSON object; models before 0.4 have fewer fields."""
+    """Restore a column from a JSON object; models before 0.4 have fewer fields."""
     form = fields.get("form")
     restored = {
         "categories": tuple(fields["categories"]),
@@ -355,7 +359,7 @@ def _restored_column(fields: dict[str, Any]) -> EncodedColumn:
 
 
 def _marks_before_04(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the missing-value marks of a model before 0.4, split at commas."""
+    """Return the missing-value marks of a model from before 0.4, split at commas."""
     marks: list[Any] = []
     for mark in options.get("na_values") or ():
         if type(mark) is str:
@@ -378,7 +382,7 @@ def _is_mark(mark: Any) -> bool:
 
 
 def _is_plain(column: EncodedColumn) -> bool:
-    """Return whether all fields have valid values."""
+    """Return whether all fields of a column have valid values."""
     texts = (column.name, column.kind, column.why, column.block, *column.categories)
     is_fill = column.fill is None or (
         type(column.fill) is float and abs(column.fill) < float("inf")

@@ -1,4 +1,4 @@
-"""Sparse rows from entries in any order, sorted in memory or in scratch files."""
+"""Build sparse rows from unordered entries, sorted in memory or in scratch files."""
 
 import tempfile
 from typing import Any, NamedTuple
@@ -21,12 +21,12 @@ from mmcnb.samples.matrix import CSRParts
 from mmcnb.samples.reading import check_reading, spare_bytes
 from mmcnb.samples.scratch import ScratchRows
 
-# Bytes per entry (row, column and value) of a buffer that becomes a matrix, and of a
-# buffer that is sorted into a copy.
+# Memory per entry (row, column and value) in bytes, if the buffer is converted to a
+# matrix, and if its entries are sorted into a copy.
 ENTRY_BYTES = 32
 SORTING_BYTES = 48
-LEAST_RUN = 2**16  # minimum number of entries that are sorted together
-GROUP_ENTRIES = 2**20  # number of entries that are read together from scratch files
+LEAST_RUN = 2**16  # minimum number of entries in a sorted run
+GROUP_ENTRIES = 2**20  # approximate number of entries in a group
 
 
 class Entries(NamedTuple):
@@ -35,7 +35,7 @@ class Entries(NamedTuple):
     Attributes
     ----------
     rows, columns : ndarray of int32 or int64 of shape (n_entries,)
-        Row and column of each entry, from 0.
+        Zero-based row and column index of each entry.
     values : ndarray of float64 of shape (n_entries,)
         Value of each entry.
     """
@@ -45,28 +45,28 @@ class Entries(NamedTuple):
     values: np.ndarray
 
     def taken(self, places: np.ndarray | slice) -> "Entries":
-        """Return the entries at some places, in the order of these places."""
+        """Return the entries at the given positions, in the order of ``places``."""
         return Entries(self.rows[places], self.columns[places], self.values[places])
 
     def by_row(self) -> "Entries":
-        """Return the entries sorted by row; the sort is stable."""
+        """Return the entries sorted by row, with a stable sort."""
         return self.taken(np.argsort(self.rows, kind="stable"))
 
 
 class HeldEntries:
-    """A buffer for entries of a sparse matrix, which spills into scratch files.
+    """A buffer for the entries of a sparse matrix, which spills to scratch files.
 
     Parameters
     ----------
     name : str
-        Name of the rows in messages.
+        Name used for the rows in messages.
     shape : tuple of int
         Number of rows and columns.
     most : int
         Maximum number of entries that will be appended.
     memory_limit : str, int or None
-        Limit on the resident memory of the process. Entries use half of the limit after
-        the memory of the libraries is subtracted.
+        Limit on the resident memory of the process. Entries use at most half of the
+        memory that the limit leaves after the memory of the libraries is subtracted.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class HeldEntries:
         self._runs: SortedRuns | None = None
 
     def append(self, entries: Entries) -> None:
-        """Add entries; they are copied."""
+        """Add copies of entries."""
         start = 0
         while start < len(entries.rows):
             if self._n_buffered == len(self._buffer.rows):
@@ -136,11 +136,11 @@ class SortedRuns:
     Parameters
     ----------
     name : str
-        Name of the rows in messages.
+        Name used for the rows in messages.
     shape : tuple of int
         Number of rows and columns.
     like : Entries
-        Entries with the dtypes of all runs.
+        Entries with the same dtypes as the entries of all runs.
     """
 
     def __init__(self, name: str, shape: tuple[int, int], like: Entries) -> None:
@@ -167,7 +167,7 @@ class SortedRuns:
         self._starts.append(start + len(run.rows))
 
     def set_groups(self) -> np.ndarray:
-        """Divide the rows into groups of about GROUP_ENTRIES entries.
+        """Divide the rows into groups of about GROUP_ENTRIES entries or fewer.
 
         Return the number of rows of each group.
         """
@@ -177,7 +177,7 @@ class SortedRuns:
         by_rows = np.arange(0, self.shape[0], GROUP_ROWS)
         edges = np.union1d(by_entries, by_rows)
         self._edges = np.append(edges[edges < self.shape[0]], self.shape[0])
-        # Where each group begins in each run.
+        # The position in each run at which each group begins.
         self._places = []
         for k, start in enumerate(self._starts[:-1]):
             rows = self._files[0].read(start, self._starts[k + 1]).ravel()

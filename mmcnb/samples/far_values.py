@@ -1,4 +1,4 @@
-"""Values far outside the range of a column, such as -999, which may mark gaps."""
+"""Detect values that may mark missing data, such as -999, far outside other values."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -13,7 +13,7 @@ LEAST_MARKED = 2
 USUAL_SHARE = 0.01
 USUAL_MARKED = 5
 RARE_WIDTHS = 3.0
-MOST_ZEROS = 0.1  # share of the rows beyond which zeros are counts, not markers
+MOST_ZEROS = 0.1  # zeros in a larger fraction of the rows are counts, not markers
 MOST_SEARCHED = 100  # tables with more columns are not searched
 LEAST_VALUES = 6  # columns with fewer distinct values have no meaningful range
 
@@ -27,9 +27,10 @@ class FarValue(NamedTuple):
     high: float
 
     def may_be_mark(self, n_rows: int) -> bool:
-        """Return whether the value is far and frequent enough among ``n_rows`` rows.
+        """Return whether the value is far and frequent enough to mark missing data.
 
-        Zeros in many rows are counts, not markers.
+        ``n_rows`` is the number of rows. Zeros in more than 10 % of the rows are
+        counts, not markers.
         """
         share = self.n_equal / n_rows
         if self.value == 0 and share > MOST_ZEROS:
@@ -37,7 +38,7 @@ class FarValue(NamedTuple):
         widths = RARE_WIDTHS
         if share >= USUAL_SHARE and self.n_equal >= USUAL_MARKED:
             widths = 1.0
-        # The largest float64 may be a marker; the subtraction overflows then.
+        # If the marker is the largest float64, the subtraction overflows.
         with np.errstate(over="ignore"):
             width = self.high - self.low
             gap = max(self.low - self.value, self.value - self.high)
@@ -48,7 +49,7 @@ class FarValue(NamedTuple):
 def far_values(
     distinct: np.ndarray, counts: np.ndarray, n_rows: int
 ) -> Iterator[FarValue]:
-    """Yield far values at both ends, then at the ends of the remaining values.
+    """Yield possible markers at both ends, then at the ends of the remaining values.
 
     Parameters
     ----------
@@ -84,10 +85,10 @@ def far_values(
 
 
 def _is_far(distinct: np.ndarray, counts: np.ndarray, end: int, n_rows: int) -> bool:
-    """Return whether the first or the last value may be a marker.
+    """Return whether the value at index ``end``, 0 or -1, may be a marker.
 
-    The value at the opposite end is left out of the range if it may be a marker itself:
-    -9999 and 9999 may mark two kinds of gaps.
+    The value at the opposite end is excluded from the range if it is frequent enough to
+    be a marker itself: -9999 and 9999 may mark two kinds of missing data.
     """
     opposite = -1 - end
     others = np.delete(distinct, end)

@@ -1,4 +1,4 @@
-"""Read local files, which must be regular files; documents have a maximum size."""
+"""Read local files, which must be regular files, and limit the size of documents."""
 
 import errno
 import os
@@ -68,12 +68,12 @@ def open_file(path: PathLike) -> BufferedReader:
 
 
 def read_document(path: PathLike) -> bytes:
-    """Return all bytes of a small regular file.
+    """Return the contents of a regular file of at most 64 MiB.
 
     Raises
     ------
     InputError
-        If the file cannot be opened, or is longer than 64 MiB.
+        If the file cannot be opened, or is larger than 64 MiB.
     """
     with open_file(path) as file:
         content = file.read(min(os.fstat(file.fileno()).st_size, DOCUMENT_BYTES) + 1)
@@ -86,7 +86,7 @@ def read_document(path: PathLike) -> bytes:
 
 
 def files_below(place: Path) -> set[tuple[str, int, int]]:
-    """Return path, size and modification time of a file or of all files in a folder."""
+    """Return path, size and modification time of a file or of each file in a folder."""
     found = set()
     for path in (place, *place.rglob("*")):
         with suppress(OSError):  # the file has been removed in the meantime
@@ -104,17 +104,17 @@ def file_identity(path: PathLike, *known: Any) -> str:
 
 
 def check_chunk_file(path: Path, most: int) -> None:
-    """Check that the file of a chunk is a regular file of at most ``most`` bytes.
+    """Check that a chunk file is a regular file of at most ``most`` bytes.
 
     Raises
     ------
     FileNotFoundError
         If the file does not exist.
     OSError
-        If it is not a regular file, or is too long.
+        If the file is not a regular file, or is larger than ``most`` bytes.
     """
-    # The target of a dangling link does not exist, but the chunk is not missing: use
-    # the status of the link itself.
+    # A chunk whose path is a dangling link is damaged, not missing, so use the status
+    # of the link itself.
     status = path.stat() if path.exists() else path.lstat()
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "it is not a regular file")

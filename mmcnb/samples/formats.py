@@ -46,7 +46,7 @@ ENDINGS = {
     "document": (".docx", ".doc", ".odt", ".rtf"),
     "numbers": (".numbers",),
 }
-"""Endings of each format."""
+"""File name extensions of each format."""
 
 OF_TABLES = (
     "parquet",
@@ -60,12 +60,12 @@ OF_TABLES = (
     "arff",
     "json",
 )
-"""Formats of tables."""
+"""Formats whose files are tables."""
 
 # In a folder, JSON and text files often accompany the tables, as metadata or notes.
 WEAK = ("json", "text")
 OF_TEXT = ("csv", "text", "json", "json lines", "arff", "libsvm", "matrix", "html")
-"""Formats of text, which may be compressed."""
+"""Text formats, whose files may be compressed."""
 
 SIGNATURES = (
     (b"PAR1", 0, "parquet"),
@@ -102,7 +102,7 @@ MARKUP = (
 
 
 class Foreign(NamedTuple):
-    """A format that mmcnb does not read: the name of a file in it, and a remedy."""
+    """A format that mmcnb does not read: how messages call its files, and a remedy."""
 
     name: str
     remedy: str
@@ -159,7 +159,7 @@ FOREIGN = {
 
 
 def file_format(path: Path) -> str | None:
-    """Return the format of a file, or None if the format is unknown or no file exists.
+    """Return the format of a file; None if it is unknown or the file does not exist.
 
     The first bytes decide, because files are often renamed. If they do not identify a
     format, the name decides.
@@ -259,7 +259,7 @@ def _format_of_text(path: Path, head: bytes, named: str | None) -> str | None:
 
 
 def _format_of_json(head: bytes, named: str) -> str:
-    """Return "json lines" if the first lines are objects, and "json" otherwise."""
+    """Return "json lines" if each of the first lines is an object, otherwise "json"."""
     lines = [line.strip() for line in head.removeprefix(BOM).splitlines()]
     lines = [line for line in lines if line]
     is_object = lines[0].startswith(b"{") and lines[0].endswith(b"}")
@@ -269,12 +269,12 @@ def _format_of_json(head: bytes, named: str) -> str:
 
 
 def table_format(path: Path) -> str | None:
-    """Return the format of a table (a file or a folder), or None if it is not a table.
+    """Return the format of a table (a file or a folder); None if it is not a table.
 
     Raises
     ------
     InputError
-        If the folder has tables of several formats.
+        If the folder contains tables of several formats.
     """
     form = file_format(path)
     if path.is_dir() and not is_store_folder(path):
@@ -283,9 +283,9 @@ def table_format(path: Path) -> str | None:
 
 
 def table_files(path: Path) -> list[Path]:
-    """Return the file, or the table files in a folder and its subfolders.
+    """Return a list of the file, or of the table files in a folder and its subfolders.
 
-    Files whose names begin with . or _ are ignored.
+    Files and subfolders whose names begin with . or _ are ignored.
     """
     if path.is_file():
         return [path]
@@ -299,7 +299,7 @@ def table_files(path: Path) -> list[Path]:
 def _files_below(folder: Path) -> Iterator[tuple[Path, str]]:
     """Yield the files below a folder, with the formats that their names indicate.
 
-    Files of `WEAK` formats are tables only if there are no other tables.
+    Files of `WEAK` formats are yielded only if there are no other tables.
     """
     files: list[tuple[Path, str]] = []
     for file in folder.rglob("*"):
@@ -317,7 +317,7 @@ def _files_below(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def folder_format(folder: Path) -> str | None:
-    """Return the format of the files below a folder; None if no format is known.
+    """Return the format of the table or matrix files in a folder; None without any.
 
     A Matrix Market file takes precedence over tables beside it, which name its rows and
     columns.
@@ -325,7 +325,7 @@ def folder_format(folder: Path) -> str | None:
     Raises
     ------
     InputError
-        If there are tables of several formats.
+        If the folder contains tables of several formats.
     """
     first: dict[str, Path] = {}
     for file, form in _files_below(folder):

@@ -12,7 +12,7 @@ FRAME = "the data frame"  # name of the rows in messages
 
 
 def as_frame(source: Any) -> Any:
-    """Return a pandas or pyarrow frame unchanged, and others as an Arrow table.
+    """Return a pandas or pyarrow frame unchanged, any other frame as an Arrow table.
 
     The result is None if the object is not a frame.
     """
@@ -32,7 +32,7 @@ def as_frame(source: Any) -> Any:
 def is_stream(source: object) -> bool:
     """Return whether an object is a stream of Arrow record batches, not a frame.
 
-    A reader of record batches yields each batch only once.
+    A stream yields each batch only once.
     """
     if isinstance(source, type) or hasattr(source, "__array__"):
         return False
@@ -43,7 +43,7 @@ def is_stream(source: object) -> bool:
 
 
 def table_of_stream(source: Any) -> pa.Table:
-    """Return all rows of a stream or a dataset of Arrow.
+    """Read all rows of an Arrow stream or dataset.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def table_of_stream(source: Any) -> pa.Table:
 
 
 def column_labels(frame: Any) -> list[Any]:
-    """Return the labels of the columns, which may be of any type."""
+    """Return the labels of a frame's columns, which may be of any type."""
     return list(frame.column_names if isinstance(frame, pa.Table) else frame.columns)
 
 

@@ -1,4 +1,4 @@
-"""Rows in groups of any lengths, such as chunks of Dask and row groups of Parquet."""
+"""Rows in groups of any length, such as Dask chunks and Parquet row groups."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ class GroupedRows(ChunkedRows):
     lengths : sequence of int
         Number of rows of each group.
     read_group : callable
-        Function that returns the rows of a group, given its number, as an array or a
+        Function that returns the rows of a group, given its index, as an array or a
         SciPy sparse matrix.
     """
 
@@ -33,12 +33,12 @@ class GroupedRows(ChunkedRows):
         return np.searchsorted(self._offsets, rows, side="right") - 1
 
     def chunk_at(self, row: int) -> tuple[int, int]:
-        """Return the first row and the end of the group that contains a row."""
+        """Return the range (start, stop) of the group that contains a row."""
         group = self._groups_of(row)
         return int(self._offsets[group]), int(self._offsets[group + 1])
 
     def load(self, start: int, stop: int) -> Matrix:
-        """Read whole groups."""
+        """Read the rows ``start <= row < stop``, which are whole groups."""
         firsts = self._offsets[(self._offsets >= start) & (self._offsets < stop)]
         groups = np.unique(self._groups_of(firsts)).tolist()
         return _stack_groups([self._read_group(group) for group in groups])
@@ -54,7 +54,7 @@ class GroupedRows(ChunkedRows):
         return _stack_groups(parts)
 
     def gather(self, rows: np.ndarray) -> Matrix:
-        """Return rows by number; each group is read at most once.
+        """Return rows by index; each group is read at most once.
 
         If ``rows`` is empty, the first group is read to determine the type of the rows.
         """

@@ -43,7 +43,7 @@ CHANGED = (
 
 @dataclass(eq=False)
 class Inventory:
-    """The record that mmcnb made when it wrote a store.
+    """The inventory of a store: the record that mmcnb made when it wrote the store.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Inventory:
         the chunk's values. ``metadata`` is the BLAKE2b hash of the record and of the
         metadata of all arrays.
     name : str
-        Name of the store in messages.
+        Name used for the store in messages.
     """
 
     store: Store
@@ -69,7 +69,7 @@ class Inventory:
 
     @property
     def arrays(self) -> dict[str, list[str]]:
-        """Checksums of the chunks of each array, by its path below the root."""
+        """Checksums of each array's chunks, by the array's path below the root."""
         return self.record["inventory"]
 
     def hashes(self, path: str) -> list[str] | None:
@@ -84,21 +84,21 @@ class Inventory:
     ) -> None:
         """Raise DamagedStoreError if a chunk differs from the chunk that was written.
 
-        An intact chunk can be wrong too, for example if it comes from another version
-        of the store.
+        An undamaged chunk can be wrong too, for example if it comes from another
+        version of the store.
 
         Parameters
         ----------
         path : str
             Path of the recorded array.
         number : int
-            Number of the chunk along the first axis.
+            Index of the chunk along the first axis.
         key : str
             Key of the chunk, for the message.
         frame : bytes
-            The chunk as it is stored.
+            The stored bytes of the chunk.
         values : ndarray
-            The decoded chunk. The last chunk of an array has no padding.
+            The decoded chunk, without padding.
         """
         if self.record["format"] == 1:
             checksum = chunk_digest(values)
@@ -118,7 +118,7 @@ class Inventory:
             folder = join(self.root, path, "c")
             stored = set(collect_aiterator(self.store.list_prefix(folder)))
             n_axes = len(_document(self.store, self.root, path)["shape"])
-            columns = ["0"] * (n_axes - 1)  # a chunk has whole rows
+            columns = ["0"] * (n_axes - 1)  # a chunk contains whole rows
             for chunk in range(len(hashes)):
                 key = join(folder, str(chunk), *columns)
                 if key not in stored:
@@ -184,7 +184,7 @@ def _is_record(record: Any) -> bool:
 
 
 def attributes_of(node: zarr.Array | zarr.Group, name: str) -> dict[str, Any]:
-    """Return the attributes of a node, or raise DamagedStoreError."""
+    """Return the attributes of a node; raise DamagedStoreError if they are damaged."""
     attributes: Any = node.metadata.attributes
     if not isinstance(attributes, dict):
         place = node.path or "the root"
@@ -203,7 +203,7 @@ def _document(store: Store, *parts: str) -> dict[str, Any]:
 def chunk_digest(values: np.ndarray) -> str:
     """Return the checksum of a chunk in format 1: the BLAKE2b hash of its values.
 
-    Texts are hashed as a JSON list.
+    Strings are hashed as a JSON list.
     """
     if values.dtype.kind == "T":
         content: Any = json.dumps(values.tolist()).encode()

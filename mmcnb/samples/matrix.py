@@ -30,17 +30,17 @@ _REMEDY = "write the matrix again (scipy.sparse's check_format names the fault).
 
 
 Matrix: TypeAlias = np.ndarray | sp.csr_array
-"""Rows as NumPy or SciPy represents them."""
+"""Rows as a NumPy array or a SciPy CSR array."""
 
 Weights = np.ndarray | None
-"""Sample weights; None weights all rows equally."""
+"""Sample weights; None means that all rows have the same weight."""
 
 CSRParts = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Data, indices and row pointers."""
+"""The data, indices and row pointers (indptr) of CSR rows."""
 
 
 class CSRBlock(NamedTuple):
-    """Rows of a sparse matrix in CSR form.
+    """Rows of a sparse matrix in CSR format.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ Block = np.ndarray | CSRBlock
 def slice_rows(
     rows: np.ndarray | CSRBlock, start: int, stop: int
 ) -> np.ndarray | CSRBlock:
-    """Return some rows of a dense or CSR block, without copying the values.
+    """Return a range of rows of a dense or CSR block without copying the values.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def n_bytes_of(block: Matrix | CSRBlock) -> int:
 
 
 def check_dtype(dtype: np.dtype, name: str) -> None:
-    """Raise InputError unless ``dtype`` is a type of real numbers."""
+    """Raise InputError unless ``dtype`` is a Boolean or real numeric dtype."""
     kind = np.dtype(dtype).kind
     if kind in "biuf":
         return
@@ -155,11 +155,11 @@ _REFUSED_KINDS = {
     ),
     "V": ("records", "give the fields as the columns of one array of numbers"),
 }
-"""What dtypes without real numbers contain, and a remedy, by the kind of the dtype."""
+"""What an array of an unsupported dtype contains, and a remedy, by dtype.kind."""
 
 
 def check_shape(shape: tuple[int, ...], name: str) -> tuple[int, int]:
-    """Raise InputError unless a shape has two dimensions of at least 1."""
+    """Return a shape as integers; raise InputError unless it is 2-D and not empty."""
     if len(shape) != 2:
         call = "X.reshape(-1, 1) or X.reshape(1, -1)"
         if len(shape) > 2:
@@ -187,8 +187,8 @@ def check_shape(shape: tuple[int, ...], name: str) -> tuple[int, int]:
 def all_finite(values: np.ndarray) -> bool:
     """Return whether all values are finite.
 
-    If the sum is finite, so are all values. Otherwise the sum may have overflowed, and
-    all values are checked.
+    If the sum is finite, all values are finite. Otherwise, the sum may have overflowed,
+    and each value is checked.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         total = values.sum()
@@ -203,9 +203,9 @@ def check_finite(
 ) -> None:
     """Raise NotFiniteError if a value is NaN or infinite, naming its row and column.
 
-    ``rows`` is the number of the block's first row, or the number of each of its rows.
-    ``names`` is a function that returns the names of the columns; it is called only for
-    the message.
+    ``rows`` is the index of the block's first row, or an array of the index of each
+    row. ``names`` is a function that returns the names of the columns; it is called
+    only for the message.
     """
     values = block.data if isinstance(block, CSRBlock) else block
     if all_finite(values):
@@ -239,22 +239,23 @@ def check_finite(
 
 
 def _row_number(rows: int | np.ndarray, k: int) -> int:
-    """Return the number of row k of a block.
+    """Return the index in the data of row k of a block.
 
-    ``rows`` is the number of the block's first row, or the number of each of its rows.
+    ``rows`` is the index of the block's first row, or an array of the index of each
+    row.
     """
     return int(rows[k]) if isinstance(rows, np.ndarray) else rows + k
 
 
 def as_block(values: np.ndarray) -> np.ndarray:
-    """Return values C-ordered and in their block dtype; copy them only if needed."""
-    # Wider floats may become infinite here; `check_finite` reports the row and column.
+    """Return values as a C-ordered array in their block dtype; copy only if needed."""
+    # Floats wider than 64 bits may overflow; `check_finite` reports the row and column.
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(values, dtype=block_dtype(values.dtype))
 
 
 def check_rows(rows: np.ndarray, n_samples: int) -> np.ndarray:
-    """Return row numbers as int64; they must be in range and increase strictly."""
+    """Return row indices as int64; they must be in range and strictly increasing."""
     rows = np.asarray(rows, dtype=np.int64)
     if len(rows) and (
         rows[0] < 0 or rows[-1] >= n_samples or (np.diff(rows) <= 0).any()
@@ -277,7 +278,7 @@ def check_indptr(
 def check_indptr_length(
     length: int, n_samples: int, n_data: int, n_indices: int, name: str
 ) -> None:
-    """Raise InputError if the lengths of the three arrays do not match."""
+    """Raise InputError if the lengths of indptr, indices and data are inconsistent."""
     if length != n_samples + 1:
         need = f"{n_samples} rows need {n_samples + 1}"
         raise InputError(f"{name}: indptr has length {length}, but {need}: {_REMEDY}")
@@ -309,7 +310,7 @@ def check_indptr_rises(
 ) -> None:
     """Raise InputError if a row ends before it starts or beyond the stored values.
 
-    ``rows`` is the number of the first row, or the number of each row.
+    ``rows`` is the index of the first row, or an array of the index of each row.
     """
     falls = stops < starts
     if falls.any():
@@ -328,7 +329,7 @@ def check_indptr_rises(
 
 
 def check_index_dtypes(name: str, **arrays: Any) -> None:
-    """Raise InputError if indices are not integers."""
+    """Raise InputError if an index array does not contain integers."""
     for part, array in arrays.items():
         if np.dtype(array.dtype).kind not in "iu":
             raise InputError(
@@ -340,18 +341,18 @@ def check_index_dtypes(name: str, **arrays: Any) -> None:
 def csr_block(
     parts: CSRParts, n_features: int, name: str, rows: int | np.ndarray
 ) -> CSRBlock:
-    """Return rows in canonical CSR form: indices sorted, and duplicates summed.
+    """Return rows in canonical CSR format: indices sorted, and duplicates summed.
 
     Parameters
     ----------
     parts : tuple of ndarray
         Data, indices and row pointers. The row pointers are int64 and begin at 0.
     n_features : int
-        Number of columns; InputError is raised for indices out of range.
+        Number of columns. InputError is raised if a column index is out of range.
     name : str
-        Name of the rows in messages.
+        Name used for the rows in messages.
     rows : int or ndarray
-        Number of the first row, or the number of each row, for messages.
+        Index of the first row, or the index of each row, for messages.
 
     Returns
     -------
@@ -383,7 +384,7 @@ def csr_block(
 def row_positions(
     starts: np.ndarray, stops: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions of the rows' values, and row pointers of the gathered rows.
+    """Return the positions of the values in some rows, and the indptr of these rows.
 
     ``starts`` and ``stops`` are the row pointers at the beginning and end of each row.
     """
@@ -394,14 +395,14 @@ def row_positions(
 
 
 def as_matrix(rows: Matrix | CSRBlock) -> Any:
-    """Return a CSR block as a SciPy matrix; other rows are returned unchanged."""
+    """Return a CSR block as a SciPy array; return other rows unchanged."""
     if not isinstance(rows, CSRBlock):
         return rows
     return sp.csr_array(rows[:3], shape=(rows.indptr.shape[0] - 1, rows.n_features))
 
 
 def as_csr_block(rows: sp.csr_array) -> CSRBlock:
-    """Return a SciPy CSR matrix as a block."""
+    """Return a SciPy CSR matrix as a `CSRBlock`."""
     return CSRBlock(
         rows.data, rows.indices, rows.indptr.astype(np.int64), rows.shape[1]
     )
@@ -439,7 +440,7 @@ def take_columns(rows: Matrix | CSRBlock, columns: np.ndarray | None) -> Any:
 
 
 def largest_column(rows: Matrix | CSRBlock) -> int:
-    """Return the number of the column with the largest absolute value."""
+    """Return the index of the column with the largest absolute value."""
     return int(abs(as_matrix(rows)).max(axis=0).argmax())
 
 
@@ -520,8 +521,8 @@ def with_fixed_signs(axes: np.ndarray) -> np.ndarray:
     """Flip each column, such as an eigenvector, so that its largest entry is positive.
 
     The sign of an eigenvector is arbitrary, but labels depend on it. If several entries
-    are the largest up to rounding, the first one decides, because rounding differs
-    between processors.
+    equal the largest up to rounding, the first of them determines the sign, because
+    rounding differs between processors.
 
     Parameters
     ----------
@@ -561,12 +562,13 @@ def with_short_indices(sample: Any) -> Any:
 def column_moments(X: Any, weights: np.ndarray) -> list[Any]:
     """Return the total weight of rows, and two moments of each column.
 
-    The moments are the weighted mean, and the weighted sum of squares about the mean.
+    The moments are the weighted mean, and the weighted sum of squared deviations from
+    the mean.
     """
     weight = float(weights.sum())
     if not sp.issparse(X):
-        # The rounded sum of a column must not depend on the position of the column. In
-        # a matrix product with the weights, it would.
+        # The rounded sum of a column must not depend on the position of the column, as
+        # it would in a matrix product with the weights.
         of_rows = weights[:, None]
         mean = (of_rows * X).sum(axis=0) / (weight or 1.0)
         return [weight, mean, (of_rows * np.square(X - mean)).sum(axis=0)]
@@ -575,8 +577,8 @@ def column_moments(X: Any, weights: np.ndarray) -> list[Any]:
     value_weights = np.repeat(weights, np.diff(X.indptr))
     deviations = X.data - mean[X.indices]
     squares = np.bincount(X.indices, value_weights * np.square(deviations), n_columns)
-    # Each zero that is not stored differs from the mean by `mean`. In columns without
-    # such zeros, the difference of the weights would be a rounding error instead of 0.
+    # Each zero that is not stored deviates from the mean by `mean`. In columns without
+    # such zeros, the difference of the weights could be a rounding error instead of 0.
     n_values = np.bincount(X.indices, minlength=n_columns)
     zeros_weight = weight - np.bincount(X.indices, value_weights, n_columns)
     zeros_weight[n_values >= X.shape[0]] = 0.0

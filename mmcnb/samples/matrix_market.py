@@ -1,4 +1,4 @@
-"""Matrix Market files: ``coordinate`` files have sparse rows, ``array`` dense rows."""
+"""Read Matrix Market files, which are sparse (``coordinate``) or dense (``array``)."""
 
 import io
 import os
@@ -26,7 +26,7 @@ _NUMBER = re.compile(rb"[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|nan|inf)$", re.IGNOR
 
 
 class Header(NamedTuple):
-    """The first lines of a Matrix Market file.
+    """The header of a Matrix Market file: its banner and its size line.
 
     Attributes
     ----------
@@ -35,13 +35,14 @@ class Header(NamedTuple):
     field : {"real", "double", "integer", "unsigned-integer", "pattern"}
         Type of the values; a pattern has no values, and its entries are 1.
     symmetry : {"general", "symmetric", "skew-symmetric"}
-        A symmetric matrix lists only entries on and below its diagonal.
+        Symmetry of the matrix. Unless it is "general", the file lists no entries above
+        the diagonal.
     n_rows, n_columns : int
         Shape of the matrix.
     n_entries : int
         Number of entries that follow, one per line.
     line : int
-        Number of the first line with an entry, from 1.
+        One-based number of the line below the size line.
     """
 
     form: str
@@ -59,12 +60,12 @@ class Header(NamedTuple):
 
 
 def read_header(path: Path) -> Header:
-    """Read the first lines of a Matrix Market file.
+    """Read the header of a Matrix Market file.
 
     Raises
     ------
     InputError
-        If the lines do not describe a matrix of real numbers.
+        If the header does not describe a matrix of real numbers.
     """
     with open_text(path) as (_, text):
         lines = text.read(HEAD_BYTES).split(b"\n")
@@ -114,7 +115,7 @@ def _sizes(path: Path, number: int, line: bytes, n_sizes: int) -> list[int]:
 
 
 def _n_values(symmetry: str, n_rows: int, n_columns: int) -> int:
-    """Return how many values a dense matrix lists."""
+    """Return the number of values in the file of a dense matrix."""
     if symmetry == "general":
         return n_rows * n_columns
     if symmetry == "symmetric":
@@ -136,12 +137,12 @@ def _check_square(
 
 
 class Lines(NamedTuple):
-    """The entries in some lines of a file.
+    """Entries parsed from consecutive lines of a file.
 
     Attributes
     ----------
     places : tuple of ndarray of int
-        Rows and columns of the entries; empty for a dense matrix.
+        Zero-based row and column indices of the entries; empty for a dense matrix.
     values : ndarray of float64
         Values of the entries.
     """
@@ -156,7 +157,8 @@ def read_lines(path: Path, header: Header) -> Iterator[Lines]:
     Raises
     ------
     InputError
-        If a line is malformed, or if the size line announces another number of lines.
+        If a line is malformed, or if the number of lines differs from the number that
+        the size line announces.
     """
     n_read = 0
     for first, piece in read_pieces(path):
@@ -261,7 +263,7 @@ def _is_place(word: bytes, most: int) -> bool:
 
 
 def _with_mirrored(entries: Entries, symmetry: str) -> Entries:
-    """Add the entries above the diagonal, which a symmetric matrix does not list."""
+    """Add the entries above the diagonal, which files of symmetric matrices omit."""
     if symmetry == "general":
         return entries
     sign = -1.0 if symmetry == "skew-symmetric" else 1.0
@@ -291,10 +293,10 @@ def hold_entries(
     memory_limit : str, int or None
         Limit on the resident memory; entries that do not fit go to scratch files.
     shape : tuple of int
-        Shape of the rows.
+        Number of rows and columns of the result.
     placed : callable
-        Function that turns entries of the file into entries of the rows, for example by
-        exchanging rows and columns.
+        Function that converts entries of the file to entries of the result, for example
+        by swapping rows and columns.
     """
     most = header.n_entries * (1 if header.symmetry == "general" else 2)
     held = HeldEntries(str(path), shape, most, memory_limit)
@@ -352,9 +354,9 @@ def _read_array(path: Path, header: Header, memory_limit: str | int | None) -> S
 
 
 def _filled(values: np.ndarray, header: Header) -> np.ndarray:
-    """Return the rows of a dense matrix whose values are listed column by column.
+    """Return a dense matrix, given its values as listed in the file, column by column.
 
-    A symmetric matrix lists only the values on and below its diagonal.
+    The file of a symmetric matrix lists only the values on and below the diagonal.
     """
     shape = header.n_rows, header.n_columns
     if header.symmetry == "general":

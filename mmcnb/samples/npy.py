@@ -1,6 +1,6 @@
-"""NumPy files: .npy files and memory maps read in pieces, and .npz files in memory.
+"""Read NumPy files: .npy files and memory maps in pieces, .npz files into memory.
 
-Files are read and not memory-mapped, because mapped pages count as resident memory.
+Files are read instead of memory-mapped, because mapped pages count as resident memory.
 """
 
 import math
@@ -36,13 +36,13 @@ class Rows(NamedTuple):
     block : ndarray or CSRBlock
         The rows.
     y : ndarray of int64 of shape (n_rows,), or None
-        Class labels.
+        Class labels, if any.
     names : ndarray of int64 or text of shape (n_rows,), or None
-        Names of the rows.
+        Names of the rows, if any.
     numbers : ndarray of int64 of shape (n_rows,), or None
-        Number of each row in its file, for rows of a table.
+        Zero-based number of each row in its file, for rows of a table.
     file : int
-        Number of the file in its folder.
+        Index of the file among the files of its folder.
     """
 
     block: np.ndarray | CSRBlock
@@ -79,7 +79,8 @@ def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
         shape, by_columns, dtype = header(file)
     except (OSError, ValueError, EOFError, zlib.error, zipfile.BadZipFile):
         raise
-    except Exception as error:  # NumPy parses it as Python, with errors of many types
+    # NumPy parses the header as a Python literal, which may raise any exception.
+    except Exception as error:
         raise ValueError("its header is damaged") from error
     if any(length < 0 for length in shape):
         raise ValueError("its header claims a length below 0")
@@ -101,7 +102,7 @@ class RawArray(NamedTuple):
     shape : tuple of int
         Shape of the array.
     dtype : dtype
-        Type of the numbers.
+        Data type of the numbers.
     by_columns : bool
         Whether the numbers are in Fortran order, column by column.
     """
@@ -133,7 +134,7 @@ class RawArray(NamedTuple):
 
 
 class NpySamples(ChunkedSamples):
-    """Rows of a file of raw numbers."""
+    """Rows of an array whose numbers are stored contiguously in a file."""
 
     is_reopenable = True
 
@@ -160,7 +161,7 @@ class NpySamples(ChunkedSamples):
         self._set_rows(SlicedRows("", array, length), length)
 
     def identity(self) -> str:
-        """Return a hash of the array, and of the file's size and modification time."""
+        """Hash the array's description, and the file's size and modification time."""
         return file_identity(self._array.path, self._array)
 
 
@@ -183,10 +184,10 @@ def open_npy(path: str | os.PathLike[str]) -> NpySamples:
 
 
 def open_memmap(array: np.memmap) -> Samples:
-    """Open a memory map from its file, if it is contiguous and equals the file.
+    """Open the file of a memory map, if the map is contiguous and equal to the file.
 
-    Other maps are opened as arrays in memory: strided ones, and maps of mode "c", whose
-    changes are not in the file.
+    Other maps are opened as arrays in memory: strided maps, and maps in mode "c", whose
+    changes are not written to the file.
     """
     root: Any = array
     while isinstance(root.base, np.ndarray):
@@ -207,7 +208,7 @@ def open_memmap(array: np.memmap) -> Samples:
 
 
 def read_member(archive: zipfile.ZipFile, member: str) -> np.ndarray:
-    """Read an array of a .npz archive, after comparing its header with its size.
+    """Read an array from a .npz archive, after checking its header against its size.
 
     Raises
     ------
@@ -229,8 +230,9 @@ def read_member(archive: zipfile.ZipFile, member: str) -> np.ndarray:
 def read_npz(path: Path) -> tuple[Samples, np.ndarray | None]:
     """Read the rows of a .npz file and their class labels, if any, into memory.
 
-    The file has an array ``X`` and perhaps ``y``, or a CSR matrix written by
-    ``scipy.sparse.save_npz``. If the file has only one array, any name is accepted.
+    The file must contain an array ``X`` and optionally ``y``, or a CSR matrix written
+    by ``scipy.sparse.save_npz``. If the file contains only one array, any name is
+    accepted.
 
     Raises
     ------

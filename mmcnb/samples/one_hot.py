@@ -1,27 +1,26 @@
-"""Categories as columns of 0 and 1."""
+"""One-hot encoding of categories."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-UNKNOWN = -1  # stands for categories that no row of the fit had
+UNKNOWN = -1  # code of categories that do not occur in the fit
 
 
 def widen(
     block: np.ndarray, n_categories: Sequence[int | None], keeps_gaps: bool = False
 ) -> np.ndarray:
-    """Replace category numbers by columns of 0 and 1 (one-hot encoding).
+    """Replace category codes by columns of 0 and 1 (one-hot encoding).
 
     Parameters
     ----------
     block : ndarray of shape (n_rows, n_columns)
-        Numbers, or category numbers. NaN stands for a missing category, and `UNKNOWN`
-        for a category that the column did not have in the fit.
+        Numbers or category codes. NaN represents a missing category, and `UNKNOWN` a
+        category that does not occur in the column in the fit.
     n_categories : sequence of int or None
-        Number of categories of each column; None for a column of numbers, which is
-        copied.
+        Number of categories of each column; None for a numeric column, which is copied.
     keeps_gaps : bool, default=False
-        Whether NaN becomes NaN in the columns of all categories, instead of 0.
+        Whether a missing category is encoded as NaN instead of 0 in all of its columns.
 
     Returns
     -------
@@ -52,7 +51,7 @@ def widen(
 
 
 def has_categories(n_categories: Sequence[int | None]) -> bool:
-    """Return whether a column has categories, so that `widen` changes the block."""
+    """Return whether any column has categories, so that `widen` changes the block."""
     return any(n_values is not None for n_values in n_categories)
 
 
@@ -62,7 +61,7 @@ def n_columns_of(n_categories: Sequence[int | None]) -> int:
 
 
 def narrow(wide: np.ndarray, n_categories: Sequence[int | None]) -> np.ndarray:
-    """Replace columns of 0 and 1 by category numbers, the inverse of `widen`.
+    """Replace columns of 0 and 1 by category codes, as the inverse of `widen`.
 
     Examples
     --------

@@ -35,13 +35,13 @@ class Reader(NamedTuple):
     Attributes
     ----------
     recognises : callable
-        Function of an object or a path; a true value means that this reader opens it.
+        Function that returns a true value for an object or a path that this reader
+        opens.
     open : callable
         Function that opens the rows of the source.
     takes : {"element", "options", "limit"} or None
-        Arguments of ``open`` after the source: an element ("element"), options and a
-        memory limit ("options"), an element and a memory limit ("limit"), or no other
-        argument (None).
+        Additional arguments of ``open``: an element ("element"), options and a memory
+        limit ("options"), an element and a memory limit ("limit"), or none (None).
     """
 
     recognises: Callable[[Any], object]
@@ -125,7 +125,7 @@ def _open_as_fitted(source: Any, element: str | None, options: Any) -> Samples |
 
 
 def _with_filled_gaps(samples: Samples, options: Any) -> Samples:
-    """Return the rows of a store; fill gaps if its attributes define NaN as a gap."""
+    """Return the rows of a store; fill NaN if its attributes mark NaN as missing."""
     if getattr(samples, "gaps", None) is None:
         return samples
     from mmcnb.tables.array_table import open_stored_gaps
@@ -160,7 +160,7 @@ def _refuse(path: PathLike) -> Samples:
 def _open_matrix(
     path: PathLike, element: str | None, memory_limit: str | int | None
 ) -> Samples:
-    """Open a Matrix Market file, or a folder of 10x Genomics that contains one."""
+    """Open a Matrix Market file, or a 10x Genomics folder that contains one."""
     place = Path(path)
     if place.is_dir():
         return open_tenx_folder(place, element, memory_limit)
@@ -202,28 +202,36 @@ def open_samples(
     options: Any = None,
     memory_limit: str | int | None = None,
 ) -> Samples:
-    """Open rows for reading, block by block.
+    """Open rows, so that they can be read block by block.
 
     Parameters
     ----------
     source : array, sparse matrix, data frame, AnnData, file, Zarr store or Samples
-        An array of shape (n_samples, n_features) or a list of rows; a SciPy sparse
-        matrix or array; a data frame of pandas, polars, pyarrow or another library that
-        exports Arrow; a dataset of pyarrow, or a reader of record batches, whose rows
-        are read once; an AnnData object, in memory or backed; a Dask array or frame; an
-        xarray DataArray; a dataset or group of h5py; the path of a ``.npy``, ``.h5``,
-        ``.hdf5`` or ``.h5ad`` file, of a Matrix Market file (``.mtx``), or of a table:
-        Parquet (a file, or a folder of files), Arrow IPC or Feather, or CSV; a folder
-        from 10x Genomics with a matrix, barcodes and features; a Zarr array or group,
-        given as an open object, a path or an address such as
-        ``"https://host/rows.zarr"`` (which needs ``mmcnb[remote]``). An array must be
-        2-D. A group must be a CSR matrix or a data frame in AnnData's encoding, or
-        contain such an element, as AnnData's files do.
+        The source of the rows:
+
+        - an array of shape (n_samples, n_features), or a list of rows;
+        - a SciPy sparse matrix or array;
+        - a data frame of pandas, polars, pyarrow or another library that exports Arrow;
+        - a pyarrow dataset, or a reader of Arrow record batches, which is read once;
+        - an AnnData object, in memory or backed;
+        - a Dask array or data frame, or an xarray DataArray;
+        - an open h5py dataset or group, or an open Zarr array or group;
+        - the path of a table: a Parquet file, a folder of Parquet files, or an Arrow
+          IPC, Feather or CSV file;
+        - the path of a ``.npy``, ``.h5``, ``.hdf5``, ``.h5ad`` or Matrix Market
+          (``.mtx``) file, or of a 10x Genomics folder with a matrix, barcodes and
+          features;
+        - the path of a Zarr store, or its address, such as
+          ``"https://host/rows.zarr"``, which requires ``mmcnb[remote]``.
+
+        An array must be 2-D. A group must be a CSR matrix or a data frame in AnnData's
+        encoding, or contain such an element, as AnnData's files do.
     element : str, default=None
         Element that contains the rows in a group, file or AnnData object, such as
         ``"layers/counts"``, ``"obsm/X_pca"`` or ``"raw/X"``. None means ``"X"``.
     options : TableOptions or None, default=None
-        How columns of a frame or a table become numbers; see `mmcnb.read_table`.
+        How the columns of a data frame or table are converted to numbers; see
+        `mmcnb.read_table`. None means the default options.
     memory_limit : str, int or None, default=None
         Limit on the resident memory of the process while a table is read. None means
         the setting of `mmcnb.config` or, if it is not set, half of the free memory.
@@ -231,7 +239,7 @@ def open_samples(
     Returns
     -------
     Samples
-        The open rows. Arrays and stores on disk are read when rows are needed; text and
+        The rows. Arrays and stores on disk are read when rows are needed; text and
         streams are read once, when they are opened.
 
     Raises
@@ -239,7 +247,7 @@ def open_samples(
     InputError
         If the rows cannot be read, or are not finite real numbers.
     DamagedStoreError
-        If the store differs from what was written.
+        If a store is damaged.
 
     Examples
     --------
@@ -280,7 +288,7 @@ def open_samples(
 
 
 def _is_column_of_numbers(source: Any) -> bool:
-    """Return whether an object is a pandas or polars series of numbers."""
+    """Return whether an object is a numeric pandas or polars series."""
     if not hasattr(source, "to_frame") or isinstance(source, Samples):
         return False
     is_series = _is_of("pandas", source) or _is_of("polars", source)
@@ -300,7 +308,7 @@ def _refuse_element(source: Any, element: str | None) -> None:
 
 
 def is_file_of_rows(source: object) -> bool:
-    """Return whether a source is the path of rows that are not in a Zarr store."""
+    """Return whether a source is the path of a file or folder, but not of a store."""
     return isinstance(source, str | os.PathLike) and _reader(source) is not ZARR
 
 
@@ -314,9 +322,9 @@ def names_in_frame(source: Any) -> list[str] | None:
 
 
 def open_named(source: Any, name: str, names: list[str] | None = None) -> Samples:
-    """Open rows that are part of another object.
+    """Open rows that belong to another object, such as an AnnData object.
 
-    Messages call the rows ``name``; ``names`` are the names of the columns.
+    ``name`` is used for the rows in messages; ``names`` are the names of the columns.
     """
     if isinstance(source, np.ndarray) or scipy.sparse.issparse(source):
         return in_memory(source, name, names)

@@ -33,14 +33,14 @@ def expanded(path: PathLike) -> str:
 
 
 def checked_path(path: object, what: str = "the path") -> Path:
-    """Return a path that the system accepts, whether or not it exists.
+    """Return a path after checking that the system accepts it; it may not exist.
 
     Parameters
     ----------
     path : str or path-like
         The path; ``~/`` is expanded.
     what : str, default="the path"
-        What messages call the path.
+        Name used for the path in messages.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def checked_path(path: object, what: str = "the path") -> Path:
     Raises
     ------
     InputError
-        If ``path`` is not a path, is empty or too long, or has a null character.
+        If ``path`` is not a path, is empty or too long, or contains a null character.
     """
     if not isinstance(path, str | os.PathLike) or isinstance(os.fspath(path), bytes):
         raise InputError(
@@ -106,7 +106,7 @@ def is_store_folder(path: Path) -> bool:
 
 
 def join(*parts: str) -> str:
-    """Join the parts of a key that are not empty."""
+    """Join the non-empty parts of a key with slashes."""
     return "/".join(filter(None, parts))
 
 
@@ -119,7 +119,8 @@ def read_key(store: Store, key: str) -> bytes | None:
 def read_keys(store: Store, keys: Sequence[str]) -> list[bytes | BaseException | None]:
     """Return the bytes stored under keys, fetched concurrently.
 
-    The value is None for a missing key, and the error for a key that cannot be read.
+    The result contains None for a missing key, and the exception for a key that cannot
+    be read.
     """
 
     async def read(key: str) -> bytes | None:

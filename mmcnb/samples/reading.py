@@ -1,4 +1,4 @@
-"""Compare the memory that reading a file takes with the memory limit."""
+"""Check the memory that is needed to read a file against the memory limit."""
 
 from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
 from mmcnb._machine import resident_memory
@@ -21,7 +21,8 @@ def check_reading(name: str, n_bytes: float, memory_limit: str | int | None) -> 
     name : str
         Name of the file, for the message.
     n_bytes : float
-        Bytes that reading needs in addition to the libraries and pieces of the file.
+        Number of bytes needed in addition to the memory of the libraries and of pieces
+        of the file.
     memory_limit : str, int or None
         Limit on the resident memory. None means the setting of `mmcnb.config` or, if it
         is not set, half of the free memory.
@@ -32,8 +33,8 @@ def check_reading(name: str, n_bytes: float, memory_limit: str | int | None) -> 
         If the limit is too small. The message names the smallest limit that works.
     """
     limit = resolve_memory_limit(memory_limit)
-    # The memory limit does not cover arrays of the caller, so at most LIBRARIES bytes
-    # of the present process count.
+    # Arrays of the caller do not count towards the memory limit, so at most LIBRARIES
+    # bytes of the memory in use are counted.
     before = min(resident_memory() or LIBRARIES, LIBRARIES)
     least = before + READING_BYTES + int(n_bytes)
     if limit < least:

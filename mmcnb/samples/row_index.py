@@ -1,4 +1,4 @@
-"""Identify rows in their source by their number in a file, or by their name."""
+"""Identify the rows of a source by their numbers in a file or by their names."""
 
 import json
 from collections.abc import Hashable, Mapping, Sequence
@@ -11,13 +11,13 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
-FILE = "file"  # name of the column with the file of each row of a folder
+FILE = "file"  # name of the column with the file of each row, if the source is a folder
 ROW = "row"  # name of the column with row numbers
 INDEX = "index"  # name of the column with row names, if the source does not name it
 
 
 class Names(Protocol):
-    """One name per row, read when needed."""
+    """One name per row, read on demand."""
 
     def read(self, start: int, stop: int) -> Any:
         """Return the names of the rows ``start <= row < stop``."""
@@ -36,21 +36,21 @@ class KeptNames:
 
 @dataclass(frozen=True)
 class ChosenNames:
-    """Names of some rows of a source that has names for all of its rows.
+    """Names of selected rows of a source.
 
     Parameters
     ----------
     names : Names
         Names of all rows of the source.
     numbers : ndarray of int64 of shape (n_rows,)
-        Numbers of the chosen rows, in order.
+        Indices of the selected rows in the source, in increasing order.
     """
 
     names: Names
     numbers: np.ndarray
 
     def read(self, start: int, stop: int) -> Any:
-        """Return the names of the chosen rows ``start <= row < stop``."""
+        """Return the names of the selected rows ``start <= row < stop``."""
         rows = self.numbers[start:stop]
         if not len(rows):
             return self.names.read(0, 0)
@@ -69,19 +69,22 @@ class RowIndex:
     n_samples : int
         Number of rows.
     files : tuple of str
-        Files of a folder; empty if the source is not a folder.
+        Names of the files in the folder; empty if the source is not a folder.
     lengths : tuple of int
         Number of rows taken from each file of a folder.
     numbers : Names or None
-        Number of each row in its file, from 0. None means the first rows of each file.
+        Zero-based number of each row in its file. None means that the rows are the
+        first rows of each file.
     names : Names or None
-        Names of the rows, which are used instead of their numbers.
+        Names of the rows, which are used instead of their numbers; None if there are
+        none.
     name : hashable
-        Name of the column of names; None if it has no name.
+        Name of the column that contains the names; None if it has no name.
     own : pandas.Index or None
-        The index of a data frame.
+        Index of the data frame, if it identifies the rows.
     levels : tuple of (hashable, Names)
-        Several names per row, from the levels of a pandas MultiIndex.
+        Name and values of each level of a pandas MultiIndex; empty if rows have at most
+        one name.
     """
 
     n_samples: int
@@ -108,12 +111,12 @@ class RowIndex:
 
     @property
     def is_plain(self) -> bool:
-        """Whether only their position identifies the rows."""
+        """Whether the rows are identified only by their position."""
         return self.is_numbered and self.numbers is None and not self.files
 
     @property
     def is_numbered(self) -> bool:
-        """Whether rows have numbers and no names."""
+        """Whether the rows are identified by numbers instead of names."""
         return self.names is None and self.own is None and not self.levels
 
     @property
@@ -153,7 +156,7 @@ class RowIndex:
         return values[0] if len(values) == 1 else ", ".join(map(str, values))
 
     def files_of(self, start: int, stop: int) -> np.ndarray:
-        """Return the file numbers of the rows ``start <= row < stop``."""
+        """Return, for the rows ``start <= row < stop``, the index of their file."""
         offsets = np.cumsum(self.lengths)
         return np.searchsorted(offsets, np.arange(start, stop), side="right")
 
@@ -221,7 +224,7 @@ def index_of_frame(index: Any, taken: RowIndex | None = None) -> RowIndex | None
     index : pandas.Index
         Index of the whole frame.
     taken : RowIndex or None, default=None
-        The rows of the frame that are used; None for all.
+        The rows of the frame that are used; None if all are used.
     """
     import pandas as pd
 
@@ -242,7 +245,7 @@ def index_of_frame(index: Any, taken: RowIndex | None = None) -> RowIndex | None
 def range_of_pandas(
     metadata: Mapping[bytes, bytes] | None, n_rows: int
 ) -> "pd.Index | None":
-    """Return the RangeIndex that pandas described in the metadata of a file.
+    """Return the RangeIndex that pandas recorded in the metadata of a file.
 
     The result is None if the metadata has no RangeIndex, or if this index counts from 0
     or does not have ``n_rows`` entries.
@@ -278,7 +281,7 @@ class RowsTaken:
     def add(
         self, file: int, numbers: np.ndarray, names: np.ndarray | None = None
     ) -> None:
-        """Record the next rows: increasing numbers in one file, and perhaps names."""
+        """Record the increasing numbers, and any names, of the next rows of a file."""
         n_rows = len(numbers)
         if not n_rows:
             return

@@ -1,4 +1,4 @@
-"""Rows of numbers in a scratch file, which disappears when the process ends."""
+"""Numeric rows in a scratch file, which disappears when the process ends."""
 
 import errno
 import os
@@ -12,20 +12,21 @@ from mmcnb.samples.paths import PathLike
 
 
 class ScratchRows:
-    """Dense rows in an anonymous file, which a killed process cannot leave behind.
+    """Dense rows in an anonymous file, which disappears even if the process is killed.
 
-    Rows are read and not memory-mapped, because mapped pages count as resident memory.
+    Rows are read instead of memory-mapped, because mapped pages count as resident
+    memory.
 
     Parameters
     ----------
     what : str
-        Name of the rows in messages.
+        Name used for the rows in messages.
     folder : path
-        Folder of the file.
+        Folder in which the file is created.
     n_columns : int
         Number of columns.
     dtype : dtype
-        Type of the numbers.
+        Data type of the numbers.
 
     Examples
     --------
@@ -55,7 +56,7 @@ class ScratchRows:
         return self.n_rows, self._n_columns
 
     def write(self, start: int, rows: np.ndarray) -> None:
-        """Write C-ordered rows, the first of which gets the number ``start``."""
+        """Write C-ordered rows to the file, beginning at row ``start``."""
         fault = f"the scratch file of {self._what} in {self._folder} cannot be written"
         remedy = "free disk space, set TMPDIR to a larger disk, or raise memory_limit"
         with worded(fault, remedy, OSError):

@@ -1,8 +1,8 @@
 """Chunked arrays that are read by slices and checked against their inventory.
 
-Chunks of numbers with a single codec are decoded directly into the result. Zarr decodes
-into a buffer, copies the buffer, and uses an event loop and a second thread pool. It
-reaches only a third of the throughput of a local disk.
+Numeric chunks with a single codec are decoded directly into the result. Zarr itself
+decodes into a buffer, copies the buffer, and uses an event loop and a second thread
+pool, so that it reaches only a third of the throughput of a local disk.
 """
 
 import itertools
@@ -35,16 +35,18 @@ FETCHED_CHUNKS = 8  # chunks that are fetched from a server concurrently
 
 
 class EdgeChunks:
-    """A cache of decoded chunks that neighbouring reads share.
+    """A cache of decoded chunks that consecutive reads share.
 
-    The first reader of a chunk decodes it, and other readers wait for the result. The
-    least recently used chunks are dropped if more than ``EDGE_BYTES`` are cached. A
-    pass in row order therefore decodes each chunk once, for any number of threads.
+    The first reader of a chunk decodes it, and other readers wait for the result. If
+    more than ``EDGE_BYTES`` bytes are cached, the least recently used chunks are
+    dropped. A pass in row order therefore decodes each chunk once, for any number of
+    threads.
 
     Parameters
     ----------
     n_arrays : int
-        Number of arrays that share the cache, which keeps at least two chunks of each.
+        Number of arrays that share the cache. The cache has room for at least two
+        chunks per array.
     """
 
     def __init__(self, n_arrays: int = 1) -> None:
@@ -55,7 +57,7 @@ class EdgeChunks:
         self._cached_bytes = 0
 
     def take(self, key: Hashable, load: Callable[[], Any]) -> Any:
-        """Return the chunk of a key; call ``load`` unless it is cached."""
+        """Return the chunk with a key; call ``load`` if the chunk is not cached."""
         # The process is part of the key, so that a forked child does not wait for a
         # thread that exists only in its parent.
         process_key = (os.getpid(), key)
@@ -79,7 +81,7 @@ class EdgeChunks:
         return loaded
 
     def _drop_oldest(self) -> None:
-        """Drop chunks until the cache is within its limit; the lock must be held."""
+        """Drop chunks until the cache is within its limit; the caller has the lock."""
         while self._cached_bytes > EDGE_BYTES and len(self._chunks) > self._least:
             key, chunk = self._chunks.popitem(last=False)
             if chunk.done():
@@ -100,7 +102,8 @@ class ChunkedRows(ABC):
     edges : EdgeChunks
         Cache for chunks of which a read needs only a part.
     lookahead : int, default=0
-        Number of additional rows at the end of each read: 1 for row pointers, or 0.
+        Number of additional rows that each read returns at its end: 1 for row pointers,
+        otherwise 0.
     """
 
     def __init__(
@@ -141,16 +144,16 @@ class ChunkedRows(ABC):
                 yield begin, position, chunk[begin - first : position - first]
 
     def _is_whole(self, position: int, start: int, stop: int) -> bool:
-        """Return whether no other read of a pass needs a chunk.
+        """Return whether no other read of a pass needs the chunk at ``position``.
 
-        The preceding read may look ahead to the first row of the chunk.
+        The preceding read may also need the first row of the chunk as its lookahead.
         """
         first, last = self.chunk_at(position)
         return start <= max(0, first - self._lookahead) and last <= stop
 
 
 class SlicedRows(ChunkedRows):
-    """Slices along the first axis of an array with chunks of equal length.
+    """An array with chunks of equal length, read by slices along its first axis.
 
     Parameters
     ----------
@@ -165,7 +168,7 @@ class SlicedRows(ChunkedRows):
         Cache for chunks of which a read needs only a part; None creates a cache for
         this array.
     lookahead : int, default=0
-        Number of additional values at the end of each read.
+        Number of additional values that each read returns at its end.
     """
 
     def __init__(
@@ -215,7 +218,7 @@ class SlicedRows(ChunkedRows):
         return np.empty(shape, dtype if dtype.kind == "T" else dtype.newbyteorder("="))
 
     def load_into(self, out: np.ndarray, start: int, stop: int) -> None:
-        """Read whole chunks into ``out``."""
+        """Decode whole chunks into ``out``."""
         out[...] = self.load(start, stop)
 
     def gather(self, positions: np.ndarray) -> np.ndarray:
@@ -226,7 +229,7 @@ class SlicedRows(ChunkedRows):
         out = self._empty(len(positions))
         if not len(positions):
             return out
-        # Neighbouring chunks are loaded together, up to ``most`` of them.
+        # Up to ``most`` adjacent chunks are loaded together.
         most = max(1, GATHER_BYTES // max(1, self.row_bytes * self.chunk_length))
         chunks = positions // self.chunk_length
         has_gap = np.diff(chunks) > 1
@@ -251,7 +254,7 @@ class StoredChunk(NamedTuple):
     key : str
         Key of the chunk, or of the shard that contains it.
     frame : bytes or None
-        The bytes; None for a missing chunk, which has the fill value.
+        The stored bytes; None for a missing chunk, whose values are all the fill value.
     """
 
     place: tuple[int, ...]
@@ -260,9 +263,9 @@ class StoredChunk(NamedTuple):
 
 
 class StoredArray(SlicedRows):
-    """Slices along the first axis of a Zarr array; safe to read from several threads.
+    """A Zarr array that several threads can read by slices along its first axis.
 
-    Zarr's settings are not changed, because they are global to the process, and a
+    Zarr's configuration is not changed, because it is global to the process, and a
     change would affect other threads.
 
     Parameters
@@ -270,10 +273,9 @@ class StoredArray(SlicedRows):
     array : zarr.Array
         The array.
     inventory : Inventory or None
-        Inventory with which decoded chunks are compared; None if the store has no
-        inventory.
+        Inventory against which chunks are checked; None if the store has no inventory.
     name : str
-        Name of the array in messages.
+        Name used for the array in messages.
     edges, lookahead
         See `SlicedRows`.
     """
@@ -322,9 +324,9 @@ class StoredArray(SlicedRows):
             self._check_chunk(chunk, values)
 
     def _check_chunk(self, chunk: StoredChunk, values: np.ndarray) -> None:
-        """Compare a chunk with the inventory, if the array has one.
+        """Check a chunk against the inventory, if there is one.
 
-        The codec cannot detect an intact chunk in the wrong place.
+        The codec does not detect an undamaged chunk that is stored under the wrong key.
         """
         if self._inventory is not None and chunk.frame is not None:
             number = chunk.place[0] // self.chunk_length
@@ -358,7 +360,7 @@ class StoredArray(SlicedRows):
 
     @property
     def _fills_nan(self) -> bool:
-        """Whether the fill value is NaN, so that a missing chunk would become gaps."""
+        """Whether the fill value is NaN, so a lost chunk looks like missing values."""
         fill = self._array.fill_value
         return isinstance(fill, np.floating | float) and bool(np.isnan(fill))
 
@@ -394,7 +396,7 @@ class StoredArray(SlicedRows):
         return values
 
     def chunk_key(self, *coordinates: int) -> str:
-        """Return the key of a chunk below the root of the store."""
+        """Return the key of a chunk, relative to the root of the store."""
         key = self._array.metadata.encode_chunk_key(coordinates)
         return (self._array.store_path / key).path
 
@@ -402,8 +404,8 @@ class StoredArray(SlicedRows):
 def read_chunk_file(path: Path, most: int) -> bytes | OSError | None:
     """Return the bytes of a chunk file, or None if the file is missing.
 
-    The file may have at most ``most`` bytes. If it is longer or cannot be read, the
-    error is returned and not raised.
+    The file may have at most ``most`` bytes. If the file is larger or cannot be read,
+    return the OSError instead of raising it.
     """
     try:
         check_chunk_file(path, most)

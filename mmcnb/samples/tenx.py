@@ -1,6 +1,6 @@
-"""Counts from 10x Genomics: a matrix of features by barcodes, with the names of both.
+"""Folders from 10x Genomics: a matrix of features by barcodes, and the names of both.
 
-The columns of the matrix, the barcodes, become the rows.
+The barcodes, which are the columns of the matrix, are the rows to cluster.
 """
 
 import shlex
@@ -23,7 +23,7 @@ MATRIX = "matrix.mtx"
 BARCODES = ("barcodes.tsv",)
 FEATURES = ("features.tsv", "genes.tsv")
 GENES = "Gene Expression"
-"""Type of the features that are used if there are several types, as in scanpy."""
+"""Feature type that is used by default if there are several types, as in scanpy."""
 
 
 class Features(NamedTuple):
@@ -34,7 +34,7 @@ class Features(NamedTuple):
     names : list of str
         Names of the features.
     kept : ndarray of bool of shape (n_features,), or None
-        Whether each feature of the matrix is used; None for all.
+        Whether each feature of the matrix is used; None if all are used.
     """
 
     names: list[str]
@@ -124,7 +124,7 @@ def unique_names(names: Sequence[str]) -> list[str]:
 
 
 class TenxFiles(NamedTuple):
-    """The files of a folder; None stands for a missing file."""
+    """The files of a 10x Genomics folder; None for a missing file."""
 
     matrix: Path
     barcodes: Path | None
@@ -141,15 +141,16 @@ def open_tenx_folder(
     folder : Path
         The folder.
     element : str or None, default=None
-        Type of the features, such as ``"Antibody Capture"``. None selects genes if they
-        are one of several types, and all features otherwise.
+        Type of the features to use, such as ``"Antibody Capture"``. None selects genes
+        if they are one of several types, and all features otherwise.
     memory_limit : str, int or None, default=None
         Limit on the resident memory; entries that do not fit go to scratch files.
 
     Raises
     ------
     InputError
-        If a file is missing or damaged, or if its length does not match the matrix.
+        If a file is missing or damaged, or if its number of lines does not match the
+        matrix.
     """
     files = _files_beside(_only_matrix(folder))
     if files.barcodes is None or files.features is None:
@@ -220,7 +221,7 @@ def check_is_alone(path: Path) -> None:
 
 
 def _only_matrix(folder: Path) -> Path:
-    """Return the only matrix of a folder, or raise InputError."""
+    """Return the only matrix file in a folder; raise InputError unless there is one."""
     found = [path for path in _files(folder) if plain_name(path).endswith(".mtx")]
     if len(found) == 1:
         return found[0]
@@ -248,7 +249,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _files_beside(matrix: Path) -> TenxFiles:
-    """Return a matrix and the files with its names, which share its prefix."""
+    """Return a matrix, its barcodes and its features; file names share a prefix."""
     name = plain_name(matrix)
     prefix = name.removesuffix(MATRIX) if name.endswith(MATRIX) else ""
     by_name = {plain_name(path): path for path in _files(matrix.parent)}
@@ -273,7 +274,7 @@ def _missing_files(folder: Path, files: TenxFiles) -> InputError:
 
 
 def _cells(path: Path) -> list[list[str]]:
-    """Return the cells of each line of a file of names."""
+    """Return the tab-separated cells of each line of a file."""
     with open_text(path) as (_, text):
         content = text.read()
     try:

@@ -18,26 +18,27 @@ from mmcnb.samples.tenx import choose_features
 
 GROUP = "matrix"
 ARRAYS = ("data", "indices", "indptr", "shape", "barcodes")
-# Paths of symbols, identifiers and types; files of Cell Ranger 2 have no types.
+# Paths of feature names (symbols, or else identifiers) and of feature types; files of
+# Cell Ranger 2 have no types.
 NAMES = ("features/name", "gene_names", "features/id", "genes")
 TYPES = "features/feature_type"
 
 
 class TenxElement(CSRElement):
-    """Rows of a group of 10x Genomics, one per barcode.
+    """Rows of a 10x Genomics group, one per barcode.
 
-    The group has a matrix of features by barcodes in CSC form. The same arrays are the
-    CSR form of the matrix of barcodes by features.
+    The group contains a matrix of features by barcodes in CSC format. The same arrays
+    represent the transposed matrix, barcodes by features, in CSR format.
 
     Parameters
     ----------
     storage : Storage
         The file.
     group : Node
-        The group of the matrix.
+        Group that contains the matrix.
     element : str or None
-        Type of the features. None selects genes if they are one of several types, and
-        all features otherwise.
+        Type of the features to use. None selects genes if they are one of several
+        types, and all features otherwise.
     """
 
     def __init__(self, storage: Storage, group: Node, element: str | None) -> None:
@@ -86,7 +87,7 @@ class TenxElement(CSRElement):
     def _of_kept(
         self, parts: matrix.CSRParts, rows: int | np.ndarray
     ) -> matrix.CSRParts:
-        """Remove the values of features that are left out."""
+        """Remove the values of features that are not used."""
         kept = self._kept
         if kept is None:
             return parts
@@ -104,7 +105,7 @@ class TenxElement(CSRElement):
 def open_tenx(
     storage: Storage, node: Node, element: str | None = None
 ) -> TenxElement | None:
-    """Open the barcodes of a 10x Genomics file or group; return None for other files.
+    """Open a 10x Genomics file or group, with barcodes as rows; None for other files.
 
     Parameters
     ----------
@@ -113,7 +114,7 @@ def open_tenx(
     node : Node
         The root of the file, or the group of the matrix.
     element : str or None, default=None
-        Path of the group, or a type of features.
+        Path of the group, or type of the features to use.
 
     Raises
     ------

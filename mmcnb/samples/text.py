@@ -1,4 +1,4 @@
-"""Text files, plain or compressed, read in pieces of whole lines, and LIBSVM text.
+"""Read plain or compressed text in pieces of whole lines, and parse LIBSVM text.
 
 A line of LIBSVM text is ``label index:value index:value ...``.
 """
@@ -27,7 +27,7 @@ from mmcnb.samples.transcode import UTF8Reader
 
 # Bytes of text that are parsed at a time, a small part of a conversion's memory.
 PIECE_BYTES = 2**21
-# Maximum bytes of a line, or of a quoted cell with line breaks.
+# Maximum number of bytes in a line, or in a quoted cell with line breaks.
 LONGEST_LINE = 2**26
 # The number of columns is this index + 1, and must fit into an int32 index of SciPy.
 LARGEST_INDEX = 2**31 - 2
@@ -47,7 +47,7 @@ _OPENERS: dict[str, Any] = {
     ".xz": lzma.open,
     ".zst": _open_zstd,
 }
-# First bytes of a compressed file, by its usual ending.
+# First bytes of a compressed file, by its usual file name extension.
 _PACKED = {
     ".gz": re.compile(rb"\x1f\x8b"),
     ".bz2": re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),
@@ -57,12 +57,12 @@ _PACKED = {
 
 
 def plain_name(path: Path) -> str:
-    """Return the file name in lower case, without the ending of its compression."""
+    """Return the file name in lower case, without the extension of a compression."""
     return path.stem.lower() if path.suffix.lower() in _OPENERS else path.name.lower()
 
 
 def compression(path: Path) -> str | None:
-    """Return the usual ending of a file's compression, or None if not compressed.
+    """Return the usual extension of a compressed file; None if it is not compressed.
 
     The first bytes decide, because some programs unpack a file and keep its name.
 
@@ -82,14 +82,14 @@ def compression(path: Path) -> str | None:
         if first_bytes.match(head):
             return ending
     ending = path.suffix.lower()
-    # Without these first bytes, a file with the ending of a compressed file is damaged,
-    # unless it contains text.
+    # A file that has the extension of a compressed file, but not these first bytes, is
+    # damaged unless it contains text.
     is_text = b"\n" in head and b"\0" not in head and not _is_binary(head)
     return ending if ending in _OPENERS and not is_text else None
 
 
 def _is_binary(head: bytes) -> bool:
-    """Return whether bytes are not UTF-8; a character may be cut at their end."""
+    """Return whether bytes are not UTF-8; the last character may be incomplete."""
     try:
         head.decode()
     except UnicodeDecodeError as error:
@@ -126,13 +126,13 @@ def count_byte(text: bytes | memoryview, byte: bytes) -> int:
 
 
 def first_line_of_windows(path: Path) -> int:
-    """Return the number of the first line that is not UTF-8, or 0 if all lines are.
+    """Return the number of the first line that is not UTF-8; 0 if all lines are UTF-8.
 
     Raises
     ------
     InputError
-        If most non-ASCII characters are UTF-8, so that the text is damaged UTF-8 and
-        not in another encoding, or if the file is not text.
+        If most non-ASCII characters are valid UTF-8, because the text is then damaged
+        UTF-8 instead of text in another encoding; or if the file is not text.
     """
     first_line = 0
     n_utf8 = 0
@@ -179,9 +179,10 @@ def read_pieces(
         such a cell.
     codec : str or None, default=None
         Python's name of the encoding, from which the text is converted to UTF-8 without
-        a byte order mark. None yields the bytes of the file.
+        a byte order mark. None yields the bytes of the file unchanged.
     least_lines : int, default=1
-        Minimum number of lines of a piece, unless they exceed 16 * PIECE_BYTES.
+        Minimum number of lines in a piece, unless the piece exceeds 16 * PIECE_BYTES
+        bytes.
 
     Yields
     ------
@@ -191,7 +192,8 @@ def read_pieces(
     Raises
     ------
     InputError
-        If no line ends within `LONGEST_LINE` bytes, as after an unclosed quote.
+        If no line ends within `LONGEST_LINE` bytes, for example after an unclosed
+        quote.
     """
     size = path.stat().st_size
     line = 1
@@ -240,8 +242,9 @@ def _end_of_lines(text: bytes, quoted: bool) -> int:
 def looks_like_libsvm(path: Path) -> bool:
     """Return whether the first line that is not a comment could be LIBSVM text.
 
-    Several labels, as in ``2,5 1:0.5 3:1``, must be followed by at least two pairs: one
-    pair could be a time of day after a number with a decimal comma.
+    Several labels, as in ``2,5 1:0.5 3:1``, must be followed by at least two
+    ``index:value`` pairs, because a single pair could be a time of day after a number
+    with a decimal comma.
     """
     with open_text(path) as (_, text):
         lines = text.read(2**16).splitlines()
@@ -252,7 +255,7 @@ def looks_like_libsvm(path: Path) -> bool:
 
 
 class LabelsError(InputError):
-    """LIBSVM text whose labels are missing, or are real numbers or lists of labels."""
+    """Error for LIBSVM text with missing, multiple or non-integer labels."""
 
 
 def read_libsvm(
@@ -265,8 +268,9 @@ def read_libsvm(
 ) -> Iterator[Rows]:
     """Read LIBSVM text, piece by piece.
 
-    Blank lines and ``#`` comments are skipped. Columns must increase within a line, as
-    LIBSVM demands. If the first row has no label, blank lines are rows of zeros.
+    Blank lines and ``#`` comments are skipped. Column indices must increase within a
+    line, as LIBSVM requires. If labels are not read and the first row has no label,
+    blank lines are rows of zeros.
 
     Parameters
     ----------
@@ -277,11 +281,13 @@ def read_libsvm(
     zero_based : bool
         Whether columns are numbered from 0 instead of 1.
     n_features : int or None
-        Number of columns; a larger index is an error. None allows any index.
+        Number of columns; InputError is raised for a larger index. None allows any
+        index.
     show_progress : bool or None
         Whether to show a progress bar. None shows it on a terminal.
     with_labels : bool, default=True
-        Whether to read labels; False ignores the text before the first pair of a line.
+        Whether to read labels. False ignores the text before the first ``index:value``
+        pair of a line.
 
     Yields
     ------
@@ -301,7 +307,7 @@ def read_libsvm(
         zero_based=zero_based,
         most=n_features or LARGEST_INDEX + 1,
     )
-    has_labels: bool | None = None  # None as long as lines are blank or comments
+    has_labels: bool | None = None  # None until a line is neither blank nor a comment
     for line, piece in read_pieces(path, show_progress):
         text = piece
         if not with_labels:
@@ -338,7 +344,7 @@ def _fault_of_line(
 
 
 def _fault(text: bytes, parsed: Callable[[bytes], Rows]) -> str:
-    """Return why some lines cannot be parsed, or "" if they can be parsed."""
+    """Return why lines cannot be parsed, or "" if they can be parsed."""
     try:
         parsed(text)
     except (ValueError, OverflowError) as error:
@@ -367,7 +373,7 @@ def _has_labels(text: bytes) -> bool | None:
 
 
 def _without_labels(text: bytes, blank_is_row: bool = False) -> bytes:
-    """Replace the label of each line, and blank lines that are rows, by 0."""
+    """Set the label of each line to 0, also in blank lines if ``blank_is_row``."""
     text = _NO_LABEL.sub(b"0 ", _LABEL.sub(b"0", text))
     return _BLANK.sub(b"0", text) if blank_is_row else text
 
@@ -381,7 +387,7 @@ _BLANK = re.compile(rb"^[ \t]*(?=\r?\n)", re.MULTILINE)
 
 
 def _parsed(text: bytes, dtype: np.dtype, zero_based: bool, most: int) -> Rows:
-    """Parse some lines; raise ValueError with a description of what is wrong."""
+    """Parse lines; raise ValueError with a description of what is wrong."""
     from sklearn.datasets import load_svmlight_file
 
     X, y = load_svmlight_file(io.BytesIO(text), dtype=dtype, zero_based=True)

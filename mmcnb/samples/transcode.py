@@ -22,7 +22,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-LEAST_ASCII = 0.05  # minimum share of ASCII characters in a table
+LEAST_ASCII = 0.05  # minimum fraction of ASCII characters in a table
 
 
 def marked_codec(head: bytes) -> str | None:
@@ -41,9 +41,10 @@ def marked_codec(head: bytes) -> str | None:
 
 
 def unmarked_utf16(head: bytes) -> str | None:
-    """Return the UTF-16 codec of a text without a mark; None if it is not UTF-16.
+    """Return the UTF-16 codec of a text without a byte order mark, or None.
 
-    In UTF-16, every second byte of ASCII text is 0.
+    In UTF-16, every second byte of ASCII text is 0. If few bytes are 0, the text is not
+    UTF-16, and the result is None.
     """
     n_half = len(head) // 2
     n_even = head[::2].count(0)
@@ -74,7 +75,7 @@ def encoded(text: bytes, codec: str) -> bytes:
 
 
 def mark_and_codec(head: bytes, codec: str) -> tuple[bytes, str]:
-    """Return the byte order mark of a text, and its encoding without a mark."""
+    """Return a text's byte order mark, and the codec of the text after this mark."""
     for mark, name in _MARKS:
         if head.startswith(mark) and name == codec:
             is_little = mark in (codecs.BOM_UTF32_LE, codecs.BOM_UTF16_LE)
@@ -84,7 +85,7 @@ def mark_and_codec(head: bytes, codec: str) -> tuple[bytes, str]:
 
 
 def checked_codec(name: object) -> str:
-    """Return Python's name of an encoding.
+    """Return Python's name for an encoding.
 
     Raises
     ------
@@ -102,19 +103,19 @@ def checked_codec(name: object) -> str:
 
 
 class UTF8Reader:
-    """A text in any encoding, read as UTF-8 without a byte order mark.
+    """A reader that converts text in any encoding to UTF-8 without a byte order mark.
 
-    Line ends that are a single carriage return become line feeds.
+    If lines end with a single carriage return, it is replaced by a line feed.
 
     Parameters
     ----------
     file : file
-        Binary file.
+        The text, as a binary file.
     codec : str
-        Python's name of the encoding. UTF-8 is passed on unchanged; the parser finds
+        Python's name for the encoding. UTF-8 is not decoded here; the parser detects
         invalid bytes.
     name : str
-        Name of the file in messages.
+        Name used for the file in messages.
 
     Examples
     --------

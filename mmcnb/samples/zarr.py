@@ -1,4 +1,4 @@
-"""Zarr stores of versions 2 and 3: folders, zip archives and addresses."""
+"""Open Zarr stores (formats 2 and 3) in folders, in zip archives or at addresses."""
 
 import math
 import os
@@ -56,7 +56,7 @@ class ZarrStorage:
             return group.get(path)
 
     def members(self, group: zarr.Group) -> list[tuple[str, Node]]:
-        """Return the members of a group by name; [] if the store cannot list them."""
+        """Return a group's members sorted by name; [] if the store cannot list them."""
         with damage(f"{describe(group)}: the metadata of a member cannot be read"):
             if not group.store.supports_listing:
                 return []
@@ -65,11 +65,11 @@ class ZarrStorage:
     def rows(
         self, array: zarr.Array, edges: EdgeChunks | None = None, lookahead: int = 0
     ) -> StoredArray:
-        """Return an array that is read by slices."""
+        """Return an object that reads slices of an array."""
         return StoredArray(array, self.inventory, describe(array), edges, lookahead)
 
     def take(self, samples: Element) -> None:
-        """Record how to open the rows again, and copy the digest of the inventory."""
+        """Record how to open the rows again, and copy the digest from the inventory."""
         inventory = self.inventory
         samples.opening = (open_zarr, samples.path, samples.element)
         samples.is_reopenable = isinstance(
@@ -83,7 +83,7 @@ class ZarrStorage:
             samples.digest = inventory.record["digest"]
 
     def identity(self, samples: Element) -> str:
-        """Return a hash of the metadata of the arrays and of recorded checksums."""
+        """Return a hash of the arrays' metadata and of any recorded checksums."""
         if self.inventory is not None and samples.checksummed:
             return self.inventory.record["metadata"]
         documents = [array.metadata.to_dict() for array in samples.arrays]
@@ -124,7 +124,7 @@ def open_node(source: Any) -> Node:
 
 
 class ZippedFolder(ZipStore):
-    """A zip archive with a store at its root or in a folder.
+    """A zip archive that contains a store at its root or in a folder.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def zipped_folder(path: Path) -> str | None:
     Raises
     ------
     InputError
-        If there are several stores.
+        If the archive contains several stores.
     """
     folders = set()
     with zipfile.ZipFile(path) as archive:
@@ -196,12 +196,12 @@ def _open_store(store: Store, inner: str, name: str) -> Node:
 
 
 def reopen(store: Store, path: str) -> Node:
-    """Open a node by its own metadata; a consolidated copy would not be checked."""
+    """Open a node from its own metadata; a consolidated copy would not be checked."""
     return zarr.open(store, mode="r", path=path or None, use_consolidated=False)
 
 
 def stored_array(array: zarr.Array) -> StoredArray:
-    """Return an array that is read by slices and checked against its inventory."""
+    """Return an object that reads slices of an array and checks its inventory."""
     name = describe(array)
     return StoredArray(array, find_inventory(array, name), name)
 
@@ -258,7 +258,7 @@ def chunk_advice(samples: Samples) -> str | None:
     Parameters
     ----------
     samples : Samples
-        Rows of any storage.
+        The rows, from any source.
 
     Returns
     -------
