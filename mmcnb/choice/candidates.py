@@ -28,7 +28,7 @@ DENSITY = "density"
 
 
 class Proposal(NamedTuple):
-    """The partition that a method proposes.
+    """A partition proposed by a method.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class JudgedCandidates(NamedTuple):
     candidates : list of Candidate
         Candidates, in the order of the proposals.
     left_out : dict of str to str
-        For each method without a candidate, its name and the reason.
+        Maps the name of each method without a candidate to the reason.
     """
 
     candidates: list[Candidate]

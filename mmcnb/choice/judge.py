@@ -21,7 +21,7 @@ NO_DISTANCE_WITHIN = -9.0  # value of the gap if no node has a neighbour in its 
 
 
 class Score(NamedTuple):
-    """The score of a partition, and its two parts.
+    """The score of a partition, and its two terms.
 
     Attributes
     ----------

@@ -57,12 +57,12 @@ class KnownRows:
 
     @property
     def tolerance(self) -> float:
-        """Difference of `broken` that may be due to chance: one label plus 5 %."""
+        """Difference in `broken` that may be due to chance: one label plus 0.05."""
         return 1 / self.rows.size + CHANCE
 
     @property
     def least_clusters(self) -> int:
-        """The largest label plus one, but at least two."""
+        """Least number of clusters for these labels: the largest plus 1, at least 2."""
         return max(2, int(self.labels.max()) + 1)
 
 

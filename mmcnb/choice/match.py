@@ -17,8 +17,8 @@ def matched(table: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     table : ndarray of shape (a, b)
-        Total weight of the rows that are both in earlier cluster i and in new cluster
-        j, for each i and j.
+        ``table[i, j]`` is the total weight of the rows that are in earlier cluster i
+        and in new cluster j.
 
     Returns
     -------
@@ -54,8 +54,8 @@ def changes(
     Parameters
     ----------
     table : ndarray of shape (c, c)
-        Total weight of the rows that are both in earlier cluster i and in new cluster
-        j, for each i and j, where clusters are numbered as by `matched`.
+        ``table[i, j]`` is the total weight of the rows that are in earlier cluster i
+        and in new cluster j. New clusters are numbered by `matched`.
     before, after : sequence of c numbers
         Number of rows in each cluster before and after the update.
 

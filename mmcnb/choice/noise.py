@@ -117,7 +117,7 @@ def find_noise(
     Parameters
     ----------
     nodes : Nodes
-        The nodes.
+        Nodes of the sample, and their neighbour graph.
     choice : Choice
         The chosen clusters of the nodes.
     request : Request
@@ -233,8 +233,8 @@ class _Part(NamedTuple):
 def _denser_part(logs: np.ndarray, counts: np.ndarray) -> _Part:
     """Return the dense part of a cluster, or the whole cluster if it is not split.
 
-    Otherwise, many scattered rows in a cluster would shift its median. The cluster is
-    split at the value of log d₁₀ for which the variance between the dense and the
+    Without a split, many scattered rows in a cluster would shift its median. A cluster
+    is split at the value of log d₁₀ for which the variance between the dense and the
     sparse part is largest (Otsu's method).
     """
     whole = _Part(logs, counts)
@@ -360,7 +360,7 @@ def _dropped_clusters(
 def _without(
     nodes: Nodes, choice: Choice, is_scattered: np.ndarray, dropped: list[_Dropped]
 ) -> Choice:
-    """Return the choice without the dropped clusters, which its reasons mention."""
+    """Remove the dropped clusters from a choice, and mention them in its reasons."""
     graph = nodes.graph
     labels = by_first(_joined(graph, choice.best.labels, is_scattered))
     score = judge(graph, labels)

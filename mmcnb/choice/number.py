@@ -29,13 +29,15 @@ from mmcnb.graph.neighbours import NodeGraph
 from mmcnb.samples.matrix import check_clusters, check_places
 
 # Thresholds of the evidence z for a partition (`no_structure.significance`). Two or
-# more clusters need evidence above GATE. In few dimensions, the density between the
-# clusters also counts. If its logarithm falls by more than CLEAR_FALL, evidence above
-# FAINT suffices; if the density hardly falls, evidence above GATE does not suffice.
+# more clusters need evidence above GATE. In few dimensions, it also matters how far the
+# logarithm of the density falls between the clusters. If it falls by more than
+# CLEAR_FALL, evidence above FAINT suffices. If it hardly falls, evidence above GATE
+# does not suffice.
 GATE = 2.5
 FAINT = 1.0
 CLEAR_FALL = 1.0
-# A single cloud never reaches this evidence. Beyond it, no clouds are simulated.
+# Rows are compared with simulated single clouds only if the evidence is at most this,
+# because a single cloud never reaches it.
 SURE = 12.0
 SHARPNESS = 8.0  # factor of the scores in the log probabilities of the partitions
 LEAST_PROBABILITY = 1e-6  # less likely partitions are ignored in expected agreements
@@ -51,7 +53,7 @@ MOST_MARGIN_CLUSTERS = 2
 
 @dataclass(frozen=True)
 class Request:
-    """What the user requested: number and sizes of clusters, and known labels.
+    """User options of a search: number and sizes of clusters, and known labels.
 
     Parameters
     ----------
@@ -212,7 +214,7 @@ def choose_number(
     each : callable, default=map
         Replacement for the built-in ``map``, possibly with several threads.
     seed : int, default=0
-        Seed of the simulated data without clusters.
+        Random seed of the simulated data without clusters.
 
     Returns
     -------
@@ -408,7 +410,7 @@ def _likeliest(structure: Structure, places: list[int], most: float) -> ChosenNu
 def _by_density(
     structure: Structure, number: ChosenNumber, least: int, most: float
 ) -> ChosenNumber:
-    """Split clusters at density valleys, and join clusters without a valley between."""
+    """Split clusters at density valleys, and join clusters that no valley separates."""
     graph = structure.graph
     d = structure.d
     pieces = split_at_valleys(graph, d, number.labels)
@@ -510,7 +512,7 @@ def layers(
     probabilities = structure.probabilities(1.0)
 
     def expected_with(k: int) -> float:
-        """Return the expected agreement, rounded, after adding the cut into k."""
+        """Return the rounded expected agreement with the cut into k clusters added."""
         gained = np.maximum(reached, agreements[k])
         return round(float(probabilities @ gained), ROUNDING_DIGITS)
 

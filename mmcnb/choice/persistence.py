@@ -1,9 +1,9 @@
 """Persistence of a boundary: how far the density falls on the best path across it.
 
-The density falls between two groups, but not between two slices of a long curve. It is
-estimated from the distances of nodes to their tenth neighbours. Because such distances
-concentrate in many dimensions, these functions are only for nodes of a low intrinsic
-dimension.
+The density falls between two groups, but not between two slices of a long curve. The
+density is estimated from the distances of nodes to their tenth neighbours. Because such
+distances concentrate in many dimensions, these functions are only for nodes of a low
+intrinsic dimension.
 """
 
 from collections.abc import Iterator
@@ -26,13 +26,15 @@ from mmcnb.graph.communities import communities_by
 from mmcnb.graph.merge_tree import LEAST_LINK, by_first
 from mmcnb.graph.neighbours import NodeGraph
 
-# The density along boundaries can be trusted below this dimension, if there are at
-# least this many nodes.
+# The density along boundaries is reliable if the intrinsic dimension is below
+# LOW_DIMENSION, and if there are at least FEWEST_NODES nodes.
 LOW_DIMENSION = 3.2
 FEWEST_NODES = 500
 STEPS = 3  # number of times that the density is smoothed over the graph
-PEAK_QUANTILE = 0.9  # this quantile of the densities in a region is its peak
-BOUNDARY_QUANTILE = 0.75  # this quantile at a boundary is the height of its pass
+# Quantiles of the densities that define the peak of a region, and the height of the
+# pass across a boundary.
+PEAK_QUANTILE = 0.9
+BOUNDARY_QUANTILE = 0.75
 # The persistence of a boundary with few edges is noisy. Therefore,
 # EDGE_NOISE / sqrt(number of edges) is subtracted from it before clusters are split or
 # joined.
@@ -50,9 +52,9 @@ JOIN_PERSISTENCE = 0.35
 PERSISTENCE_GROWTH = 0.05
 FEW_NODES = 1000
 JOIN_VALLEY = 0.5  # clusters with a deeper valley between them are not joined
-JOIN_EVIDENCE = 3.5  # from this evidence on, a gap separates clusters: do not join
+JOIN_EVIDENCE = 3.5  # with at least this evidence of a gap, clusters are not joined
 LEAST_JOINED = 50  # clusters with fewer rows are not joined
-LEAST_EDGES = 4  # fewer edges are bridges across a gap, so clusters are not joined
+LEAST_EDGES = 4  # fewer edges only bridge a gap, so clusters are not joined
 
 
 def log_density(graph: NodeGraph, d: float, steps: int = STEPS) -> np.ndarray:
@@ -108,7 +110,7 @@ class Region:
     n_rows : float
         Number of rows of the sample that the nodes represent.
     volume : float
-        Total weight of the edges of each node, summed over the nodes. Loops count once.
+        Sum over the nodes of the total weight of their edges, including loops.
     log_radius : float
         Sum over the nodes of the log distance to the tenth neighbour.
     peak : float, default=0.0

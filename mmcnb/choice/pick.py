@@ -21,10 +21,11 @@ from mmcnb.graph.neighbours import NodeGraph
 
 # These constants were chosen on data sets that are not part of the study
 # `python -m benchmarks choice`, which measures how good the picked candidates are.
-LEAST_GAIN = 0.1  # gain in J for which a repaired partition replaces the original
+LEAST_GAIN = 0.1  # least gain in J for which a repaired partition replaces the original
 LAYOUT_LEAD = 0.1
-# The layout has no lead if its gap is narrower than the gap of its rival by more than
-# this. The value was checked with `python -m benchmarks number`.
+# The layout has no lead if its gap is narrower by more than this than the gap of its
+# rival (see `score_with_lead`). The value was checked with
+# `python -m benchmarks number`.
 NARROWER_GAP = 0.03
 # The lead of the partition by density is this factor times log(k)². With many clusters,
 # J favours partitions that halve large clusters over partitions that separate small
@@ -172,7 +173,7 @@ class _Halves:
         self._second: dict[bytes, np.ndarray | None] = {}
 
     def second(self, nodes: np.ndarray) -> np.ndarray | None:
-        """Return a mask of the second half of ``nodes``, or None if there is none."""
+        """Return a mask of the second half of ``nodes``, or None if it is undefined."""
         if nodes.size < 2:
             return None
         key = nodes.tobytes()
@@ -201,7 +202,7 @@ def repaired(graph: NodeGraph, labels: np.ndarray, seed: int) -> np.ndarray:
     Returns
     -------
     ndarray of shape (p,), int64
-        Labels with the same number of clusters, and a J that is not smaller.
+        Labels with the same number of clusters, and at least the same J.
     """
     halves = _Halves(graph, seed)
     best = _Scored(judge(graph, labels).J, labels)

@@ -74,7 +74,8 @@ class Nodes:
     rows_of_node : ndarray of shape (p,)
         Number of rows that each node represents.
     structure : Structure
-        The graph of the nodes, its merge tree, and partitions at many resolutions.
+        Neighbour graph of the nodes, its merge tree, and partitions of the nodes at
+        many resolutions.
     number : ChosenNumber
         The number of clusters, and a partition with this number of clusters.
     small : ndarray of shape (p,), int64
@@ -84,7 +85,7 @@ class Nodes:
         Unscaled columns of the first rows of the sample. If None, `search` does not
         look for columns that alone determine the clusters.
     doubts : sequence of str, default=()
-        Reasons to doubt the clusters that do not depend on the picked candidate.
+        Reasons to doubt the clusters, whichever candidate is picked.
     """
 
     sample: Any
@@ -99,7 +100,7 @@ class Nodes:
 
     @property
     def graph(self) -> NodeGraph:
-        """The graph of the nodes."""
+        """Neighbour graph of the nodes."""
         return self.structure.graph
 
 
@@ -137,7 +138,7 @@ class Choice:
     others : list of Candidate
         All other candidates.
     left_out : dict of str to str
-        For each method without a candidate, its name and the reason.
+        Maps the name of each method without a candidate to the reason.
     number : ChosenNumber
         The number of clusters, and the reason why it was chosen.
     trust : Trust
@@ -177,7 +178,7 @@ def search(
     nodes : Nodes
         The nodes, and the number of clusters to find.
     request : Request
-        What the user requested, such as the minimum cluster size.
+        User options of the search, such as the minimum cluster size.
     seed : int
         Random seed of the methods that find candidates.
     widest_margin : callable or None, default=None
@@ -286,9 +287,9 @@ def _second_margin(
 ) -> Candidate:
     """Search for the widest margin again, with another random seed.
 
-    The first search may have ended in a poor local optimum, because the other
-    candidates disagree with its result. The better one of two results depends less on
-    the seed. The second search uses the bandwidth of the first search, because trying
+    The other candidates disagree with the result of the first search, which may be a
+    poor local optimum. The better of two results depends less on the seed. The second
+    search uses the bandwidth of the first search, because trying
     all bandwidths again would double the run time of the fit.
     """
     k = first.n_clusters
@@ -337,7 +338,7 @@ def _candidates(
 def _apart_by_density(
     structure: Structure, candidates: list[Candidate]
 ) -> JudgedCandidates:
-    """Drop candidates that cut where the density does not fall, unless all do so."""
+    """Drop candidates that cut where the density does not fall, unless all do."""
     kept = []
     cutting = {}
     for candidate in candidates:

@@ -154,7 +154,7 @@ def tubes_inwards(
     Returns
     -------
     list of Tube
-        Tubes from each group to at most three clusters, which are the nearest ones.
+        At most three tubes for each group, which lead to the nearest clusters.
     """
     points = points.astype(np.float64)
     tubes = []
@@ -275,10 +275,10 @@ def with_small(
 
 
 def with_own(rows: np.ndarray, small: np.ndarray) -> np.ndarray:
-    """Return the number of rows of each node, which is 1 for nodes of small clusters.
+    """Correct the number of rows of each node: it is 1 for nodes of small clusters.
 
-    All rows of small clusters are in the sample. The other nodes together represent all
-    other rows.
+    All rows of small clusters are in the sample. The numbers of rows of the other nodes
+    are scaled so that these nodes together represent all other rows.
 
     Examples
     --------

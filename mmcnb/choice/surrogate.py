@@ -19,8 +19,8 @@ from mmcnb.graph.neighbours import MOST_AXES, node_graph
 from mmcnb.graph.nodes import Matrix
 
 SURROGATE_NODES = 5000
-# For few nodes, results are averaged over several surrogates, up to this total number
-# of nodes and to MOST_SURROGATES.
+# For few nodes, results are averaged over several surrogates: at most MOST_SURROGATES,
+# with at most this many nodes in total.
 NODES_OF_SURROGATES = 2000
 MOST_SURROGATES = 5
 SCORE_WEIGHT = 2.0  # weight of the score relative to the weight of the evidence
@@ -62,7 +62,7 @@ class Excess(NamedTuple):
 
     @property
     def value(self) -> float:
-        """Excess of the evidence over the surrogates, plus twice that of the score."""
+        """Excess evidence over the surrogates, plus twice the excess score."""
         return self.z - self.surrogate_z + SCORE_WEIGHT * self.score
 
     @property
@@ -145,7 +145,7 @@ def _n_surrogates(n_nodes: int) -> int:
 def _cloud(
     points: np.ndarray, is_unit: bool, random_state: np.random.RandomState
 ) -> np.ndarray:
-    """Draw a surrogate around the mean of the points; scale it to length 1 if asked."""
+    """Draw a surrogate around the mean of the points, of length 1 if ``is_unit``."""
     mean = points.mean(axis=0, dtype=np.float64)
     cloud = mean + surrogate(points, random_state)
     if is_unit:
@@ -158,8 +158,8 @@ def _points(
 ) -> np.ndarray:
     """Return nodes as dense rows, projected on leading axes if sparse or wide.
 
-    Without this reduction, the covariance matrix of wide rows would be too large. Rows
-    of length 1 are scaled to length 1 again.
+    The projection reduces the cost of the singular value decomposition in `surrogate`.
+    Rows of length 1 are scaled to length 1 again.
     """
     if not hasattr(nodes, "indptr") and nodes.shape[1] <= MOST_AXES:
         return nodes
@@ -176,7 +176,7 @@ def _of_length_1(rows: np.ndarray) -> np.ndarray:
 
 
 def surrogate(points: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:
-    """Draw one cloud with the same number of points and the same covariance.
+    """Draw one cloud with as many points as given, and with the same covariance.
 
     The points are whitened, each whitened point is rotated to a random direction, and
     the whitening is undone. Heavy tails are preserved, because rotations do not change

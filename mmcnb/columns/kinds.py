@@ -58,7 +58,7 @@ class SampleColumns:
 
     @cached_property
     def first(self) -> np.ndarray:
-        """For each table column, the index of the first sample column for it."""
+        """Index of the first sample column that represents each table column."""
         if self.sources is None:
             return np.arange(self.rows.shape[1])
         sources = np.array(self.sources, object)
@@ -66,7 +66,7 @@ class SampleColumns:
 
     @cached_property
     def widths(self) -> np.ndarray:
-        """For each table column, the number of sample columns for it."""
+        """Number of sample columns that represent each table column."""
         return np.diff(self.first, append=self.rows.shape[1])
 
     @cached_property
@@ -90,7 +90,10 @@ class SampleColumns:
         return (self.widths > 1) & ~self.is_text
 
     def is_circle(self, k: int) -> bool:
-        """Return whether lists are points on the unit circle, such as times of day."""
+        """Return whether the lists of a column are points on the unit circle.
+
+        Times of day are represented in this way.
+        """
         values = self.columns_of(k)
         if values.shape[1] != 2:
             return False

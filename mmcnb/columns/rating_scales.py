@@ -1,4 +1,4 @@
-"""Find rating scales: integers in a common range in several columns, as in surveys."""
+"""Find rating scales: ranges of integers that several columns share, as in surveys."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -65,7 +65,7 @@ def rating_scales(columns: SampleColumns) -> dict[int, Span]:
         return scales
     spans = dict(_spans(columns))
     counts = Counter(span for span in spans.values() if span.steps >= LEAST_STEPS)
-    # The most frequent range is tried first, and the widest one among equal counts.
+    # The most frequent range is tried first; ties are broken in favour of wide ranges.
     for scale in sorted(counts, key=lambda span: (-counts[span], -span.steps, span)):
         members = [
             k for k, span in spans.items() if k not in scales and span.may_be_of(scale)

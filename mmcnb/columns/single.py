@@ -1,4 +1,4 @@
-"""Detect clusters that one or two columns determine alone."""
+"""Detect clusters that are determined by one or two columns alone."""
 
 from typing import NamedTuple
 
@@ -49,7 +49,7 @@ class SingleColumns(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """Message that names the columns and suggests to leave them out."""
+        """Message that names the columns and suggests leaving them out."""
         kind = "ranges" if self.is_number else "the values"
         return (
             f"the clusters are {kind} of {' and '.join(map(label_of, self.names))} "
@@ -185,7 +185,7 @@ def entropy_of(codes: np.ndarray, weights: np.ndarray) -> float:
 
 
 def middle_ranks(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the rank of each value; tied values get the middle rank.
+    """Return the rank of each value; tied values get the middle of their ranks.
 
     A row of weight w counts as w rows.
     """

@@ -138,7 +138,7 @@ class Treatment(NamedTuple):
         return report
 
     def left_out(self, J: float, J_scaled: float) -> "Treatment":
-        """Return an unscaled treatment, because scaling makes clusters less separate.
+        """Return a treatment without scaling, because it separates clusters better.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class Treatment(NamedTuple):
 
     @property
     def doubts(self) -> list[str]:
-        """Reasons to doubt the clusters: possible missing-value markers."""
+        """Reasons to doubt the clusters: values that may mark missing values."""
         if self.columns is None or not self._is_raw:
             return []
         return [mark.doubt for mark in missing_marks(self.columns)]
@@ -464,7 +464,7 @@ def _moments(values: np.ndarray, weights: np.ndarray, wish: Wish) -> np.ndarray:
 
 
 def _deviation_of_list(columns: SampleColumns, k: int) -> float:
-    """Return the square root of the total variance of a list; 1 if it is 0."""
+    """Return the square root of the total variance of a list, or 1 if this is 0."""
     first = columns.first[k]
     deviations = columns.moments[1, first : first + columns.widths[k]]
     return float(np.linalg.norm(deviations)) or 1.0
@@ -502,7 +502,8 @@ def _scaled(
 def _scales(columns: SampleColumns, wishes: Sequence[Wish]) -> list[ColumnScale]:
     """Decide the scaling of each column of the table.
 
-    Texts come last, because their step depends on the other columns, scaled.
+    Texts come last, because their step depends on the scaled values of the other
+    columns.
     """
     scales = [_column_scale(columns, k, wish, STEP) for k, wish in enumerate(wishes)]
     if not columns.is_text.any() or columns.is_text.all():
