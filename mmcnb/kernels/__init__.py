@@ -1,10 +1,10 @@
-"""Compiled routines on arrays: pure functions of one block of rows, each usable alone.
+"""Compiled routines on NumPy arrays, which process one block of rows at a time.
 
-Each routine checks its arguments: arrays must be C-ordered, with the shapes, dtypes and
-ranges that its docstring gives. Rows may also be in CSR form, as a
-`mmcnb.samples.CSRBlock` or a SciPy matrix. The routines in `mmcnb.kernels.unchecked` do
-not check their arguments, and can be called from njit code. Numba is loaded when the
-first routine is used.
+Each routine checks its arguments: arrays must be C-ordered, and must have the shapes,
+dtypes and ranges that the docstring states. Where the docstring allows it, rows may
+also be in CSR form: a `mmcnb.samples.CSRBlock` or a SciPy CSR matrix. The routines in
+`mmcnb.kernels.unchecked` do not check their arguments, and can be called from njit
+code. Numba is imported when a routine is first accessed.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,8 @@ __all__ = sorted(unchecked.PUBLIC)
 def _twin_of_csr(name: str) -> Callable | None:
     """Return the variant of a routine for CSR rows (its twin), or None.
 
-    The twin takes the arguments of the routine, with three arrays instead of the rows.
+    Instead of the rows, the twin takes the arrays ``data``, ``indices`` and ``indptr``.
+    All other arguments are the same.
     """
     twin = f"{name}_csr"
     if name.endswith("_into"):

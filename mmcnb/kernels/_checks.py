@@ -1,9 +1,9 @@
 """Declare the arguments of public routines, and check calls against the declaration.
 
 A routine is decorated with ``takes(X=Array("(rows, d)", FLOATS), gamma=Number(least=0),
-...)``. A name in a shape is a size, whose value is set by the first argument with this
-name. All shapes are checked before any values, so a range may refer to a size that a
-later argument sets.
+...)``. A name in a shape stands for a size, which is set by the first argument whose
+shape contains this name. All shapes are checked before any values, so a range may refer
+to a size that a later argument sets.
 """
 
 import functools
@@ -28,12 +28,12 @@ LARGEST = 2**63 - 1
 RAISES = """Raises
 ------
 InputError
-    If an array has another shape or dtype or is not C-ordered, or if a value is out of
-    range.
+    If an array does not have the stated shape and dtype or is not C-ordered, or if a
+    value is out of range.
 
 """
 
-# For each name in a shape, its value and the argument that set it.
+# For each name in a shape, the size and the name of the argument that set the size.
 Sizes = dict[str, tuple[int, str]]
 Arguments = dict[str, Any]  # the arguments of a call, by name
 
@@ -45,17 +45,18 @@ class Array:
     Parameters
     ----------
     shape : str
-        Shape in the notation of docstrings, for instance "(rows, d)". A size is a name,
-        a name with "+ 1", or a number.
+        Shape in the notation of docstrings, for instance "(rows, d)". Each size is a
+        name, a name with "+ 1", or a number.
     dtype : str
         Allowed dtypes, separated by "or".
     least : int or str, optional
-        Lower bound of the values: a number, or the name of an array of the same shape.
+        Lower bound of the values: a number, or the name of an argument, which is an
+        array of the same shape.
     below : str, optional
-        Name of the size that all values must be below.
+        Name of a size. All values must be less than this size.
     between : str, optional
-        Name of an argument whose first and last values bound the part that is read.
-        Only this part is checked.
+        Name of an argument, such as ``indptr``, whose first and last values are the
+        start and end of the part that the routine reads. Only this part is checked.
     written : bool, default=False
         Whether the routine writes to the array.
     """
@@ -69,7 +70,7 @@ class Array:
 
     @cached_property
     def axes(self) -> list[tuple[str, int]]:
-        """The name of each size in the shape, and the number that is added to it."""
+        """The name of each size in the shape, and the number added to this size."""
         sizes = re.findall(r"(\w+)(?: \+ (\d+))?", self.shape)
         return [(name, int(added or 0)) for name, added in sizes]
 
@@ -86,7 +87,7 @@ class Array:
         return f"at least {self.least}"
 
     def fit(self, name: str, value: object, sizes: Sizes) -> np.ndarray:
-        """Check type, dtype, order and shape; return the value for the routine."""
+        """Check type, dtype, memory order and shape; return the array."""
         if not isinstance(value, np.ndarray) or np.ma.isMaskedArray(value):
             kind = type(value).__name__
             raise InputError(
@@ -152,7 +153,7 @@ class Array:
 
 @dataclass(frozen=True)
 class FromZero(Array):
-    """An array whose values are at least 0, such as weights or row numbers."""
+    """An array whose values are at least 0, such as weights or row indices."""
 
     least: int | str | None = 0
 
@@ -219,7 +220,8 @@ class Number:
     finite: bool = True
 
     def fit(self, name: str, value: object, sizes: Sizes) -> float:
-        # Convert to float, because the routine would be compiled again for an int.
+        # Convert integers to float. Otherwise, the routine would be compiled again for
+        # an integer argument.
         number = float(value) if isinstance(value, numbers.Real) else math.nan
         if not number >= self.least or (self.finite and math.isinf(number)):
             least = f" of at least {self.least}" if self.least > -math.inf else ""
@@ -232,7 +234,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Whole:
-    """An integer of at least ``least``, which may be a size in shapes."""
+    """An integer of at least ``least``, which sets the size named ``size``, if any."""
 
     least: int = 0
     size: str = ""
@@ -265,7 +267,7 @@ class Flag:
 
 
 def _first(name: str, value: np.ndarray, wrong: np.ndarray, skipped: int = 0) -> str:
-    """Describe the first wrong value of an array and its place."""
+    """Return text that states the index and value of the first wrong entry."""
     place = np.argwhere(wrong)[0]
     return f"{name}[{', '.join(map(str, place + skipped))}] is {value[tuple(place)]}"
 
@@ -273,7 +275,7 @@ def _first(name: str, value: np.ndarray, wrong: np.ndarray, skipped: int = 0) ->
 def _agree(name: str, axis: tuple[str, int], size: int, sizes: Sizes) -> str:
     """Compare a size with earlier arguments, or store it for later arguments.
 
-    The result is the remedy for the message, or an empty string if the sizes agree.
+    Return the remedy for an error message, or an empty string if the size is valid.
     """
     symbol, added = axis
     if symbol.isdigit():
@@ -302,14 +304,15 @@ def takes(
 
 
 def checked(routine: Callable, of_csr: Callable | None = None) -> Callable:
-    """Return a function that checks its arguments and calls a routine or its twin.
+    """Return a function that checks its arguments, and calls a routine or its twin.
 
     Parameters
     ----------
     routine : callable
         The routine, decorated with `takes`.
     of_csr : callable or None, default=None
-        The twin for CSR rows, called with three arrays instead of the rows.
+        The twin for CSR rows, which takes three arrays instead of the rows. If None,
+        rows must be dense.
     """
     function = getattr(routine, "py_func", routine)
     takes = function.takes
@@ -340,7 +343,7 @@ def checked(routine: Callable, of_csr: Callable | None = None) -> Callable:
             rule(arguments)
         return call(*arguments.values())
 
-    # Set the package from which the function is imported, so that it can be pickled.
+    # Set the module from which the function is imported, so that it can be pickled.
     check_and_call.__module__ = __package__
     check_and_call.__doc__ = re.sub(
         r"(?=Examples\n-----)", RAISES, inspect.cleandoc(function.__doc__ or "")

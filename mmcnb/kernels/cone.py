@@ -1,11 +1,11 @@
-"""Weights of several kernels: a step towards the second-order cone program (SOCP).
+"""Weights of several kernels: one step of a method for the second-order cone program.
 
 Zhao, Kwok and Zhang, *Multiple kernel clustering*, eq. (2.6), minimise Σ_k |v_k|²/(2
 β_k) + C ξ over normal vectors v_k and weights β_k >= 0 with |β| <= 1. For fixed
 weights, this is the quadratic program of the single kernel Σ β_k G_k, which `plane_qp`
 solves. For fixed normal vectors, the optimal weights have a closed form, which
-`cone_step` computes. The SOCP is convex, so alternating between these two steps
-converges to its solution.
+`cone_step` computes. The second-order cone program is convex, so alternating between
+these two steps converges to its solution.
 """
 
 import math
@@ -25,26 +25,28 @@ from mmcnb.kernels._checks import Array, FromZero, takes
 def cone_step(grams, multipliers, weights):
     """Return improved weights of several kernels, given the multipliers of the planes.
 
-    Zhao, Kwok and Zhang, eq. (2.6). The squared length of a normal vector is |v_k|² =
-    β_k² q_k with q_k = λ'G_k λ, and the best weights are proportional to |v_k|^(2/3).
-    Alternate this step with `plane_qp` on Σ β_k G_k until the gap is small.
+    The objective is Zhao, Kwok and Zhang, eq. (2.6). The squared length of a normal
+    vector is |v_k|² = β_k² q_k with q_k = λ'G_k λ, and for fixed normal vectors, the
+    optimal weights are proportional to |v_k|^(2/3). Alternate this step with `plane_qp`
+    on Σ β_k G_k until the gap is small.
 
     Parameters
     ----------
     grams : ndarray of shape (kernels, planes, planes), float64
-        For each kernel, inner products of the centred planes.
+        For each kernel, the inner products of the centred planes.
     multipliers : ndarray of shape (planes,), float64, at least 0
         λ, the solution of the quadratic program for the given weights.
     weights : ndarray of shape (kernels,), float64, at least 0
-        β, of Euclidean norm 1. A weight of 0 stays 0.
+        Current weights β, with Euclidean norm 1. A weight of 0 stays 0.
 
     Returns
     -------
     weights : ndarray of shape (kernels,), float64
-        The new weights, of norm 1. They are equal if all normal vectors are 0.
+        The new weights, with Euclidean norm 1. All weights are equal if all normal
+        vectors are 0.
     gap : float
-        Relative gap 1 - β'q/|q|: the given weights lose at most this fraction of the
-        objective. It is 0 at the solution.
+        Relative gap 1 - β'q/|q|. It bounds the fraction of the objective that is lost
+        with the given weights, and is 0 at the solution.
 
     Examples
     --------

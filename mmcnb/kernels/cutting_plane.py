@@ -3,18 +3,18 @@
 A row of ``F`` contains the features of one row of the data: its kernel values against
 the basis vectors, or the row itself if the kernel is linear. A hyperplane is ``f(x) =
 F(x) . coef + offset``. The most violated constraint is defined in Wu & Zhang, eq. (12),
-for fixed labels ``y``. Routines that sum over a block read it once, add in float64 and
-return small arrays, which the caller adds in block order. The ``_csr`` twins take CSR
-rows. Arrays are C-ordered.
+for fixed labels ``y``. Routines that sum over a block read the block once, add in
+float64, and return small arrays, which the caller adds in block order. The variants
+with the suffix ``_csr`` take CSR rows. Arrays are C-ordered.
 
 `sample_subproblem` is the loop over rows in memory, with an adaptive threshold and
 without a balance constraint. `mmcnb.hinge.cutting_plane` has the loop over streamed
 rows (Alg. 1-3, lines 5-14). Both loops solve the same quadratic program (QP), and use
-the limits of this file to stop and to drop planes.
+the same criteria of this file to stop and to drop planes.
 
-These three topics share a file, because numba's cache only notices changes in the file
-of a routine, not in the files of the routines that it calls. `kernels.planes` does not
-call any of these routines.
+The sums, the QP and the loop share a file, because numba's cache only notices changes
+in the file of a routine, not in the files of the routines that it calls. The routines
+in `kernels.planes` do not call routines of this file.
 
 Functions that are called once are inlined before LLVM sees them. Otherwise, LLVM would
 optimise their code again for each caller.
@@ -36,25 +36,25 @@ from mmcnb.kernels._checks import (
     takes,
 )
 
-# The interior-point method usually needs about ten steps. From step CAREFUL on, it
-# prefers robustness to speed.
+# The interior-point method usually needs about ten steps, and stops after MOST_STEPS.
+# From step CAREFUL on, it prefers robustness to speed.
 MOST_STEPS = 120
 CAREFUL = 25
 # The method stops at the relative error ACCURATE. If it does not reach this error, its
-# best iterate is used up to the error USABLE.
+# best iterate is used if its relative error is at most USABLE.
 ACCURATE = 1e-10
 USABLE = 1e-6
 TO_BOUNDARY = 0.995  # fraction of the way to the nearest bound that a step takes
-RIDGE = 1e-13  # added to the diagonal, whose mean is 1, but not in the residuals
+RIDGE = 1e-13  # added to the diagonal (of mean 1) in Newton steps, not in residuals
 ACTIVE = 1e-9  # fraction of C above which a multiplier counts as active
-# A plane without weight in this number of successive QPs is dropped. The number was
-# chosen by `python -m benchmarks engine`.
+# A plane is dropped if its multiplier is not active in this number of successive QPs.
+# The number was chosen by `python -m benchmarks engine`.
 IDLE_SOLVES = 3
 # The loop stops if the last STALL_PLANES planes raised the lower bound by at most the
 # fraction STALL_SHARE.
 STALL_PLANES = 30
 STALL_SHARE = 1e-6
-# Status numbers of a subproblem.
+# Status codes of a subproblem.
 RUNNING = -1
 CONVERGED = 0
 STALLED = 1
@@ -98,12 +98,14 @@ class SamplePlanes(NamedTuple):
     planes : ndarray of shape (planes, 3 p + 3), float64
         In each row: normal vector (p numbers), offset and rho of the hyperplane that
         generated the plane; s; the centred inner products of the plane with the basis
-        (p); and its coefficients on the basis (p). The first plane is 0, except for an
-        infinite rho.
+        (p); and its coefficients on the basis (p). The first plane contains all rows:
+        its hyperplane is 0, and its rho is infinite.
     members : ndarray of shape (planes, rows), int8
-        1 if a row is in a plane; 0 before there are labels.
+        1 if the row is in the plane, and 0 otherwise. All values are 0 before the
+        planes are built.
     signs : ndarray of shape (rows,), int8
-        Labels for which the planes were built; 0 before there are labels.
+        Labels for which the planes were built. All values are 0 before the planes are
+        built.
     """
 
     planes: np.ndarray
@@ -134,7 +136,7 @@ class Limits(NamedTuple):
 
 
 class Sweep(NamedTuple):
-    """Figures of a QP and of the sweep over the rows that follows it, all float64.
+    """Results of a QP and of the subsequent sweep over the rows, all as floats.
 
     Parameters
     ----------
@@ -150,7 +152,7 @@ class Sweep(NamedTuple):
     above, changed : float
         Share of the rows with f >= 0, and share of the rows whose label f would change.
     hinge : float
-        Mean hinge loss.
+        Mean of max(0, rho - |f|), the hinge loss of unlabelled rows.
     """
 
     planes: float
@@ -177,14 +179,14 @@ class SampleSolution(NamedTuple):
     state : SamplePlanes
         The final planes, and the labels for which they were built.
     multipliers : ndarray of shape (solved,), float64
-        Solution of the last QP.
+        Multipliers of the planes in the last QP that was solved.
     hyperplane : ndarray of shape (p + 1,), float64
-        Hyperplane of this solution; the last value is the offset.
+        Normal vector and offset of the hyperplane with these multipliers.
     history : ndarray of shape (sweeps, 11), float64
-        The values of a `Sweep` in each row.
+        One row per sweep, with the values of a `Sweep`.
     status : int
-        How the loop ended: 0 converged, 1 stalled, 2 degenerate, 3 the first QP could
-        not be solved.
+        Reason why the loop ended: it converged (0), it stalled (1), the solution is
+        degenerate (2), or the first QP could not be solved (3).
     """
 
     state: SamplePlanes
@@ -212,10 +214,10 @@ def _add_scaled(total, row, scale):
 
 
 # Use conditional expressions instead of branches. Half of the branches would be
-# mispredicted, which costs as much as the products of a row.
+# mispredicted, which would cost as much as computing the decision value of the row.
 @njit(fastmath=VECTORISED)
 def _count_rows(f, y, weights, rho):
-    """Return a mask of the plane's rows, and sums for `most_violated_constraint`."""
+    """Return the mask and the seven sums of `most_violated_constraint`."""
     active = np.empty(f.shape[0], np.int8)
     inside = inside_y = violation = above = changed = hinge = weight = 0.0
     for i in range(f.shape[0]):
@@ -243,7 +245,10 @@ def _count_rows(f, y, weights, rho):
 
 @njit()
 def _rows_inside(active):
-    """Return the rows in the plane; numba needs a second to compile np.flatnonzero."""
+    """Return the indices of the rows in the plane.
+
+    This loop replaces np.flatnonzero, which takes numba a second to compile.
+    """
     rows = np.empty(active.shape[0], np.int64)
     count = 0
     for i in range(active.shape[0]):
@@ -255,7 +260,7 @@ def _rows_inside(active):
 
 @njit(fastmath=VECTORISED)
 def _weighted_sum(F, rows, scales):
-    """Sum scaled rows of F, four at a time, to load the total a quarter as often."""
+    """Sum scaled rows of F, four at a time, so that the total is loaded less often."""
     total = np.zeros(F.shape[1], np.float64)
     whole = rows.shape[0] // 4 * 4
     for r in range(0, whole, 4):
@@ -280,7 +285,7 @@ def _weighted_sum(F, rows, scales):
 def decision_values(F, coef, offset):
     """Compute the decision values w'φ(x) + b of a block of rows with features F.
 
-    Wu & Zhang, eq. (12).
+    These values determine the most violated constraint, Wu & Zhang, eq. (12).
 
     Parameters
     ----------
@@ -358,9 +363,10 @@ def decision_values_csr(data, indices, indptr, coef, offset):
     rho=Number(finite=False),
 )
 def most_violated_constraint(F, y, weights, coef, offset, rho):
-    """Find the most violated constraint of a block, and its sums.
+    """Find the rows of a block in the most violated constraint, and sum over them.
 
-    A row is in the plane if ``y f <= rho`` (Wu & Zhang, eq. (12)).
+    These rows form a cutting plane. A row is in the plane if ``y f <= rho`` (Wu &
+    Zhang, eq. (12)).
 
     Parameters
     ----------
@@ -380,13 +386,14 @@ def most_violated_constraint(F, y, weights, coef, offset, rho):
     Returns
     -------
     active : ndarray of shape (rows,), int8
-        1 if the row is in the plane.
+        1 if the row is in the plane, and 0 otherwise.
     row_sum : ndarray of shape (p,), float64
-        Weighted sum of ``y F`` over the plane's rows.
+        Weighted sum of ``y F`` over the rows in the plane.
     sums : ndarray of shape (7,), float64
-        Over the plane's rows: weight, weight times y, weighted violation. Over
-        all rows: weight with f >= 0, weight of the rows whose label f would
-        change, weighted hinge loss ``max(0, rho - |f|)``, weight.
+        Sums over the rows in the plane: weight, weight times y, and weighted violation
+        ``rho - y f``. Sums over all rows: weight of the rows with f >= 0, weight of the
+        rows whose label f would change, weighted hinge loss ``max(0, rho - |f|)``, and
+        weight.
 
     Examples
     --------
@@ -458,10 +465,11 @@ def most_violated_constraint_csr(data, indices, indptr, y, weights, coef, offset
 #
 #     Px + c + A'lam - mu = 0       Ax + s - h = 0       x mu = 0       s lam = 0
 #
-# in each coordinate, and all values are at least 0. S. Mehrotra, On the implementation
-# of a primal-dual interior point method, SIAM J. Optimization 2 (1992); J. Nocedal and
-# S. Wright, Numerical Optimization, Algorithm 16.4. The code has plain loops, because
-# an array expression takes up to a second to compile.
+# in each coordinate, and all values are at least 0. The method is described in S.
+# Mehrotra, On the implementation of a primal-dual interior point method, SIAM J.
+# Optimization 2 (1992), and in J. Nocedal and S. Wright, Numerical Optimization,
+# Algorithm 16.4. The code uses plain loops, because an array expression takes up to a
+# second to compile.
 
 
 class _Iterate(NamedTuple):
@@ -491,7 +499,7 @@ def _copy(source, target):
 
 @njit()
 def _factor(M):
-    """Overwrite the lower triangle of M by its Cholesky factor."""
+    """Overwrite the lower triangle of M with its Cholesky factor."""
     for i in range(M.shape[0]):
         for j in range(i):
             M[i, j] = (M[i, j] - _dot(M[i, :j], M[j, :j])) / M[j, j]
@@ -500,7 +508,7 @@ def _factor(M):
 
 @njit()
 def _solve(L, b):
-    """Overwrite b by the solution of L L'x = b."""
+    """Overwrite b with the solution x of L L'x = b."""
     for i in range(b.shape[0]):
         b[i] = (b[i] - _dot(L[i, :i], b)) / L[i, i]
     for i in range(b.shape[0] - 1, -1, -1):
@@ -531,7 +539,7 @@ def _factor_systems(P, A, now, L, V, S):
 
 @njit(inline="always")
 def _newton(L, S, V, A, now, dual, primal, products, step):
-    """Write a Newton step, from the factors that `_factor_systems` has written.
+    """Write a Newton step, using the factors from `_factor_systems`.
 
     The step solves P dx + A'dlam - dmu = -dual and A dx + ds = -primal, with
     mu dx + x dmu and lam ds + s dlam both equal to -products.
@@ -559,7 +567,7 @@ def _newton(L, S, V, A, now, dual, primal, products, step):
 
 @njit(inline="always")
 def _longest(now, step):
-    """Return the longest multiple of a step that keeps all values at least 0."""
+    """Return the largest multiple of a step that keeps all values non-negative."""
     longest = np.inf
     for j in range(now.shape[0]):
         if step[j] < 0.0:
@@ -569,7 +577,7 @@ def _longest(now, step):
 
 @njit()
 def _gap(now, step, length):
-    """Return the duality gap x'mu + s'lam after a step."""
+    """Return the duality gap x'mu + s'lam after a step of a given length."""
     gap = 0.0
     m = now.shape[0] // 2
     for j in range(m):
@@ -581,7 +589,7 @@ def _gap(now, step, length):
 
 @njit(inline="always")
 def _residuals(P, c, A, h, now, dual, primal):
-    """Write the residuals; return the largest relative error, including the gap."""
+    """Write the residuals; return the largest relative residual or duality gap."""
     q, n = A.shape
     values, x, s, mu, lam = now
     value = 0.0
@@ -608,7 +616,7 @@ def _residuals(P, c, A, h, now, dual, primal):
 
 @njit(inline="always")
 def _interior_point(P, c, A, h):
-    """Solve the program; return the most accurate iterate and its relative error."""
+    """Solve the QP; return the most accurate iterate and its relative error."""
     q, n = A.shape
     m = n + q
     now = _iterate(1.0, n, q)
@@ -635,9 +643,9 @@ def _interior_point(P, c, A, h):
         gap = _gap(at, change, 0.0)
         aim = 0.0
         length = 0.0
-        # Predictor and corrector. The correction is scaled by the squared length of the
-        # predictor: a correction for the full step, although the step is shortened,
-        # leads to cycles.
+        # Compute the predictor and then the corrector. The correction is scaled by the
+        # squared length of the predictor: if the predictor is shortened, a correction
+        # for its full length leads to cycles.
         for correcting in range(2):
             for j in range(m):
                 products[j] = at[j] * at[m + j] + correcting * (
@@ -647,7 +655,7 @@ def _interior_point(P, c, A, h):
             part = TO_BOUNDARY if correcting else 1.0
             length = min(1.0, _longest(at, change) * part)
             aim = gap / m * (_gap(at, change, length) / gap) ** 3
-            # Careful steps aim at the central path, without a correction.
+            # Careful steps move towards the central path, without a correction.
             if number >= CAREFUL:
                 length = length * correcting
                 aim = gap / m / 2
@@ -690,11 +698,11 @@ def plane_qp(gram, s, t, C, balance, adaptive):
     Returns
     -------
     multipliers : ndarray of shape (planes,), float64
-        λ, one for each plane, at least 0.
+        Multiplier λ of each plane, at least 0.
     rho, xi, beta : float
         Threshold of the margin, slack variable, and mean decision value.
     solved : bool
-        Whether the relative error is at most 1e-6; usually it is 1e-10.
+        Whether the relative error is at most 1e-6. Usually, it is at most 1e-10.
 
     Examples
     --------
@@ -713,7 +721,8 @@ def plane_qp(gram, s, t, C, balance, adaptive):
     c = np.zeros(size)
     A = np.zeros((q, size))
     h = np.zeros(q)
-    # Errors are relative to 1, so scale the matrix to a mean diagonal of 1.
+    # The solver's errors are relative to 1 or more, so scale the matrix to a mean
+    # diagonal of 1.
     scale = 0.0
     for i in range(n):
         scale += gram[i, i] / n
@@ -778,7 +787,7 @@ def _represent(plane, inverse):
 
 @njit(inline="always")
 def _relabel(rows, state, count):
-    """Update the planes for rows whose labels have changed."""
+    """Update the first ``count`` planes for the rows whose labels have changed."""
     p = rows.mean.shape[0]
     any_row = False
     for i in range(rows.y.shape[0]):
@@ -806,7 +815,7 @@ def _relabel(rows, state, count):
 
 @njit()
 def stalls(lowers):
-    """Return whether the last planes no longer raise the lower bound.
+    """Return whether the last 30 planes have hardly raised the lower bound.
 
     The bound stops rising if the basis cannot represent the planes.
 
@@ -836,12 +845,15 @@ def stalls(lowers):
 
 @njit()
 def count_idle(idle, multipliers, C):
-    """Count the successive QPs in which each plane had no weight, and mark idle planes.
+    """Count the successive QPs in which each plane was idle, and mark planes to keep.
+
+    A plane is idle in a QP if its multiplier is at most 1e-9 C.
 
     Parameters
     ----------
     idle : ndarray of shape (planes,), int64, overwritten
-        The counts, updated in place.
+        For each plane, the number of successive QPs in which it was idle, updated in
+        place.
     multipliers : ndarray of shape (planes,), float64
         Solution of the last QP.
     C : float
@@ -850,8 +862,8 @@ def count_idle(idle, multipliers, C):
     Returns
     -------
     ndarray of shape (planes,), bool
-        False for planes to drop. The first plane always stays, because it keeps the QP
-        feasible.
+        False for planes to drop: they were idle in at least three successive QPs. The
+        first plane is always kept, so that the QP stays feasible.
 
     Examples
     --------
@@ -907,7 +919,7 @@ def _combine(planes, multipliers, gram, mean, hyperplane):
 
 @njit()
 def _add_products(planes, gram, k, partners):
-    """Write the inner products of plane k with other planes."""
+    """Write the inner products of plane k with the planes in ``partners``."""
     for other in partners:
         product = _dot(_centred(planes[other]), _coefs(planes[k]))
         gram[other, k] = product
@@ -931,7 +943,7 @@ def _append(planes, gram, count, hyperplane, sweep, row_sum, rows):
 
 @njit(inline="always")
 def _with_room(start, room):
-    """Copy the planes to the front of larger arrays."""
+    """Copy the planes to the front of arrays with room for ``room`` planes."""
     count, columns = start.planes.shape
     n = start.signs.shape[0]
     planes = np.empty((room, columns))
@@ -944,7 +956,7 @@ def _with_room(start, room):
 
 @njit(inline="always")
 def _gram(planes, count):
-    """Return the inner products of the first planes, with room for more planes."""
+    """Return the Gram matrix of the first planes, with room for more planes."""
     room = planes.shape[0]
     gram = np.empty((room, room))
     for k in range(count):
@@ -966,7 +978,7 @@ def _status(sweep, lowers, limits):
 
 @njit(inline="always")
 def _add_planes(rows, state, count, limits):
-    """Run the cutting-plane loop from the planes of a state with room for more."""
+    """Run the cutting-plane loop, starting with the first planes of a state."""
     planes = state.planes
     p = rows.mean.shape[0]
     history = np.empty((limits.most_planes + 1, 11))
@@ -978,8 +990,8 @@ def _add_planes(rows, state, count, limits):
     while True:
         s = planes[:count, p + 2]
         solution, rho, xi, _, solved = plane_qp(gram, s, s, limits.C, 0.0, True)
-        # The last plane is nearly a combination of other planes, or the QP is
-        # infeasible.
+        # The last plane is nearly a linear combination of the other planes, or the QP
+        # is infeasible.
         if not solved:
             status = STALLED if sweeps > 0 else UNSOLVED
             break
@@ -1015,7 +1027,7 @@ def _add_planes(rows, state, count, limits):
 
 @njit()
 def sample_subproblem_parts(rows, start, limits):
-    """Run the loop of `sample_subproblem`, and return plain tuples.
+    """Run the loop of `sample_subproblem`, but return plain tuples.
 
     Parameters
     ----------
@@ -1056,21 +1068,21 @@ def sample_subproblem_parts(rows, start, limits):
 def sample_subproblem(rows, start, limits):
     """Run the cutting-plane loop over rows in memory, with an adaptive threshold.
 
-    Wu & Zhang, Alg. 1-3, with labels that stay fixed while planes are added.
+    The loop follows Wu & Zhang, Alg. 1-3, but labels stay fixed while planes are added.
 
     Parameters
     ----------
     rows : SampleRows
         The rows and their labels.
     start : SamplePlanes
-        The initial planes, for these labels or for other labels.
+        The initial planes. They may have been built for other labels.
     limits : Limits
         Parameters and limits of the loop.
 
     Returns
     -------
     SampleSolution
-        The final planes and the final hyperplane.
+        The final planes, the final hyperplane, and statistics of each sweep.
 
     Examples
     --------

@@ -1,12 +1,12 @@
 """Evolution of two-cluster labels by least squares: Gieseke et al., Algorithm 1.
 
-Labels are y in {-1, +1}. The fitness F(y) = 1 - y'Ry/n is minimised. After flips, it is
-updated with one of two forms of R: the symmetric matrix itself (n, n), or features Z
-with R = ZZ' (n, r). Each individual stores the product y'R or y'Z, which a flip of
-coordinate i changes by -2 y_i times row i. Flipping s coordinates costs O(s²) with R
-and O(s r) with Z. If the individual survives, the update of its product costs another
-O(s n) or O(s r). Random numbers come from SplitMix64, so that a seed gives the same
-labels on every machine and in every thread. `mmcnb.graph` has a copy of this generator,
+Labels are y in {-1, +1}. The fitness F(y) = 1 - y'Ry/n is minimised. R is either a
+symmetric matrix of shape (n, n), or is represented by features Z of shape (n, r) with R
+= ZZ'. Each individual stores the product y'R or y'Z, which a flip of coordinate i
+changes by -2 y_i times row i. Computing the fitness after s flips costs O(s²) with R
+and O(s r) with Z. If the individual survives, updating its product costs another O(s n)
+or O(s r). Random numbers come from SplitMix64, so that a seed gives the same labels on
+every machine and in every thread. `mmcnb.graph` has a copy of this generator,
 because compiled routines that call each other must share a file: numba's cache only
 notices changes in the file of a routine.
 """
@@ -17,7 +17,7 @@ from mmcnb._numba import VECTORISED, njit
 from mmcnb.errors import InputError
 from mmcnb.kernels._checks import INTEGERS, Array, Flag, FromZero, Signs, Whole, takes
 
-DIGITS = 10  # decimals to which fitness values are compared
+DIGITS = 10  # decimals to which fitness values are rounded before comparison
 # SplitMix64: the step of the state, the multipliers and the shifts.
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -57,7 +57,7 @@ def _check_flips(arguments):
 
 @njit()
 def _random(state, n):
-    """Draw a random number from 0 to n - 1."""
+    """Draw a random integer from 0 to n - 1."""
     state[0] += GOLDEN
     x = state[0]
     x = (x ^ (x >> SHIFT_30)) * MIX_1
@@ -82,7 +82,7 @@ def _add_scaled(total, row, scale):
 
 @njit()
 def _begin(M, matrix, population, products, values, excess):
-    """Write y'M (products must be 0 before), y'Ry and the sum of y for each parent."""
+    """Write y'M, y'Ry and the sum of y for each parent; products must be 0 on entry."""
     y = np.empty(population.shape[1])
     for p in range(population.shape[0]):
         product = products[p]
@@ -101,7 +101,7 @@ def _flip(M, matrix, y, product, flips, step, scratch):
     sign = np.float64(y[i])
     if matrix:
         now = product[i]
-        # In y, rows that were flipped before already have their new labels.
+        # In y, the rows flipped in earlier steps already have their new labels.
         for previous in flips[:step]:
             now += 2.0 * y[previous] * M[i, previous]
         change = 4.0 * (M[i, i] - sign * now)
@@ -139,7 +139,7 @@ def flip_labels(M, matrix, y, product, flips):
     product : ndarray of shape (r,), float64
         ``y @ M``.
     flips : ndarray of shape (flips,), int32 or int64, in [0, n)
-        Distinct rows, whose labels are flipped.
+        Indices of the rows whose labels are flipped, without duplicates.
 
     Returns
     -------
@@ -172,7 +172,7 @@ def flip_labels(M, matrix, y, product, flips):
 
 @njit()
 def _partner(y, i, flipped, state):
-    """Draw a row of the other cluster that was not flipped yet; -1 if 64 tries fail."""
+    """Draw a row of the other cluster not yet flipped; return -1 if 64 tries fail."""
     for _ in range(64):
         other = _random(state, y.shape[0])
         if y[other] != y[i] and not flipped[other]:
@@ -184,10 +184,11 @@ def _partner(y, i, flipped, state):
 def _mutate(
     M, matrix, y, product, excess, limit, most, order, flips, flipped, scratch, state
 ):
-    """Choose flips of y; return their number, the change of y'Ry, and the sum of y.
+    """Choose rows to flip; return their number, the change of y'Ry, and the sum of y.
 
-    A flip that would break the balance is replaced by a swap with a row of the other
-    cluster. A row that was swapped before is not flipped again.
+    The sum includes the flips, but y itself is left unchanged. A flip that would
+    violate the balance constraint is replaced by a swap with a row of the other
+    cluster. No row is flipped twice.
     """
     n = y.shape[0]
     count = 0
@@ -221,9 +222,10 @@ def _mutate(
 
 @njit()
 def _mark_best(fitness, mu, lives):
-    """Mark the ``mu`` lowest numbers; ties go to the first number.
+    """Mark the ``mu`` individuals with the lowest fitness; ties go to the first.
 
-    Return how many marked numbers are not among the first ``mu`` numbers.
+    Return how many of the marked individuals are children, which come after the first
+    ``mu`` individuals.
     """
     for i in range(lives.shape[0]):
         lives[i] = False
@@ -240,7 +242,7 @@ def _mark_best(fitness, mu, lives):
 
 @njit()
 def _select(M, population, products, values, excess, parents, counts, flips, lives):
-    """Select the mu best, ties going to parents; return whether a child is selected."""
+    """Select the mu best individuals; return whether a child is among them."""
     mu, n = population.shape
     total = values.shape[0]
     worst = values[0]
@@ -254,7 +256,8 @@ def _select(M, population, products, values, excess, parents, counts, flips, liv
         return False
     fitness = np.empty(total)
     for i in range(total):
-        # Labels and their negation have equal fitness up to rounding, so round.
+        # Labels and their negation have equal fitness up to rounding errors, so round
+        # the fitness.
         fitness[i] = np.around(-values[i] / n, DIGITS)
     n_children = _mark_best(fitness, mu, lives)
     if n_children == 0:
@@ -313,8 +316,9 @@ def evolve_labels(
 ):
     """Evolve label vectors by a (mu + nu) strategy: Gieseke et al., Algorithm 1.
 
-    In generation t (from 0), each of nu offspring flips max(1, n / (t + 1)) coordinates
-    of a random parent. The mu best of parents and offspring survive; ties go to
+    In generation t (from 0), each of nu offspring flips max(1, n // (t + 1))
+    coordinates of a random parent, where some flips are replaced by swaps to satisfy
+    the balance constraint. The mu best of parents and offspring survive; ties go to
     parents.
 
     Parameters
@@ -341,9 +345,9 @@ def evolve_labels(
     Returns
     -------
     population : ndarray of shape (mu, n), int8
-        The last parents, in arbitrary order.
+        The surviving individuals, in arbitrary order.
     fitness : ndarray of shape (mu,), float64
-        Fitness F of each parent.
+        Fitness F of each of these individuals.
     best : ndarray of shape (generations run,), float64
         The lowest F after each generation.
 

@@ -4,14 +4,14 @@ import numpy as np
 
 from mmcnb._numba import njit
 
-# A gap is not filled if the farthest donor with a value that would be used has a
-# squared distance above this multiple of the squared distances of n_neighbors donors.
+# A gap is not filled if the farthest donor that would be used has more than this
+# multiple of the squared distance of at least n_neighbors donors.
 FAR = 9.0
 
 
 @njit()
 def _add_squares(distances, scaled, columns, donors, is_known):
-    """Add the squared differences of four columns of numbers at once."""
+    """Add the squared differences in four columns of numbers at once."""
     c0, c1, c2, c3 = columns
     x0 = scaled[c0]
     x1 = scaled[c1]
@@ -32,12 +32,12 @@ def _add_squares(distances, scaled, columns, donors, is_known):
 
 @njit()
 def _squared_distances(distances, scaled, steps, donors, is_known, n_shared):
-    """Compute squared distances of a row to all donors, over shared columns.
+    """Compute squared distances from a row to all donors, over shared columns.
 
-    A column is shared if both the row and the donor have a value there. The distances
-    are divided by the share of these columns, and are infinite if no columns are
-    shared. On entry, ``n_shared`` contains the number of values of each donor; on
-    return, it contains the number of shared columns.
+    A column is shared if both the row and the donor have a value there. The squared
+    distances are divided by the fraction of columns that are shared, and are infinite
+    if there are no shared columns. On entry, ``n_shared`` contains the number of values
+    of each donor; on return, it contains the number of shared columns.
     """
     n_columns, n_donors = donors.shape
     numbers = np.empty(n_columns, np.int64)
@@ -74,9 +74,9 @@ def _squared_distances(distances, scaled, steps, donors, is_known, n_shared):
 
 @njit()
 def _nearest_known(distances, is_known, nearest, nearest_distances):
-    """Find the nearest donors that have a value, nearest first; return their number.
+    """Find the nearest donors that have a value in a column; return their number.
 
-    Ties go to the first donor.
+    The nearest donor comes first. Ties go to the donor with the smaller index.
     """
     n_found = 0
     most = nearest.size
@@ -126,31 +126,32 @@ def _most_frequent(values):
 def fill_gaps(rows, scaled, steps, donors, scaled_donors, n_neighbors):
     """Fill the gaps of rows, in place, from the nearest donors that have a value there.
 
-    The distance is Euclidean over the columns in which both rows have values, scaled up
-    by the share of these columns, as in
+    The squared distance is summed over the columns in which both the row and the donor
+    have values, and divided by the fraction of these columns, as in
     `sklearn.metrics.pairwise.nan_euclidean_distances`. A gap is filled with the lower
     median of the values of the nearest donors, or with their most frequent category.
-    The new value therefore always occurs among the donors, even if their values form
+    Therefore, the new value always occurs among the donors, even if their values form
     two groups.
 
-    A gap remains if all donors with a value there have no column in common with the
-    row, or if the nearest donors with a value are more than three times as far from the
-    row as the nearest of all donors. In the second case, a whole group of rows has no
-    values in this column, and values from other groups would split the group.
+    A gap is not filled if none of the donors with a value in its column shares a column
+    with the row, or if the nearest of these donors are more than three times as far
+    from the row as the nearest of all donors. In the second case, a whole group of rows
+    lacks values in this column, and values from other groups would split the group.
 
     Parameters
     ----------
     rows : ndarray of shape (n_rows, n_columns), float64
-        The rows, with numbers, or integers for categories. Gaps are NaN.
+        The rows. Values are numbers, or integers that stand for categories. Gaps are
+        NaN.
     scaled : ndarray of shape (n_rows, n_columns), float64
-        The same rows with columns scaled to be comparable.
+        The same rows, with columns scaled so that their differences are comparable.
     steps : ndarray of shape (n_columns,), float64
         For each column of categories, the squared distance between two different
         categories; 0 for columns of numbers.
     donors : ndarray of shape (n_columns, n_donors), float64
         Values of the donors, one row per column. Gaps are NaN.
     scaled_donors : ndarray of shape (n_columns, n_donors), float64
-        The same values with columns scaled to be comparable.
+        The same values, scaled like ``scaled``.
     n_neighbors : int
         Number of nearest donors from which a gap is filled.
 

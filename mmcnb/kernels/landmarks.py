@@ -1,4 +1,4 @@
-"""Features on landmarks: k-means++ sampling, the Nyström map, and centring."""
+"""Landmark features: k-means++ sampling, the Nyström map, and kernel centring."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ def _squared_distance(a, b):
 
 @njit()
 def _draw(masses, target):
-    """Return the first row at which the cumulative mass exceeds a target."""
+    """Return the index of the row at which the cumulative mass exceeds a target."""
     total = 0.0
     last = 0
     for i in range(masses.shape[0]):
@@ -62,8 +62,8 @@ def kmeans_plusplus_rows(X, weights, uniforms):
     Returns
     -------
     ndarray of shape (drawn,), int64
-        Numbers of the drawn rows, in the order in which they were drawn. There are k
-        rows, or fewer if X has fewer distinct rows.
+        Indices of the drawn rows, in the order in which they were drawn. There are k
+        indices, or fewer if X has fewer than k distinct rows.
 
     Examples
     --------
@@ -97,9 +97,9 @@ def kmeans_plusplus_rows(X, weights, uniforms):
 def nystroem_map(gram, tolerance):
     """Return the Nyström map M, where M M' is the pseudo-inverse of a kernel matrix.
 
-    The features of rows are ``K @ M``, where K contains the kernel values of rows and
-    landmarks. Inner products of features approximate kernel values, and are exact for
-    the landmarks.
+    The features of rows are ``K @ M``, where K contains the kernel values between rows
+    and landmarks. Inner products of features approximate kernel values. Between
+    landmarks, they are exact.
 
     Parameters
     ----------
@@ -107,12 +107,12 @@ def nystroem_map(gram, tolerance):
         Kernel values between landmarks. Only the lower triangle is read.
     tolerance : float, at least 0
         Eigenvalues up to this fraction of the largest eigenvalue are dropped. Fits use
-        1e-6, or 1e-7 if K is float32.
+        values from 1e-12 to 1e-6.
 
     Returns
     -------
     ndarray of shape (p, r), float64
-        One column for each eigenvalue that is kept, in ascending order of eigenvalues.
+        One column for each remaining eigenvalue, in ascending order of eigenvalues.
         The signs of columns depend on LAPACK.
 
     Examples

@@ -29,7 +29,7 @@ def hinge_loss_sums(f, y, weights, rho):
     """Sum the hinge loss max(0, rho - y f) of a block of rows.
 
     The loss is the slack of a row in the margin problem with fixed labels. If y
-    contains the signs of f, it is the loss of unlabelled rows, max(0, rho - abs(f)).
+    contains the signs of f, the loss is max(0, rho - abs(f)), as for unlabelled rows.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def hinge_loss_sums(f, y, weights, rho):
     weights : ndarray of shape (rows,), float64, at least 0
         Sample weights.
     rho : float
-        Threshold of the margin: 1, or a variable in the adaptive form.
+        Threshold of the margin: 1, or the variable of the adaptive form.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def ramp_loss_sums(f, y, weights, rho, most):
     rho : float
         Threshold of the margin.
     most : float, at least 0
-        Largest loss of a row. With 2 rho the loss is symmetric about f = 0.
+        Maximum loss of a row. If it is 2 rho, the loss is point-symmetric about f = 0.
 
     Returns
     -------

@@ -2,10 +2,10 @@
 
 The smoother ``R`` = K (K + λI)^-1 is symmetric of shape (m, m), and e_h is the
 indicator of cluster h. All searches store ``T[h]`` = R e_h, so that computing the gain
-of a move costs O(1) and making a move costs O(m): Pahikkala et al., Lemma 2 and 3.
-There are two objectives, both maximised: Σ_h e_h'R e_h, which is the negative of Q of
-Pahikkala et al. without constants, and the mean form J = Σ_h e_h'R e_h / n_h. Ties go
-to the first row.
+of a move costs O(1) and making a move costs O(m): Pahikkala et al., Lemmas 2 and 3. Two
+objectives are maximised: Σ_h e_h'R e_h, which is the negative of Q in Pahikkala et al.
+up to constants, and the mean form J = Σ_h e_h'R e_h / n_h, where n_h is the size of
+cluster h. Ties go to the first row.
 """
 
 import numpy as np
@@ -23,7 +23,9 @@ from mmcnb.kernels._checks import (
 )
 
 LANES = 64  # number of gains that are compared with the largest gain at once
-LEAST_GAIN = 1e-9  # far above rounding errors, far below the gain of a useful move
+# Gain that a move must exceed: far above rounding errors, and far below the gain of a
+# useful move.
+LEAST_GAIN = 1e-9
 
 ROWS = {
     "F": Array("(rows, p)", FLOATS),
@@ -45,14 +47,15 @@ SHARES = FromZero("(k,)", "float64")
 def cluster_row_sums(F, labels, n_clusters, weights):
     """Sum the weighted rows of each cluster.
 
-    If F is the smoother R, the sums are R e_h: Pahikkala et al., Lemma 2.
+    If F is the smoother R and all weights are 1, the sums are R e_h: Pahikkala et al.,
+    Lemma 2.
 
     Parameters
     ----------
     F : ndarray of shape (rows, p), float32 or float64
         The rows.
     labels : ndarray of shape (rows,), int32 or int64, in [0, k)
-        Cluster of each row, from 0.
+        Zero-based index of the cluster of each row.
     n_clusters : int, at least 1
         Number of clusters, k.
     weights : ndarray of shape (rows,), float64
@@ -87,7 +90,7 @@ def cluster_row_sums(F, labels, n_clusters, weights):
 
 @njit()
 def _start(R, labels, n_clusters):
-    """Return R e_h and the number of rows of each cluster, and the diagonal of R."""
+    """Return R e_h and the size of each cluster, and the diagonal of R."""
     m = R.shape[0]
     weights = np.empty(m)
     diagonal = np.empty(m)
@@ -117,7 +120,7 @@ def _move(R, labels, T, counts, i, d):
 
 @njit()
 def _first_largest(values):
-    """Return the index of the first largest value, or -1 if none is above -inf."""
+    """Return the index of the first largest value, or -1 if all values are -inf."""
     best = -1
     largest = -np.inf
     for start in range(0, values.shape[0], LANES):
@@ -137,7 +140,10 @@ def _first_largest(values):
 
 @njit()
 def _claim(R, diagonal, labels, T, counts, d, n_rows, gains):
-    """Move rows to cluster d, largest gain first, without emptying another cluster."""
+    """Move rows to cluster d, largest gain first, and return the number of moves.
+
+    At most ``n_rows`` rows are moved. The last row of another cluster is never moved.
+    """
     for j in range(gains.shape[0]):
         a = labels[j]
         gains[j] = -np.inf
@@ -171,9 +177,9 @@ def _claim(R, diagonal, labels, T, counts, d, n_rows, gains):
 def shake(R, labels, proportions, amplitude, decay, rounds):
     """Search by steepest descent with shaking: Pahikkala et al., Algorithm 3.
 
-    In round i, each cluster h in turn takes rows from other clusters until it has its
-    proportion of the rows plus ``amplitude * decay**i * m * proportions[h]`` rows. The
-    published schedule has equal proportions, amplitude 1, decay 1/2 and 21 rounds.
+    In round i, each cluster h in turn takes rows from other clusters until it has
+    ``(1 + amplitude * decay**i) * m * proportions[h]`` rows. The published schedule has
+    equal proportions, amplitude 1, decay 1/2 and 21 rounds.
 
     Parameters
     ----------
@@ -184,8 +190,9 @@ def shake(R, labels, proportions, amplitude, decay, rounds):
     proportions : ndarray of shape (k,), float64, at least 0
         Target proportions of the clusters, with sum 1.
     amplitude, decay : float, at least 0
-        Fraction of the rows that are taken in the first round, and factor by which the
-        fraction is multiplied after each round.
+        Excess over the target size that each cluster reaches in the first round, as a
+        fraction of the target size, and factor by which this fraction is multiplied
+        after each round.
     rounds : int, at least 0
         Number of rounds.
 
@@ -216,7 +223,7 @@ def shake(R, labels, proportions, amplitude, decay, rounds):
             target = m * proportions[d]
             n_rows = int(amplitude * decay**i * target + target - counts[d])
             moves += _claim(R, diagonal, labels, T, counts, d, n_rows, gains)
-        # Later rounds take fewer rows, so they would move no rows either.
+        # Clusters take fewer rows in later rounds, so these would not move rows either.
         if moves == before:
             break
     return labels, moves
@@ -226,7 +233,7 @@ def shake(R, labels, proportions, amplitude, decay, rounds):
 def _leaving_losses(labels, T_own, counts, sums, diagonal, may_leave, by_mean, losses):
     """Write, for each row, the loss of the objective if the row leaves its cluster.
 
-    ``T_own`` contains the entries of T for each row and its own cluster.
+    ``T_own`` contains, for each row, the entry of T for the row and its own cluster.
     """
     now = np.empty(counts.shape[0])
     rests = np.empty(counts.shape[0])
@@ -299,16 +306,17 @@ def steepest_moves(R, labels, low, high, most, by_mean):
     R : ndarray of shape (m, m), float64
         The symmetric smoother.
     labels : ndarray of shape (m,), int32 or int64, in [0, k)
-        Initial labels. Sizes outside the limits are corrected first, by the best moves
-        that do so.
+        Initial labels. If cluster sizes are outside the limits, the first moves correct
+        them.
     low : ndarray of shape (k,), int32 or int64, at least 1
-        Least number of rows of each cluster.
+        Minimum number of rows in each cluster.
     high : ndarray of shape (k,), int32 or int64, at least low
-        Largest number of rows of each cluster. The published form has limits 1 and m.
+        Maximum number of rows in each cluster. The published algorithm has the limits 1
+        and m.
     most : int, at least 0
         Maximum number of moves.
     by_mean : bool
-        Whether the objective is the mean form J; otherwise it is Q, as published.
+        Whether the objective is the mean form J. Otherwise, it is Q, as published.
 
     Returns
     -------
@@ -382,12 +390,12 @@ def stochastic_moves(R, labels, low, high, order, sweeps):
     labels : ndarray of shape (m,), int32 or int64, in [0, k)
         Initial labels.
     low : ndarray of shape (k,), int32 or int64, at least 1
-        Least number of rows of each cluster.
+        Minimum number of rows in each cluster.
     high : ndarray of shape (k,), int32 or int64, at least low
-        Largest number of rows of each cluster. No move violates the limits. The
-        published form has limits 1 and m.
+        Maximum number of rows in each cluster. No move violates the limits. The
+        published algorithm has the limits 1 and m.
     order : ndarray of shape (m,), int32 or int64, in [0, m)
-        The order in which rows are visited.
+        Indices of the rows, in the order in which they are visited.
     sweeps : int, at least 0
         Maximum number of sweeps over all rows. The search stops after a sweep without a
         move.

@@ -1,8 +1,9 @@
 """Find the nearest nodes of rows, and compute weights and cluster shares from them.
 
-X has shape (rows, d) and nodes have shape (p, d); both are C-ordered and of one dtype.
-The nodes are ordered by cell: cell c contains the nodes from ``starts[c]`` to
-``starts[c + 1] - 1``. A search in all nodes uses a single cell.
+X has shape (rows, d) and nodes have shape (p, d); both are C-ordered and have the same
+dtype. The nodes are ordered by the cells of an inverted-file index: cell c contains the
+nodes from ``starts[c]`` to ``starts[c + 1] - 1``. A search in all nodes uses a single
+cell.
 """
 
 import numpy as np
@@ -18,8 +19,9 @@ SPARE = 4  # additional candidates, because float32 products may change the orde
 UNIT = 2.0**-24
 LEAST_FLOAT32 = 2.0**-126
 MOST_SQUARE = 1e37
-# Search for the scale of weights: largest number of steps (of Newton's method, or
-# bisection if a step leaves the interval), and the relative step that ends the search.
+# Search for the scale of the weights: maximum number of Newton steps (a step that
+# leaves the interval is replaced by bisection), and the relative step size that ends
+# the search.
 MOST_STEPS = 64
 CLOSE = 1e-12
 # Smallest scale, as a fraction of the mean distance. Without it, duplicates would make
@@ -43,7 +45,7 @@ SHARES = Array("(rows, k)", FLOATS, written=True)
 
 @njit()
 def _rows_by_cell(probes, n_cells):
-    """Return the rows that probe each cell, ordered by cell, and the cells' starts."""
+    """Return row indices ordered by probed cell, and where each cell starts there."""
     first = np.zeros(n_cells + 1, np.int64)
     for i in range(probes.shape[0]):
         for cell in probes[i]:
@@ -66,12 +68,12 @@ def _rows_by_cell(probes, n_cells):
 def _bound(tile, least):
     """Return an upper bound of the ``least.size`` smallest scores of a tile.
 
-    The nodes are divided among the places of ``least``, and each place gets the
-    smallest score of its nodes. The largest of these scores bounds as many scores as
-    there are places.
+    The nodes are divided among the entries of ``least``, and each entry becomes the
+    smallest score of its nodes. The scores of at least ``least.size`` nodes are then at
+    most the largest entry.
     """
     count = least.size
-    # A loop, because numba takes seconds to compile the assignment of an array.
+    # Use a loop, because numba takes seconds to compile the assignment of an array.
     for place in range(count):
         least[place] = tile[place]
     for start in range(count, tile.size - count + 1, count):
@@ -95,7 +97,7 @@ def _keep_nearest(products, halves, members, first_node, scores, candidates):
         tile = products[a]
         worst = row_scores[last]
         is_near = False
-        # Check first, with vector instructions, which is faster than branches.
+        # First check all nodes with vector instructions, which is faster than branches.
         for b in range(tile.size):
             tile[b] = halves[b] - tile[b]
             is_near |= tile[b] < worst
@@ -135,15 +137,15 @@ def _scan_cell(X, members, nodes, halves, first_node, scores, candidates):
 
 @njit()
 def _candidates(X, nodes, halves, starts, probes, count):
-    """Find the nodes y with the smallest scores |y|²/2 - x'y in float32."""
+    """Find, for each row x, the nodes y with the smallest |y|²/2 - x'y in float32."""
     n_cells = starts.size - 1
     halves = halves.astype(np.float32)
     scores = np.empty((X.shape[0], count), np.float32)
     scores[:] = np.inf
     candidates = np.empty((X.shape[0], count), np.int64)
     candidates[:] = -1
-    # Scan the first, nearest cell before the others: few nodes of other cells are
-    # closer, so most of them are rejected quickly.
+    # Scan the first cell, which should be the nearest, before the others. Few nodes of
+    # the other cells are closer, so most of them are rejected quickly.
     for searched in (probes[:, :1], probes[:, 1:]):
         order, row_starts = _rows_by_cell(searched, n_cells)
         for cell in range(n_cells):
@@ -165,7 +167,7 @@ def _candidates(X, nodes, halves, starts, probes, count):
 
 @njit(fastmath=VECTORISED)
 def _score(x, node, half):
-    """Return the score of one node, with at most the error of a matrix product."""
+    """Return the score of one node, as accurately as a float32 matrix product does."""
     product = np.float32(0)
     for c in range(x.size):
         product += np.float32(x[c]) * np.float32(node[c])
@@ -174,7 +176,7 @@ def _score(x, node, half):
 
 @njit(fastmath=VECTORISED)
 def _length(x):
-    """Return the norm of a row."""
+    """Return the Euclidean norm of a row."""
     square = 0.0
     for value in x:
         square += np.float64(value) ** 2
@@ -193,9 +195,9 @@ def _longest(halves):
 
 @njit()
 def _rounding(length, longest, columns):
-    """Return a bound on the float32 error of a score, for a row of this length.
+    """Return a bound on the float32 error of a score, for a row with this norm.
 
-    The bound is infinite beyond the range of float32.
+    The bound is infinite if scores may exceed the range of float32.
 
     The computed product of x and a node differs from the exact product by at most d + 1
     rounding errors of |x| times the largest norm of a node. The other terms account for
@@ -214,7 +216,7 @@ def _squared_difference(a, b):
 
 @njit()
 def _distance(X, i, nodes, number):
-    """Compute a distance from four sums, which are bit-identical on all processors."""
+    """Compute a distance from four sums, with the same bits on all processors."""
     x = X[i]
     node = nodes[number]
     whole = X.shape[1] // 4 * 4
@@ -234,7 +236,7 @@ def _distance(X, i, nodes, number):
 
 @njit()
 def _insert(number, distance, numbers, distances):
-    """Insert a node into the sorted nearest nodes; ties go to the smaller number."""
+    """Insert a node into the sorted nearest nodes; ties go to the smaller index."""
     place = numbers.size
     while place > 0 and (
         numbers[place - 1] < 0
@@ -253,7 +255,8 @@ def _insert(number, distance, numbers, distances):
 def _search_by_distance(X, i, nodes, halves, starts, probes, most, numbers, distances):
     """Find the nearest nodes of one row by distances in float64.
 
-    Nodes with a float32 score above ``most`` are not among them and are skipped.
+    Nodes with a float32 score above ``most`` cannot be among the nearest and are
+    skipped.
     """
     numbers[:] = -1
     distances[:] = np.inf
@@ -280,9 +283,9 @@ def _search_by_distance(X, i, nodes, halves, starts, probes, most, numbers, dist
 def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
     """Find the nearest nodes of each row in the cells that the row probes.
 
-    Candidates are found by matrix products in float32. If rounding errors could have
-    excluded a nearer node, the distances to all nodes that may be nearer are computed
-    in float64.
+    Matrix products in float32 yield candidates, whose distances are computed in
+    float64. If rounding errors could have excluded a nearer node, the distances to all
+    nodes that may be nearer are also computed in float64.
 
     Parameters
     ----------
@@ -297,10 +300,10 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
     probes : ndarray of shape (rows, m), int64, in [-1, cells)
         Cells that each row probes, preferably the nearest cell first; -1 means no cell.
     numbers : ndarray of shape (rows, k), int64, overwritten
-        Numbers of the nearest nodes, nearest first; ties are ordered by number. -1 if
-        the cells contain fewer nodes.
+        Indices of the nearest nodes, nearest first; ties are ordered by index. If the
+        cells contain fewer than k nodes, the last entries are -1.
     distances : ndarray of shape (rows, k), float64, overwritten
-        Distances to these nodes; inf if there is no node.
+        Distances to these nodes; inf where the index is -1.
 
     Examples
     --------
@@ -329,8 +332,8 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
                 )
         length = _length(X[i])
         error = _rounding(length, longest, X.shape[1])
-        # Nodes no farther than the last node found have float32 scores up to this
-        # value.
+        # A node that is not farther than the last node found has a float32 score of at
+        # most this value.
         last = row_distances[-1]
         most = (last * last - length * length) / 2 + error
         if error < np.inf and (candidates[i, -1] < 0 or most < scores[i, -1]):
@@ -342,10 +345,11 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
 
 @njit()
 def _keep_three_least(products, half, number, scores, places):
-    """Update the four smallest scores of each row of a tile, and the nodes of three.
+    """Update the four smallest scores of each row, and the nodes of the first three.
 
-    Both arrays are flat, with ``TILE_ROWS`` values for each rank. Selections instead of
-    branches allow vector instructions, which process many rows at once.
+    Both arrays are flat, with ``TILE_ROWS`` values for each rank. Conditional
+    expressions instead of branches allow vector instructions, which process many rows
+    at once.
     """
     for i in range(products.size):
         first = scores[i]
@@ -386,7 +390,7 @@ def _scan_cell_for_three(X, members, nodes, halves, first_node, scores, places):
     part = X[members].astype(np.float32)
     for start in range(0, nodes.shape[0], TILE_NODES):
         tile = nodes[start : start + TILE_NODES].astype(np.float32)
-        # Each row of the products belongs to one node, unlike in `_scan_cell`.
+        # Unlike in `_scan_cell`, each row of the products belongs to one node.
         products = np.dot(tile, part.T)
         for b in range(products.shape[0]):
             number = np.int32(first_node + start + b)
@@ -403,8 +407,8 @@ def _scan_cell_for_three(X, members, nodes, halves, first_node, scores, places):
 def three_nearest_into(X, nodes, halves, starts, probes, numbers):
     """Find the three nearest nodes of each row in the cells that the row probes.
 
-    The numbers are the ones that `nearest_nodes_into` finds. This routine is faster,
-    and does not return distances.
+    The nodes are the same as with `nearest_nodes_into`. This routine is faster, but it
+    does not return distances.
 
     Parameters
     ----------
@@ -419,8 +423,9 @@ def three_nearest_into(X, nodes, halves, starts, probes, numbers):
     probes : ndarray of shape (rows, m), int64
         Cells that each row probes; -1 means no cell.
     numbers : ndarray of shape (rows, 3), int64, overwritten
-        Numbers of the three nearest nodes, nearest first; ties are ordered by number.
-        -1 if the cells contain fewer nodes, or if distances are NaN.
+        Indices of the three nearest nodes, nearest first; ties are ordered by index. If
+        the cells contain fewer than three nodes, or if distances are NaN, the last
+        entries are -1.
 
     Examples
     --------
@@ -510,7 +515,7 @@ def calibrated_weights(distances):
     for i in range(distances.shape[0]):
         excess = distances[i] - distances[i, 0]
         mean = distances[i].mean()
-        # This is the exact scale if all nodes except the first are equally far.
+        # This scale is exact if all nodes except the first are at the same distance.
         start = (mean - distances[i, 0]) * share
         scale = max(start if start > 0 else mean, 1e-300)
         low = 0.0
@@ -550,11 +555,11 @@ def node_shares_into(numbers, weights, labels, out):
     Parameters
     ----------
     numbers : ndarray of shape (rows, r), int64, in [0, p)
-        Nearest nodes of each row.
+        Indices of the nearest nodes of each row.
     weights : ndarray of shape (rows, r), float64
         Positive weights of the votes.
     labels : ndarray of shape (p,), int64, in [0, k)
-        Cluster of each node.
+        Zero-based index of the cluster of each node.
     out : ndarray of shape (rows, k), float32 or float64, overwritten
         Shares of the clusters, with sum 1 in each row; NaN if the weights of a row sum
         to 0. Sums are computed in float64.

@@ -1,13 +1,13 @@
 """Gaussian and polynomial kernels between a block of rows and a few basis vectors.
 
 X has shape (rows, d), B has shape (p, d), and ``out`` has shape (rows, p) and is
-overwritten. All are C-ordered and float32 or float64. CSR rows may have their columns
-in any order. The twins for CSR rows take the transposed basis. The Gaussian twin also
-takes ``b_norms = squared_norms(B)`` and ``tiles = column_tiles(B)``, so that blocks
-with the same basis share these arrays. `sklearn.metrics.pairwise` has similar functions
-that return new arrays.
+overwritten. All three are C-ordered and float32 or float64. The column indices of CSR
+rows may be in any order. The variants for CSR rows take the transposed basis. The
+Gaussian variant also takes ``b_norms = squared_norms(B)`` and ``tiles =
+column_tiles(B)``, so that these arrays are computed once for all blocks with the same
+basis. `sklearn.metrics.pairwise` has similar functions that return new arrays.
 
-The result for a block has the same bits in any thread, if BLAS runs single-threaded.
+If BLAS runs single-threaded, the result for a block has the same bits in any thread.
 """
 
 import math
@@ -18,10 +18,10 @@ from mmcnb._numba import SIMD_WIDTH, VECTORISED, njit, sum_scaled_rows
 from mmcnb.kernels._checks import FLOATS, Array, Number, Rows, Whole, takes
 
 TILE_ROWS = 256  # rows whose products stay in the second-level cache
-TILE_VALUES = 2**20  # limits the memory of a tile with many columns
+TILE_VALUES = 2**20  # maximum number of values in a tile, which limits its memory
 CACHE_LINE = 16  # float32 values in a cache line
-# Up to this value, float32 products of CSR rows cause an error of at most 2^-14 in the
-# exponent.
+# Up to this value of (n + 8) gamma (|x|² + max |b|²), float32 products of a CSR row x
+# with n non-zeros cause an error of at most 2^-14 in the exponent.
 NEAR_CSR = 2.0**10
 
 # exp in float32: exp(r + n ln 2) = 2^n exp(r) with |r| <= ln 2 / 2. The coefficients
@@ -59,7 +59,7 @@ OUT = Array("(rows, p)", FLOATS, written=True)
 # Compile without "reassoc", which would undo the rounding by ROUND.
 @njit(fastmath=VECTORISED - {"reassoc"})
 def _exp_float32(x):
-    """Compute exp(min(x, 0)), because no squared distance is negative."""
+    """Compute exp(min(x, 0)) in float32; x > 0 can only result from rounding errors."""
     # These comparisons keep NaN.
     clamped = x
     if x > ZERO:
@@ -76,7 +76,7 @@ def _exp_float32(x):
     tail = EXP_3 + r * tail
     tail = EXP_2 + r * tail
     exp_r = ONE + (r + r * r * tail)
-    # 2^n is made by writing n into the exponent of a float.
+    # Compute 2^n by writing n into the exponent of a float.
     exponent = np.float32(rounded).view(np.int32) << 23
     power = np.int32(exponent + ONE_BITS).view(np.float32)
     if x < LOWEST:
@@ -114,11 +114,11 @@ def _exp_float64(x):
     return exp_r * power
 
 
-# Tiles are indexed by row and column, because a view of each row would cost as much as
-# the exponentials of the row.
+# Index tiles by row and column, because creating a view of each row would take as long
+# as computing the exponentials of the row.
 @njit(fastmath=VECTORISED - {"reassoc"})
 def _exp_distances(products, scale, x_norms, b_norms, out):
-    """Compute exp(scale x·b - |x|² - |b|²), at most 1; skip rows whose norm is NaN."""
+    """Write exp(scale x·b - |x|² - |b|²), at most 1; skip rows whose norm is NaN."""
     for i in range(out.shape[0]):
         x_norm = x_norms[i]
         if not np.isnan(x_norm):
@@ -195,10 +195,10 @@ def rbf_kernel_block_into(X, B, gamma, out):
     """Write the Gaussian kernel exp(-gamma |x - b|²) of rows and basis to ``out``.
 
     Wu & Zhang write the kernel with sigma; gamma is 1/(2 sigma²). Rows and basis are
-    shifted by the mean of the basis and scaled by sqrt(gamma). One matrix product per
-    tile then gives distances that are accurate even if the data are far from the
-    origin. For rows far from the basis, the product would be inaccurate, so their
-    distances are computed from differences.
+    shifted by the mean of the basis and scaled by sqrt(gamma). Distances are then
+    computed from one matrix product per tile, which is accurate even if the data are
+    far from the origin. For rows far from the basis, the product would be inaccurate,
+    so their distances are computed from differences.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def rbf_kernel_block_into(X, B, gamma, out):
     B : ndarray of shape (p, d), float32 or float64
         The basis vectors.
     gamma : float, at least 0
-        1/(2 sigma²), at least 0.
+        Kernel coefficient, 1/(2 sigma²).
     out : ndarray of shape (rows, p), float32 or float64, overwritten
         The kernel values. Distances are computed in the dtype of X. For float32 X, the
         absolute error is below 1e-3 in the worst case, and a few times 1e-6 if
@@ -235,7 +235,7 @@ def rbf_kernel_block_into(X, B, gamma, out):
     _scale_rows(B, centre, scale, scaled_B)
     b_norms = squared_norms(scaled_B).astype(X.dtype)
     for k in range(p):
-        # The kernel values of such a vector with rows that are not far are 0.
+        # The kernel values between such a vector and rows that are not far are 0.
         if not b_norms[k] <= 4 * far:
             scaled_B[k] = 0
             b_norms[k] = np.inf
@@ -252,7 +252,7 @@ def rbf_kernel_block_into(X, B, gamma, out):
         np.dot(scaled, scaled_B.T, products[:n])
         x_norms = squared_norms(scaled).astype(X.dtype)
         for i in range(n):
-            # This condition also holds for rows with NaN, which stay NaN.
+            # The condition is also true for rows with NaN, whose kernel values are NaN.
             if not x_norms[i] <= far:
                 x_norms[i] = np.nan
                 _rbf_by_differences(part[i], B, gamma, out_part[i])
@@ -264,8 +264,8 @@ def _csr_products(data, indices, start, stop, B_T, products):
     """Compute x·b for one row and all basis vectors."""
     products[:] = 0
     whole = start + (stop - start) // 4 * 4
-    # Add four values at a time, which saves three of four loads and stores of the
-    # products.
+    # Add four terms at a time, so that the products are loaded and stored only a
+    # quarter as often.
     for s in range(start, whole, 4):
         x0 = np.float64(data[s])
         x1 = np.float64(data[s + 1])
@@ -289,8 +289,9 @@ def _csr_products(data, indices, start, stop, B_T, products):
 def column_tiles(B):
     """Arrange the basis in the tiles that `rbf_kernel_block_csr_into` reads.
 
-    A tile has 64 basis vectors, stored feature by feature. A tile of a few hundred
-    features stays in the first-level cache while all rows of a block are processed.
+    A tile contains 64 basis vectors, stored feature by feature. A tile with a few
+    hundred features stays in the first-level cache while the rows of a block are
+    processed.
 
     Parameters
     ----------
@@ -300,7 +301,7 @@ def column_tiles(B):
     Returns
     -------
     ndarray of shape (ceil(p / 64), d, 64), float32
-        The tiles; 0 beyond the last vector.
+        The tiles, padded with zeros after the last vector.
 
     Examples
     --------
@@ -338,7 +339,7 @@ def _csr_norms(data, indptr):
 
 @njit()
 def _rbf_near_rows(data, indices, indptr, tiles, x_norms, b_norms, gamma, out):
-    """Compute the rows whose norm is not NaN, with products in float32."""
+    """Write the rows of ``out`` whose norm is not NaN, with products in float32."""
     scale = np.float32(2 * gamma)
     x_norms = x_norms.astype(np.float32)
     b_norms = b_norms.astype(np.float32)
@@ -364,7 +365,7 @@ def _rbf_near_rows(data, indices, indptr, tiles, x_norms, b_norms, gamma, out):
 
 @njit()
 def _rbf_far_rows(data, indices, indptr, B_T, x_norms, b_norms, gamma, out):
-    """Compute the rows whose norm is not NaN, with products in float64."""
+    """Write the rows of ``out`` whose norm is not NaN, with products in float64."""
     products = np.empty((TILE_ROWS, B_T.shape[1]))
     for start in range(0, x_norms.size, TILE_ROWS):
         stop = min(start + TILE_ROWS, x_norms.size)
@@ -382,13 +383,13 @@ def _rbf_far_rows(data, indices, indptr, B_T, x_norms, b_norms, gamma, out):
 def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma, out):
     """Write the Gaussian kernel of CSR rows and basis to ``out``.
 
-    If ``out`` is float32, the products of a row x with n non-zeros are summed in
-    float32 if they fit its range and (n + 8) gamma (|x|² + max |b|²) is at most 1024.
-    With eps = 2^-24, the error of the sum is at most n eps |x| |b|. Rounding b, x,
-    gamma, the norms and their sum adds 8 eps gamma (|x|² + |b|²). The error of the
-    exponent is then at most 2^-14, and so is the relative error of the kernel value;
-    usually, both are a few times 1e-7. Other rows, and all rows if ``out`` is float64,
-    are computed in float64.
+    If ``out`` is float32, the inner products of a row x with n non-zeros are computed
+    in float32 if they fit the range of float32 and (n + 8) gamma (|x|² + max |b|²) is
+    at most 1024. With eps = 2^-24, the error of an inner product is at most n eps |x|
+    |b|. Rounding b, x, gamma, the norms and their sum adds 8 eps gamma (|x|² + |b|²).
+    The error of the exponent is then at most 2^-14, and so is the relative error of the
+    kernel value. Usually, both are a few times 1e-7. For all other rows, and for all
+    rows if ``out`` is float64, inner products are computed in float64.
 
     Parameters
     ----------
@@ -405,7 +406,7 @@ def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma,
     tiles : ndarray of shape (tiles, d, 64), float32
         ``column_tiles(B)``: ceil(p / 64) tiles.
     gamma : float, at least 0
-        1/(2 sigma²), at least 0.
+        Kernel coefficient, 1/(2 sigma²).
     out : ndarray of shape (rows, p), float32 or float64, overwritten
         The kernel values; float32 values below exp(-87) are 0.
 
@@ -460,7 +461,7 @@ def polynomial_kernel_block_into(X, B, gamma, coef0, degree, out):
     """Write the polynomial kernel (gamma x·b + coef0)^degree to ``out``.
 
     Zhao, Kwok and Zhang, *Multiple kernel clustering*, use gamma = coef0 = 1. With
-    gamma = degree = 1 and coef0 = 0 it is the linear kernel, x·b.
+    gamma = degree = 1 and coef0 = 0, the result is the linear kernel, x·b.
 
     Parameters
     ----------
@@ -540,12 +541,13 @@ def polynomial_kernel_block_csr_into(
     gamma=Number(least=0),
 )
 def basis_fixed_point_sums(X, z, b, gamma):
-    """Sum the numerator and denominator of a fixed-point step for a basis vector.
+    """Compute the two sums of a fixed-point step for a basis vector.
 
     A basis vector b that approximates the mean Ψ = 1/n Σ z_i φ(x_i) moves to numerator
-    / denominator: Wu & Zhang, eq. (47). For the residual of earlier vectors b_j with
-    coefficients β_j, eq. (46), call the routine again with these vectors as rows and
-    -n β as z, and add the results. If z has both signs, the denominator can be 0.
+    / denominator: Wu & Zhang, eq. (47). If b approximates the residual after earlier
+    vectors b_j with coefficients β_j, eq. (46), call the routine again with these
+    vectors as rows and -n β as z, and add the results. If z has both signs, the
+    denominator can be 0.
 
     Parameters
     ----------
@@ -556,7 +558,7 @@ def basis_fixed_point_sums(X, z, b, gamma):
     b : ndarray of shape (d,), float64
         The current basis vector.
     gamma : float, at least 0
-        1/(2 sigma²), at least 0.
+        Kernel coefficient, 1/(2 sigma²).
 
     Returns
     -------
@@ -589,7 +591,7 @@ def basis_fixed_point_sums(X, z, b, gamma):
 
 @njit()
 def basis_fixed_point_sums_csr(data, indices, indptr, z, b, gamma):
-    """Sum both parts of the fixed point on CSR rows, like `basis_fixed_point_sums`.
+    """Compute the sums of a fixed-point step on CSR rows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Cutting planes rebuilt under new labels: sums over the rows of a block.
+"""Rebuild cutting planes under new labels, by sums over the rows of a block.
 
 These routines do not call routines of other files, and are not called by them, because
 numba's cache only notices changes in the file of a routine, not in the files of the
@@ -11,7 +11,7 @@ import numpy as np
 from mmcnb._numba import VECTORISED, njit
 from mmcnb.kernels._checks import FLOATS, Array, FromZero, Rows, Signs, takes
 
-ROW_TILE = 64  # rows whose products are summed in float32; tiles are added in float64
+ROW_TILE = 64  # rows that are summed in the dtype of F; tiles are added in float64
 
 PLANES = Array("(planes,)", "float64")  # one number per plane
 
@@ -24,7 +24,7 @@ def _add_scaled(total, row, scale):
 
 @njit()
 def _plane_rows(values, y, weights, offsets, rhos, s, t):
-    """Overwrite decision values by the plane coefficients of rows; add to s and t."""
+    """Overwrite decision values with the rows' plane coefficients; add to s and t."""
     for i in range(values.shape[0]):
         signed = weights[i] * y[i]
         for k in range(values.shape[1]):
@@ -53,15 +53,15 @@ def plane_sums(F, y, weights, coefs, offsets, rhos):
     0 for all other rows. The row sum of the plane is Σ_i c_ki y_i F_i (Wu & Zhang, eq.
     (18)), t is Σ_i c_ki y_i (eq. (19)) and s is Σ_i c_ki.
 
-    Any choice of rows is a valid plane, so planes remain useful after the labels have
-    changed. Rows are chosen by decision values in the dtype of F. If exact values would
-    give another choice for a row, the row is at the threshold, where it does not
-    contribute to the violation.
+    Any subset of the rows defines a valid plane, so planes remain useful after the
+    labels have changed. Decision values are computed in the dtype of F. If their
+    rounding errors change whether a row is in the plane, the row is at the threshold,
+    where it does not contribute to the violation.
 
     The sums ``s`` and ``t`` are computed in float64. If F is float32, the row sums of
-    64 rows are computed in float32 and then added in float64. Their error is at most
-    66 eps of the sum of ``weights |F|``, with eps = 2^-24, and about eps if there are
-    many rows.
+    64 rows are computed in float32 and then added in float64. With eps = 2^-24, their
+    error is at most 66 eps times the sum of ``weights |F|``, and about eps times this
+    sum if there are many rows.
 
     Parameters
     ----------
@@ -72,17 +72,17 @@ def plane_sums(F, y, weights, coefs, offsets, rhos):
     weights : ndarray of shape (rows,), float64, at least 0
         Sample weights.
     coefs : ndarray of shape (p, planes), float64
-        Normal vectors.
+        Normal vectors of the hyperplanes.
     offsets, rhos : ndarray of shape (planes,), float64
-        Offsets and thresholds of the planes. With an infinite threshold, a plane
-        contains every row.
+        Offsets of the hyperplanes, and thresholds of the margin. With an infinite
+        threshold, a plane contains every row.
 
     Returns
     -------
     s, t : ndarray of shape (planes,), float64
         Sum of the weights, and of the weights times y, over the rows of each plane.
     row_sums : ndarray of shape (planes, p), float64
-        Weighted sum of ``y F`` over each plane's rows.
+        Weighted sum of ``y F`` over the rows of each plane.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def plane_sums(F, y, weights, coefs, offsets, rhos):
 
 @njit()
 def plane_sums_csr(data, indices, indptr, y, weights, coefs, offsets, rhos):
-    """Rebuild planes on CSR rows, like `plane_sums`.
+    """Rebuild planes from CSR rows, like `plane_sums`.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def plane_sums_csr(data, indices, indptr, y, weights, coefs, offsets, rhos):
     s = np.zeros(planes, np.float64)
     t = np.zeros(planes, np.float64)
     row_sums = np.zeros((coefs.shape[0], planes), np.float64)
-    # Decision values of a block with one row.
+    # Decision values of one row, in the shape of a block.
     values = np.empty((1, planes), np.float64)
     row_values = values[0]
     for i in range(indptr.shape[0] - 1):

@@ -16,7 +16,8 @@ LABELS = FromZero("(rows,)", INTEGERS, below="k")
 WEIGHTS = FromZero("(rows,)", "float64")
 
 
-# Process four rows at once, so that each loaded number is used in several sums.
+# Process four rows and two vectors at once, so that each loaded number is used several
+# times.
 @njit(fastmath=VECTORISED)
 def _dots(F, i0, i1, i2, i3, a, b):
     """Return the inner products of four rows of a block with two vectors."""
@@ -54,9 +55,9 @@ def cluster_scores(F, coef, offset):
     F : ndarray of shape (rows, p), float32 or float64
         Features of the rows.
     coef : ndarray of shape (k, p), float64
-        Coefficients of each score.
+        Coefficients of the score of each cluster.
     offset : ndarray of shape (k,), float64
-        Number that is subtracted from each score.
+        Offset that is subtracted from the score of each cluster.
 
     Returns
     -------
@@ -105,7 +106,7 @@ def _add_difference(gaining, losing, row, scale):
 
 @njit()
 def _largest(scores, without):
-    """Return the first cluster of largest score except ``without``, or -1 if none."""
+    """Return the first cluster other than ``without`` with the largest score, or -1."""
     best = -1
     largest = -np.inf
     for h in range(scores.shape[0]):
@@ -131,9 +132,9 @@ def most_violated_runner_ups(F, scores, labels, weights, rho):
     F : ndarray of shape (rows, p), float32 or float64
         Features of the rows.
     scores : ndarray of shape (rows, k), float64
-        Score of each row in each cluster.
+        Score of each row for each cluster.
     labels : ndarray of shape (rows,), int32 or int64, in [0, k)
-        Cluster of each row, from 0.
+        Zero-based index of the cluster of each row.
     weights : ndarray of shape (rows,), float64, at least 0
         Sample weights.
     rho : float
@@ -142,13 +143,15 @@ def most_violated_runner_ups(F, scores, labels, weights, rho):
     Returns
     -------
     row_sums : ndarray of shape (k, p), float64
-        Weighted sum of (e_c - e_r) F over the constraint's rows.
+        Weighted sum of (e_c - e_r) F over the rows in the constraint, where e_c and e_r
+        are unit vectors.
     shares : ndarray of shape (k,), float64
-        Weighted sum of (e_c - e_r) over the constraint's rows, as for a column of ones.
+        Weighted sum of (e_c - e_r) over the rows in the constraint.
     sums : ndarray of shape (4,), float64
-        Over the constraint's rows: weight, and weighted rho - margin. Over all rows:
-        weight of the rows whose largest score belongs to another cluster, and weighted
-        hinge loss if each row had the label of its largest score.
+        Sums over the rows in the constraint: weight, and weighted rho - margin. Sums
+        over all rows: weight of the rows whose largest score belongs to another
+        cluster, and weighted hinge loss if each row were in the cluster with its
+        largest score.
 
     Examples
     --------
@@ -176,8 +179,8 @@ def most_violated_runner_ups(F, scores, labels, weights, rho):
         if r < 0:
             continue
         margin = scores[i, c] - scores[i, r]
-        # The margin if the row had the label of its largest score; ties go to the first
-        # cluster.
+        # The margin if the row were in the cluster with its largest score; ties go to
+        # the first cluster.
         largest = margin
         if not (margin > 0 or (margin == 0 and c < r)):
             largest = scores[i, r] - scores[i, _largest(scores[i], r)]

@@ -2,12 +2,13 @@
 
 The labels c that maximise Σ_i s_i,c(i) within the bounds are c(i) = argmax_h (s_ih -
 b_h). The multipliers b minimise the dual Σ_i max_h (s_ih - b_h) + Σ_h max(low_h b_h,
-high_h b_h). First, rounds of coordinate descent over the clusters (five by default), in
-which each b_h is an order statistic, approximate the multipliers. Then single rows move
-along shortest paths between clusters (min-cost flow on k + 1 nodes) until all sizes are
-within the bounds. The last node is a hub with multiplier 0: there is an edge of cost 0
-to the hub from each cluster that may have one row more, and from the hub to each
-cluster that may have one row less.
+high_h b_h). First, the multipliers are approximated by rounds of coordinate descent
+over the clusters (five by default), in which each b_h is an order statistic. Then, if
+all weights are 1, single rows move along shortest paths between clusters (min-cost flow
+on k + 1 nodes) until all sizes are within the bounds. The last node is a hub with
+multiplier 0: there is an edge of cost 0 to the hub from each cluster that may have one
+row more, and from the hub to each cluster that may have one row less. With other
+weights, more rounds of coordinate descent follow instead.
 """
 
 import numpy as np
@@ -16,13 +17,13 @@ from mmcnb._numba import njit
 from mmcnb.errors import InputError
 from mmcnb.kernels._checks import INTEGERS, Array, FromZero, Whole, takes
 
-# This file uses plain loops, because each NumPy function would need more time to
+# This file uses plain loops, because a single NumPy function would take longer to
 # compile than the whole file. Functions that are called once, outside the inner loops,
 # are inlined before LLVM sees them. Otherwise, LLVM would optimise their code again for
 # each caller.
 
-# Tolerance as a fraction of the largest score, far above the rounding errors of sums
-# along a path.
+# Tolerance of path lengths as a fraction of the largest score, far above the rounding
+# errors of sums along a path.
 ROUNDING = 1e-12
 
 SCORES = Array("(n, k)", "float64")
@@ -49,7 +50,7 @@ def _check_sizes(arguments):
 
 @njit()
 def _margins(scores, b, h):
-    """Return the score of cluster h minus the best other s - b, for each row."""
+    """Return, for each row, score h minus the largest s - b of the other clusters."""
     n, k = scores.shape
     margins = np.empty(n)
     for i in range(n):
@@ -73,10 +74,11 @@ def _range(values):
 
 @njit()
 def _find(margins, weights, order, limit):
-    """Find the place, by falling margin, at which the weight exceeds a limit.
+    """Find the position at which the cumulative weight exceeds a limit.
 
-    This is Hoare's FIND (quickselect) by weight, in place. Afterwards, the rows that
-    precede the place come first in ``order``. Ties are ordered by row number.
+    Rows are ordered by decreasing margin, and ties by row index. This is Hoare's FIND
+    (quickselect) by weight, in place: afterwards, the rows before the position come
+    first in ``order``.
     """
     first = 0
     last = order.shape[0] - 1
@@ -111,7 +113,7 @@ def _find(margins, weights, order, limit):
 
 @njit()
 def _order_statistic(margins, weights, low, high):
-    """Return the b_h nearest to 0 with which rows of larger margins fit the bounds."""
+    """Return the b_h nearest to 0 for which rows with larger margins fit the bounds."""
     n = margins.shape[0]
     free = 0.0
     total = 0.0
@@ -185,7 +187,7 @@ def _assign(scores, b):
 
 @njit()
 def _costs(scores, labels, sizes, low, high):
-    """Return the least cost of moving a row between each two clusters, and the row."""
+    """Return, for each pair of clusters, the least cost of a move, and the row."""
     n, k = scores.shape
     costs = np.empty((k + 1, k + 1))
     rows = np.empty((k + 1, k + 1), np.int64)
@@ -212,7 +214,7 @@ def _costs(scores, labels, sizes, low, high):
 
 @njit()
 def _shortest(costs, excess, rounding):
-    """Return distances from the nodes with an excess, and predecessors."""
+    """Return each node's distance from the nodes with an excess, and predecessor."""
     nodes = costs.shape[0]
     distance = np.empty(nodes)
     before = np.empty(nodes, np.int64)
@@ -234,7 +236,7 @@ def _shortest(costs, excess, rounding):
 def _add_extremes(b, distance, sign):
     """Add the multipliers that follow from the distances of all nodes to each root.
 
-    The result is the number of roots that all nodes can reach.
+    Return the number of roots that all nodes can reach.
     """
     nodes = distance.shape[0]
     roots = 0
@@ -252,7 +254,7 @@ def _add_extremes(b, distance, sign):
 
 @njit(inline="always")
 def _interior(costs):
-    """Return multipliers far from ties: the mean of extreme multipliers per node."""
+    """Return multipliers far from ties: the mean of the extreme multipliers."""
     distance = costs.copy()
     k = costs.shape[0] - 1
     all_fixed = True
@@ -296,7 +298,7 @@ def _first_sizes(counts, low, high, b):
 
 @njit(inline="always")
 def _nearest_deficit(excess, distance):
-    """Return the nearest node with a deficit of rows."""
+    """Return the nearest node that lacks rows."""
     nearest = -1
     for node in range(excess.shape[0]):
         if excess[node] < 0 and (nearest < 0 or distance[node] < distance[nearest]):
@@ -368,12 +370,12 @@ def size_multipliers(scores, low, high, weights, start, rounds=5):
     Parameters
     ----------
     scores : ndarray of shape (n, k), float64
-        Score of each row in each cluster.
+        Score of each row for each cluster.
     low : ndarray of shape (k,), int32 or int64, at least 0
-        Smallest number (or weight) of rows of each cluster.
+        Minimum total weight of the rows in each cluster.
     high : ndarray of shape (k,), int32 or int64, at least low
-        Largest number (or weight) of rows of each cluster. The weight of all rows must
-        lie between the sums of ``low`` and of ``high``.
+        Maximum total weight of the rows in each cluster. The weight of all rows must be
+        between the sum of ``low`` and the sum of ``high``.
     weights : ndarray of shape (n,), float64, at least 0
         Sample weights. If they differ, sizes may miss the bounds slightly, because rows
         are not split.
@@ -386,8 +388,8 @@ def size_multipliers(scores, low, high, weights, start, rounds=5):
     -------
     ndarray of shape (k,), float64
         The multipliers b. All are 0 if assigning each row to its largest score
-        satisfies the bounds. Otherwise b_h is positive only if cluster h has its
-        largest size, and negative only if it has its smallest size. Rows with equal
+        satisfies the bounds. Otherwise, b_h is positive only if cluster h has its
+        maximum size, and negative only if it has its minimum size. Rows with equal
         scores stay together, which may leave a size outside the bounds.
 
     Examples
@@ -412,7 +414,7 @@ def size_multipliers(scores, low, high, weights, start, rounds=5):
     if fits:
         return b
     b = start.copy()
-    # With a literal integer, numba would compile `_rounds` for another type.
+    # With a literal integer, numba would compile `_rounds` a second time.
     most = np.int64(rounds)
     if _rounds(scores, low, high, weights, b, most):
         return b

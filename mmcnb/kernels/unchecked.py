@@ -1,15 +1,15 @@
-"""Compiled routines without checks, for njit code and for valid arrays.
+"""Compiled routines that do not check their arguments, and can be called by njit code.
 
-The module has all routines of `mmcnb.kernels`, their twins for CSR rows, and routines
-that only mmcnb uses. Arguments are not checked: an array with a wrong shape or order,
-or an index that is out of range, gives wrong results or crashes the process. Numba is
-loaded when the first routine is used.
+The module contains all routines of `mmcnb.kernels`, their variants for CSR rows, and
+routines that are used only inside mmcnb. An array with a wrong shape or memory order,
+or an index that is out of range, leads to wrong results or crashes the process. Numba
+is imported when a routine is first accessed.
 """
 
 from importlib import import_module
 from typing import Any
 
-# The module of each routine that is also in `mmcnb.kernels`.
+# For each routine that is also in `mmcnb.kernels`, the module that defines it.
 PUBLIC = {
     "basis_fixed_point_sums": "pairwise",
     "centre_kernel_block_into": "landmarks",
