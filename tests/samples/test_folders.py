@@ -93,7 +93,7 @@ def test_a_column_that_a_file_lacks_is_noted(tmp_path, ending):
     samples = mmcnb.open_samples(folder)
     (note,) = [note for note in samples.notes if "no column 'c'" in note]
     assert f"june.{ending} and 1 more file have" in note
-    assert "gaps" in note
+    assert "missing values" in note
     with pytest.warns(UserWarning, match=r"no column 'c'"):
         mmcnb.MaximumMarginClustering().fit(folder)
 
