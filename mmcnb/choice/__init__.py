@@ -1,1 +1,1 @@
-"""Choice of a partition of the nodes: candidates, their scores, the pick, and trust."""
+"""Choose a partition of the nodes: score candidates, pick one, and assess its trust."""

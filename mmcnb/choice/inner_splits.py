@@ -29,7 +29,7 @@ def real_merges(
     graph : NodeGraph
         Neighbour graph of the nodes.
     tree : MergeTree
-        The merge tree of the graph.
+        Merge tree of the graph.
     d : float
         Intrinsic dimension of the nodes, see `dimension`.
     clear : float, default=2.0

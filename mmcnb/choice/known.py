@@ -17,9 +17,9 @@ class KnownRows:
     Parameters
     ----------
     rows : ndarray of shape (r,), int64
-        Indices of these rows in the data or in a sample, in ascending order.
+        Indices of the labelled rows in the data or in a sample, in ascending order.
     labels : ndarray of shape (r,), int64
-        Class of each of these rows, from 0.
+        Class of each labelled row, from 0.
 
     Examples
     --------

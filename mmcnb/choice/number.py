@@ -122,7 +122,7 @@ class Request:
 
     @property
     def likely_clusters(self) -> int:
-        """Upper end of the range of the number of clusters; 2 if the range is open."""
+        """Upper end of the range of the number of clusters; 2 if it has no upper end."""
         return int(self.most) if self.most < np.inf else 2
 
     @property
@@ -462,7 +462,7 @@ def _expected_agreements(structure: Structure, places: list[int]) -> list[float]
 
 
 def without_small(graph: NodeGraph, labels: np.ndarray, least: float) -> np.ndarray:
-    """Merge clusters lighter than ``least`` into those most strongly linked to them."""
+    """Merge each cluster lighter than ``least`` into its most strongly linked one."""
     weights = np.bincount(labels, graph.sizes)
     while weights.min() < least and weights.size > 1:
         smallest = int(weights.argmin())

@@ -138,8 +138,8 @@ class Boundary:
         Sum over the edges of the log distance to the tenth neighbour, averaged over the
         two ends of each edge.
     persistence : float, default=0.0
-        How far the log density falls on the best path across the boundary: the lower
-        one of the peaks of the two regions, minus the 75 % quantile of ``densities``.
+        How far the log density falls on the best path across the boundary: the lower of
+        the peaks of the two regions, minus the 75 % quantile of ``densities``.
     gap : Gap or None, default=None
         Evidence that a gap separates the two regions; None until it is computed.
     """

@@ -118,7 +118,7 @@ def score_with_lead(candidate: Candidate, rival: Candidate | None = None) -> flo
     Parameters
     ----------
     candidate : Candidate
-        The candidate.
+        The candidate to score.
     rival : Candidate or None, default=None
         The best candidate that maximises the mutual information, so that its J is
         biased upwards. The lead of the layout compensates for this bias. The layout has
@@ -221,7 +221,7 @@ def repaired(graph: NodeGraph, labels: np.ndarray, seed: int) -> np.ndarray:
 def _merges_and_halvings(
     graph: NodeGraph, labels: np.ndarray, halves: _Halves
 ) -> Iterator[_Scored]:
-    """Yield partitions after a merge and a halving, with their mutual information."""
+    """Yield each result of a merge and a halving, scored by its mutual information."""
     k = int(labels.max()) + 1
     half = 2 * labels
     for cluster in range(k):
@@ -250,7 +250,7 @@ def _merges_and_halvings(
 
 
 def _linked_pairs(table: np.ndarray) -> list[tuple[int, int]]:
-    """Return the pairs of clusters with the strongest links, relative to volumes."""
+    """Return the pairs of clusters with the strongest links, normalised by volume."""
     volumes = table.sum(axis=1)
 
     def falling_link(pair: tuple[int, int]) -> float:

@@ -30,7 +30,8 @@ def read_known_rows(
         Number of rows, and largest possible number of clusters.
     index : RowIndex or None, default=None
         Positions of the rows in their source, if some rows of the source were left out.
-        Row numbers in ``partial_labels`` then refer to the source.
+        Row numbers in ``partial_labels`` then refer to the source. If None, no row was
+        left out.
 
     Returns
     -------

@@ -68,7 +68,7 @@ class Nodes:
     sample : ndarray or csr_array of shape (m, d)
         Rows of the sample, with scaled columns.
     sample_weights : ndarray of shape (m,) or None
-        Weights of these rows. If None, all weights are equal.
+        Weights of the rows of the sample. If None, all weights are equal.
     n_samples : float
         Number of rows that all nodes together represent.
     rows_of_node : ndarray of shape (p,)

@@ -36,7 +36,7 @@ class _Target(NamedTuple):
 
 
 class FarGroups(NamedTuple):
-    """Groups of far rows in a sample to which far rows were added.
+    """Groups of far rows in a sample that was extended by rows far from its nodes.
 
     Attributes
     ----------
@@ -55,11 +55,12 @@ def far_row_groups(
 ) -> FarGroups:
     """Return the groups of far rows in a sample to which far rows were added.
 
-    Undoing the merges found by `real_merges` yields groups. A group is returned if it
-    has at least 8 rows, and at least half of them are far rows. Noise is left out,
-    because it would link groups to each other. Here, a row is noise if the log distance
-    to its seventh neighbour is more than six robust deviations above the median over
-    the nodes of ``graph``.
+    Far rows are the added rows, which are far from the nodes of ``graph``. Undoing the
+    merges found by `real_merges` yields groups. A group is returned if it has at least
+    8 rows, and at least half of them are far rows. Noise is left out, because it would
+    link groups to each other. Here, a row is noise if the log distance to its seventh
+    neighbour is more than six robust deviations above the median over the nodes of
+    ``graph``.
 
     Because far rows are drawn at a higher rate than other rows, the tails of clusters
     are denser in the sample than in the data, and may be returned as groups.

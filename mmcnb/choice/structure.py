@@ -70,7 +70,7 @@ class Structure:
     graph : NodeGraph
         Neighbour graph of the nodes.
     tree : MergeTree
-        The merge tree of the graph.
+        Merge tree of the graph.
     d : float
         Intrinsic dimension of the nodes, see `dimension`.
     partitions : sequence of ScoredPartition

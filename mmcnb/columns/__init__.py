@@ -1,1 +1,1 @@
-"""Columns of a sample: kinds, scaling, and clusters that mirror one or two columns."""
+"""Columns of a sample: kinds, scaling, and clusters that few columns determine."""

@@ -18,7 +18,7 @@ from mmcnb.columns.single import (
 
 
 class GapsOfClusters(NamedTuple):
-    """How missing values are related to clusters.
+    """Relation between missing values and clusters.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ def gaps_of_clusters(
         For each column, the name of the table column from which it is derived. Elements
         of a list have the name of the list.
     labels : ndarray of shape (m,), int
-        Cluster of each of these rows.
+        Cluster of each row.
 
     Returns
     -------

@@ -16,7 +16,7 @@ from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.one_hot import narrow, widen
 
 MOST_DONORS = 1000
-MOST_DONATED = 2**19  # numbers in all donors; they take 4 MiB of a model file
+MOST_DONATED = 2**19  # numbers in all donors together: 4 MiB of a model file
 LEAST_DONORS = 250
 N_NEIGHBORS = 5
 PART_ROWS = 2048  # rows that a thread fills at a time

@@ -41,7 +41,7 @@ class SampleColumns:
     rows : ndarray of shape (m, d)
         The unscaled rows of the sample.
     weights : ndarray of shape (m,)
-        Weights of these rows.
+        Weights of the rows.
     sources : sequence of d str or None, default=None
         For each column of the sample, the name of the table column from which it is
         derived. A text has a 0/1 column for each category, and a list of numbers has a

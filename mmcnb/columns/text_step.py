@@ -161,7 +161,7 @@ def _association(codes: list[np.ndarray]) -> float:
     Parameters
     ----------
     codes : list of ndarray
-        Categories of each text as integers.
+        Category codes of each text column.
     """
     tables = []
     for values in codes:

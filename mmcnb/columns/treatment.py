@@ -49,7 +49,7 @@ Wish = str | float | None
 
 
 class ColumnRow(NamedTuple):
-    """A column of the table in the report of a fit.
+    """Entry for a table column in the report of a fit.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class ColumnRow(NamedTuple):
 
 
 class Treatment(NamedTuple):
-    """Whether and how the columns are scaled in a fit, and why.
+    """The decision whether and how to scale the columns in a fit, and its reason.
 
     Attributes
     ----------
@@ -272,9 +272,9 @@ def centred(treatment: Treatment) -> Treatment:
     Returns
     -------
     Treatment
-        If columns are unscaled, and the middle of the range of one of them is farther
-        from 0 than 30 times the width of this range, a treatment that subtracts from
-        each column the middle of its range. Otherwise, the given treatment.
+        A treatment that subtracts the midrange from each column, if the columns are
+        unscaled and a midrange is more than 30 times the range of its column away from
+        0. Otherwise, the given treatment.
 
     Examples
     --------
