@@ -122,7 +122,7 @@ class Request:
 
     @property
     def likely_clusters(self) -> int:
-        """Upper end of the range of the number of clusters; 2 if it has no upper end."""
+        """Upper end of the range of the number of clusters, or 2 if it is infinite."""
         return int(self.most) if self.most < np.inf else 2
 
     @property

@@ -220,6 +220,6 @@ def _structure(
 
 
 def _largest(structure: Structure, figure: str) -> float:
-    """Return the largest z or score of all partitions."""
+    """Return the largest ``figure`` ("z" or "score") of all partitions."""
     values = [getattr(partition, figure) for partition in structure.partitions]
     return float(max(values, default=0.0))

@@ -129,11 +129,11 @@ def make_donors(rows: np.ndarray, n_categories: Sequence[int | None]) -> Donors:
 def fill_from(donors: Donors, block: np.ndarray) -> np.ndarray:
     """Fill missing values of rows from their five nearest donors.
 
-    For each column, only donors with a value in this column are used. A missing number
-    becomes the lower median of the values of these donors, which is always one of these
-    values. A missing text becomes the most frequent category of these donors. A value
-    stays missing if each donor either lacks a value in the column, or has no column in
-    which both the donor and the row have a value.
+    For each column, the five nearest donors that have a value in this column are used.
+    A missing number becomes the lower median of their values, which is always one of
+    these values. A missing text becomes their most frequent category. A value stays
+    missing if each donor either lacks a value in the column, or shares no column with
+    the row in which both have a value.
 
     Parameters
     ----------

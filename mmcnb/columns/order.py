@@ -2,7 +2,7 @@
 
 The rounding of sums over columns depends on the order of the columns, and even rounding
 differences can lead to different clusters. The canonical order, and therefore the
-rounding, does not depend on the order and the names of the columns in the table.
+rounding, does not depend on the order or the names of the columns in the table.
 """
 
 from collections.abc import Callable
