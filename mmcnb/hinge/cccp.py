@@ -165,7 +165,7 @@ def continuation(
     limits : CCCPLimits
         Stopping criteria of the rounds at one C, and the minimum cluster size.
     record : callable
-        Called with one dict per sweep.
+        Function that is called with one dict per sweep.
     budget : SweepBudget or None, default=None
         Counter of the sweeps that are still allowed. If None, there is no limit.
 
@@ -194,7 +194,7 @@ def continuation(
 
 
 def _feasible(objective: Objective, C: float) -> Objective:
-    """Return the objective, with its balance lowered if the QP could be infeasible."""
+    """Return the objective with a balance for which the QP is feasible at C."""
     if objective.threshold == "fixed":
         return objective
     balance = min(objective.balance, max(0.0, greatest_balance(C)))

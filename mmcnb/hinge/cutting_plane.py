@@ -164,7 +164,7 @@ class SweepBudget:
 
 
 class WorkingSet:
-    """The working set Ω of the cutting-plane loop, on a fixed basis or on the columns.
+    """Working set Ω of the cutting-plane loop, on a fixed basis or the input columns.
 
     For each plane, the working set stores the hyperplane that generated the plane and
     its rho (p + 2 numbers), but no array of size n. From these hyperplanes, one sweep
@@ -280,9 +280,10 @@ class WorkingSet:
         C : float
             Weight of the slack.
         eta : float
-            Tolerance: stop when no constraint is violated by more than xi + eta rho.
+            Tolerance. The loop ends when no constraint is violated by more than xi +
+            eta rho.
         record : callable
-            Called with one dict per sweep.
+            Function that is called with one dict per sweep.
         budget : SweepBudget
             Counter of the sweeps that are still allowed.
 
@@ -331,7 +332,7 @@ class WorkingSet:
         eta: float,
         lowers: list[float],
     ) -> str | None:
-        """Return the status with which the loop ends after a sweep, or None to go on.
+        """Return the final status of the loop after a sweep, or None if it continues.
 
         ``lowers`` contains the lower bounds from all sweeps so far.
         """
@@ -406,8 +407,8 @@ class SampleWorkingSet(WorkingSet):
     The loop is `mmcnb.kernels.unchecked.sample_subproblem`. For each plane, a mask of
     its rows is also stored, with one byte per row, so that updating the plane to new
     labels needs only the rows whose label changes. The compiled loop supports only an
-    adaptive threshold without a balance constraint. For other forms of the objective,
-    and if labels are not stored, the loop of `WorkingSet` is used.
+    adaptive threshold and a balance of 0. For other forms of the objective, and if
+    labels are not stored, the loop of `WorkingSet` is used.
     """
 
     # The planes at the end of the last compiled loop; None before the first loop.

@@ -187,11 +187,11 @@ def margin_on_sample(
     n_clusters : int
         Number of clusters, at least two.
     kernel : {"rbf", "linear"}
-        The kernel.
+        Name of the kernel.
     seed : int
         Seed of all random choices.
     record : callable, default=ignore
-        Called with one dict per sweep.
+        Function that is called with one dict per sweep.
     gamma : float or "auto", default="auto"
         Gamma of the Gaussian kernel. If "auto", several values are compared.
 

@@ -281,7 +281,7 @@ class HingeRefinement:
     Parameters
     ----------
     engine : Engine
-        Runs the passes.
+        Engine that runs the passes.
     sample : LandmarkSample
         The sample, mapped to landmark features.
     partition : PartitionConfig
@@ -297,7 +297,7 @@ class HingeRefinement:
 
     @property
     def objective(self) -> Objective:
-        """Objective with an adaptive threshold, without a balance constraint."""
+        """Objective with an adaptive threshold and a balance of 0."""
         return Objective("adaptive", 0.0, float(self.sample.features.variances.sum()))
 
     @property
@@ -328,7 +328,7 @@ class HingeRefinement:
         return self.working_set(self.rows, bounds, hold_labels=True)
 
     def run_start(self, start: Partition, record: Record) -> np.ndarray | None:
-        """Refine a partition; return None if the first C cannot separate its labels."""
+        """Return refined labels of a partition, or None if it cannot be separated."""
         labels = start.labels
         state = self.config.warm_start(
             start.start, labels, self.working_set_of(labels), self.objective, record

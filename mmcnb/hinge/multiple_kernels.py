@@ -135,7 +135,7 @@ class MultipleKernelSample:
     sample : Samples
         The rows, in memory.
     kernels : MultipleKernels
-        The kernels.
+        The kernels to combine.
     basis : ndarray of shape (p, d)
         Basis vectors, shared by all kernels.
     weights : ndarray of shape (m,) or None
@@ -239,7 +239,7 @@ def search_clusters(
     session : FitSession
         State of the fit, whose engine runs the starts in its threads.
     sample : MultipleKernelSample
-        The sample.
+        The sample under all kernels.
     partition : PartitionConfig
         Settings of the partition. The least-squares search applies all size
         constraints; the refinement applies only the minimum size.
@@ -304,7 +304,7 @@ def fit_clusters(
     session : FitSession
         State of the fit.
     sample : MultipleKernelSample
-        The sample.
+        The sample under all kernels.
     partition : PartitionConfig
         Settings of the partition of the sample.
     config : SearchConfig

@@ -18,8 +18,8 @@ HELD_ROWS = 2**14
 # Sizes of the larger sample to try if `GROUP_ROWS` rows do not fit the memory limit.
 SMALLER_SAMPLES = (2**15, 2**14, 2**13)
 # Maximum number of sweeps over all rows if the features are small enough to be cached
-# (MANY) and if they are larger (FEW), and the number of sweeps that a plan assumes
-# (LIKELY). All three were chosen by `python -m benchmarks engine`.
+# (MANY) and if they are larger (FEW), and the number of sweeps that a plan assumes if
+# no larger sample is used (LIKELY). All were chosen by `python -m benchmarks engine`.
 MANY_SWEEPS = 300
 FEW_SWEEPS = 5
 LIKELY_SWEEPS = 20
@@ -69,7 +69,7 @@ def on_all_rows(needs: FitNeeds, rows: RowShape, larger_rows: int) -> FitNeeds:
 
 
 def with_smaller_samples(needs: FitNeeds, rows: RowShape) -> Iterator[FitNeeds]:
-    """Yield the needs of a fit whose larger sample has each of `SMALLER_SAMPLES`."""
+    """Yield the needs of the fit with each of `SMALLER_SAMPLES` as the sample size."""
     if rows.n_samples <= 2 * GROUP_ROWS or not needs.larger_bytes:
         return
     for larger_rows in SMALLER_SAMPLES:

@@ -48,9 +48,9 @@ class OwnBasisWorkingSet(WorkingSet):
     Parameters
     ----------
     engine : Engine
-        Runs the passes.
+        Engine that runs the passes.
     samples : Samples
-        The rows.
+        All rows of the fit.
     kernel : Kernel
         A Gaussian kernel.
     weights : ndarray of shape (n,) or None

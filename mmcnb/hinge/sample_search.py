@@ -42,10 +42,11 @@ LOOSE_ETA = 0.1  # tolerance for random labels, where a rough solution is enough
 COLD_STARTS = 2  # number of "mixed" starts before the warm starts
 WARM_STARTS = 2  # number of "mixed" starts that are least-squares partitions
 WARM_LEAD = 0.025  # relative lead in the score that a warm start needs to be selected
-LATE_STARTS = 2  # number of late starts, with the lowest leave-one-out scores
+LATE_STARTS = 2  # late starts: the partitions with the lowest leave-one-out scores
 # Relative lead in the score at the last C that a late start needs to be selected. On
 # rings and moons with additional noise columns, the true labels have 2.5 to 9 times the
-# score of other labels. On one table, however, wrong clusters have 3 times the score.
+# score of other labels. On one table, however, wrong labels have 3 times the score of
+# the true labels.
 LATE_LEAD = 1.0
 WARM_C = 2.0  # C at which warm starts enter the path; random labels need C near 1
 CLEAN_SCORE = 0.06  # maximum leave-one-out score of a reliable partition
@@ -466,8 +467,8 @@ def search_sample(
     config : SearchConfig
         Settings of the search.
     record : callable
-        Called with one dict per sweep, in the order of the candidates; ``clock`` is the
-        time of the sweep.
+        Function that is called with one dict per sweep, in the order of the candidates.
+        In this dict, ``clock`` is the time of the sweep.
 
     Returns
     -------
@@ -766,7 +767,7 @@ def _settled(restart: RestartResult, record: Record) -> RestartResult:
 def solve_random(
     working_set: WorkingSet, labels: Labels, objective: Objective, C: float
 ) -> SubproblemResult:
-    """Solve the subproblem for random labels at one C, with fewer planes."""
+    """Solve the subproblem for random labels at one C, with a lower plane limit."""
     working_set.max_planes = min(working_set.max_planes, working_set.random_planes)
     return working_set.cutting_plane(
         labels, objective, C, LOOSE_ETA, ignore, SweepBudget()

@@ -170,7 +170,7 @@ class TrainingSet:
     Parameters
     ----------
     engine : Engine
-        Runs the passes.
+        Engine that runs the passes.
     features : Samples
         Features of the rows: kernel values against a basis, or the rows themselves.
     normalization : ndarray of shape (p, r), tuple of ndarray, or None
@@ -260,7 +260,7 @@ class TrainingSet:
         return Generator(Hyperplane(np.zeros(self.mean.shape[0]), 0.0), np.inf)
 
     def hyperplane(self, coef: np.ndarray, beta: float) -> Any:
-        """Return the hyperplane with these coefficients and mean decision value."""
+        """Return the hyperplane with given coefficients and mean decision value."""
         return Hyperplane(coef, beta - float(self.mean @ coef))
 
     def most_violated(
@@ -353,8 +353,9 @@ class TrainingSet:
         """Return a threshold with approximately a given share of the weight below it.
 
         A histogram is refined in several passes, so no array of size n is stored. Rows
-        with equal decision values stay together: of the thresholds just below and just
-        above this value, the threshold with the larger smallest cluster is returned.
+        with equal decision values stay together: if the quantile is such a value, the
+        threshold is just below or just above it, whichever makes the smaller cluster
+        larger.
         """
         if self.sketch is not None:
             return self.sketch.quantile(hyperplane, share)

@@ -28,8 +28,8 @@ from mmcnb.samples.matrix import Weights, stack
 # The report has a warning if the smaller cluster contains less than this share of the
 # rows.
 SMALL_SHARE = 0.3
-# A fit warns if a criterion prefers another bandwidth, whose labels agree with the
-# labels of the fit on less than this share of the sample.
+# A fit warns if a criterion prefers a bandwidth whose labels agree with the labels of
+# the fit on less than this share of the sample.
 AGREEMENT = 0.9
 
 

@@ -35,7 +35,7 @@ def cone_step(grams, multipliers, weights):
     grams : ndarray of shape (kernels, planes, planes), float64
         For each kernel, the inner products of the centred planes.
     multipliers : ndarray of shape (planes,), float64, at least 0
-        λ, the solution of the quadratic program for the given weights.
+        Multipliers λ that solve the quadratic program for the given weights.
     weights : ndarray of shape (kernels,), float64, at least 0
         Current weights β, with Euclidean norm 1. A weight of 0 stays 0.
 

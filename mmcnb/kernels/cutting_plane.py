@@ -7,10 +7,10 @@ for fixed labels ``y``. Routines that sum over a block read the block once, add 
 float64, and return small arrays, which the caller adds in block order. The variants
 with the suffix ``_csr`` take CSR rows. Arrays are C-ordered.
 
-`sample_subproblem` is the loop over rows in memory, with an adaptive threshold and
-without a balance constraint. `mmcnb.hinge.cutting_plane` has the loop over streamed
-rows (Alg. 1-3, lines 5-14). Both loops solve the same quadratic program (QP), and use
-the same criteria of this file to stop and to drop planes.
+`sample_subproblem` is the loop over rows in memory, with an adaptive threshold and a
+balance of 0. `mmcnb.hinge.cutting_plane` contains the loop over streamed rows (Alg.
+1-3, lines 5-14). Both loops solve the same quadratic program (QP). They share `stalls`,
+which decides when to stop, and `count_idle`, which decides which planes to drop.
 
 The sums, the QP and the loop share a file, because numba's cache only notices changes
 in the file of a routine, not in the files of the routines that it calls. The routines
@@ -51,7 +51,7 @@ ACTIVE = 1e-9  # fraction of C above which a multiplier counts as active
 # The number was chosen by `python -m benchmarks engine`.
 IDLE_SOLVES = 3
 # The loop stops if the last STALL_PLANES planes raised the lower bound by at most the
-# fraction STALL_SHARE.
+# fraction STALL_SHARE of its value.
 STALL_PLANES = 30
 STALL_SHARE = 1e-6
 # Status codes of a subproblem.
@@ -74,7 +74,7 @@ class SampleRows(NamedTuple):
     F : ndarray of shape (rows, p), float32 or float64
         Features of the rows: their kernel values against the basis.
     y : ndarray of shape (rows,), int8, -1 or +1
-        The labels.
+        Labels of the rows.
     shares : ndarray of shape (rows,), float64, at least 0
         Sample weights, with sum 1.
     mean : ndarray of shape (p,), float64
@@ -121,7 +121,8 @@ class Limits(NamedTuple):
     C : float, at least 0
         Weight of the slack variable.
     eta : float, at least 0
-        Tolerance: stop when no constraint is violated by more than xi + eta rho.
+        Tolerance. The loop ends when no constraint is violated by more than xi + eta
+        rho.
     norm2 : float, at least 0
         If |w|² is below this value, the labels are treated as not separated
         (degenerate).
@@ -323,9 +324,9 @@ def decision_values_csr(data, indices, indptr, coef, offset):
     data : ndarray of shape (stored,), float32 or float64
         Stored values of the rows, row after row.
     indices : ndarray of shape (stored,), int32 or int64, in [0, p)
-        Column of each value, in any order within a row.
+        Column index of each value, in any order within a row.
     indptr : ndarray of shape (rows + 1,), int32 or int64, rising
-        Start of each row in ``data``, and end of the last row.
+        Start of each row in ``data``, followed by the end of the last row.
     coef : ndarray of shape (p,), float64
         Normal vector of the hyperplane.
     offset : float
@@ -373,7 +374,7 @@ def most_violated_constraint(F, y, weights, coef, offset, rho):
     F : ndarray of shape (rows, p), float32 or float64, or rows in CSR form
         Features of the rows.
     y : ndarray of shape (rows,), int8, -1 or +1
-        Labels, -1 or +1.
+        Labels of the rows.
     weights : ndarray of shape (rows,), float64, at least 0
         Sample weights.
     coef : ndarray of shape (p,), float64
@@ -422,9 +423,9 @@ def most_violated_constraint_csr(data, indices, indptr, y, weights, coef, offset
     data : ndarray of shape (stored,), float32 or float64
         Stored values of the rows, row after row.
     indices : ndarray of shape (stored,), int32 or int64, in [0, p)
-        Column of each value, in any order within a row.
+        Column index of each value, in any order within a row.
     indptr : ndarray of shape (rows + 1,), int32 or int64, rising
-        Start of each row in ``data``, and end of the last row.
+        Start of each row in ``data``, followed by the end of the last row.
     y : ndarray of shape (rows,), int8, -1 or +1
     weights : ndarray of shape (rows,), float64, at least 0
     coef : ndarray of shape (p,), float64
@@ -690,8 +691,8 @@ def plane_qp(gram, s, t, C, balance, adaptive):
     C : float, at least 0
         Upper bound of the sum of the multipliers.
     balance : float, at least 0
-        Upper bound of the absolute mean decision value, in units of rho. 0 omits this
-        constraint.
+        Upper bound of the absolute mean decision value, in units of rho. With 0, the
+        mean decision value is 0.
     adaptive : bool
         Whether rho is a variable; otherwise it is 1.
 
@@ -721,8 +722,8 @@ def plane_qp(gram, s, t, C, balance, adaptive):
     c = np.zeros(size)
     A = np.zeros((q, size))
     h = np.zeros(q)
-    # The solver's errors are relative to 1 or more, so scale the matrix to a mean
-    # diagonal of 1.
+    # The solver divides residuals by at least 1, so scale the matrix to a mean diagonal
+    # of 1.
     scale = 0.0
     for i in range(n):
         scale += gram[i, i] / n

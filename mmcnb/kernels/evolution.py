@@ -6,9 +6,9 @@ symmetric matrix of shape (n, n), or is represented by features Z of shape (n, r
 changes by -2 y_i times row i. Computing the fitness after s flips costs O(s²) with R
 and O(s r) with Z. If the individual survives, updating its product costs another O(s n)
 or O(s r). Random numbers come from SplitMix64, so that a seed gives the same labels on
-every machine and in every thread. `mmcnb.graph` has a copy of this generator,
-because compiled routines that call each other must share a file: numba's cache only
-notices changes in the file of a routine.
+every machine and in every thread. `mmcnb.graph` has a copy of this generator, because
+compiled routines that call each other must share a file: numba's cache only notices
+changes in the file of a routine.
 """
 
 import numpy as np

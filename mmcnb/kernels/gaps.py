@@ -124,14 +124,14 @@ def _most_frequent(values):
 
 @njit()
 def fill_gaps(rows, scaled, steps, donors, scaled_donors, n_neighbors):
-    """Fill the gaps of rows, in place, from the nearest donors that have a value there.
+    """Fill the gaps of rows, in place, from the nearest donors with a value there.
 
-    The squared distance is summed over the columns in which both the row and the donor
-    have values, and divided by the fraction of these columns, as in
-    `sklearn.metrics.pairwise.nan_euclidean_distances`. A gap is filled with the lower
-    median of the values of the nearest donors, or with their most frequent category.
-    Therefore, the new value always occurs among the donors, even if their values form
-    two groups.
+    Donors are rows from which values are taken. The squared distance to a donor is
+    summed over the columns in which both rows have values, and divided by the fraction
+    of these columns, as in `sklearn.metrics.pairwise.nan_euclidean_distances`. A gap is
+    filled with the lower median of the values of the nearest donors, or with their most
+    frequent category. Therefore, the new value always occurs among the donors, even if
+    their values form two groups.
 
     A gap is not filled if none of the donors with a value in its column shares a column
     with the row, or if the nearest of these donors are more than three times as far

@@ -52,7 +52,7 @@ def kmeans_plusplus_rows(X, weights, uniforms):
     Parameters
     ----------
     X : ndarray of shape (rows, d), float32 or float64
-        The rows.
+        The rows to draw from.
     weights : ndarray of shape (rows,), float64, at least 0
         Sample weights.
     uniforms : ndarray of shape (k,), float64, at least 0

@@ -36,7 +36,7 @@ def hinge_loss_sums(f, y, weights, rho):
     f : ndarray of shape (rows,), float64
         Decision values.
     y : ndarray of shape (rows,), int8, -1 or +1
-        Labels.
+        Labels of the rows.
     weights : ndarray of shape (rows,), float64, at least 0
         Sample weights.
     rho : float
@@ -72,7 +72,7 @@ def ramp_loss_sums(f, y, weights, rho, most):
     f : ndarray of shape (rows,), float64
         Decision values.
     y : ndarray of shape (rows,), int8, -1 or +1
-        Labels.
+        Labels of the rows.
     weights : ndarray of shape (rows,), float64, at least 0
         Sample weights.
     rho : float

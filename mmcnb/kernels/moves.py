@@ -126,7 +126,8 @@ def _first_largest(values):
     for start in range(0, values.shape[0], LANES):
         part = values[start : start + LANES]
         above = 0
-        # Count first, with vector instructions, which is faster than branches.
+        # First count larger values with vector instructions, which is faster than
+        # branches.
         for j in range(part.size):
             above += part[j] > largest
         if above == 0:
@@ -201,7 +202,7 @@ def shake(R, labels, proportions, amplitude, decay, rounds):
     labels : ndarray of shape (m,), int64
         Final labels.
     moves : int
-        Number of rows moved in all rounds.
+        Number of moves in all rounds.
 
     Examples
     --------
@@ -223,7 +224,7 @@ def shake(R, labels, proportions, amplitude, decay, rounds):
             target = m * proportions[d]
             n_rows = int(amplitude * decay**i * target + target - counts[d])
             moves += _claim(R, diagonal, labels, T, counts, d, n_rows, gains)
-        # Clusters take fewer rows in later rounds, so these would not move rows either.
+        # Later rounds move fewer rows to each cluster, so they would not move any rows.
         if moves == before:
             break
     return labels, moves
@@ -299,7 +300,7 @@ def _allowed(counts, low, high, may_leave, may_enter):
 @njit()
 @takes(**SMOOTHED, **SIZES, most=Whole(), by_mean=Flag())
 def steepest_moves(R, labels, low, high, most, by_mean):
-    """Make the best single moves within size limits: Pahikkala et al., Algorithm 2.
+    """Repeat the best single move within size limits: Pahikkala et al., Algorithm 2.
 
     Parameters
     ----------
@@ -323,7 +324,7 @@ def steepest_moves(R, labels, low, high, most, by_mean):
     labels : ndarray of shape (m,), int64
         Final labels.
     moves : int
-        Number of rows moved.
+        Number of moves.
 
     Examples
     --------
@@ -405,7 +406,7 @@ def stochastic_moves(R, labels, low, high, order, sweeps):
     labels : ndarray of shape (m,), int64
         Final labels.
     moves : int
-        Number of rows moved.
+        Number of moves.
 
     Examples
     --------

@@ -45,7 +45,7 @@ SHARES = Array("(rows, k)", FLOATS, written=True)
 
 @njit()
 def _rows_by_cell(probes, n_cells):
-    """Return row indices ordered by probed cell, and where each cell starts there."""
+    """Return the rows ordered by probed cell, and the start of each cell's rows."""
     first = np.zeros(n_cells + 1, np.int64)
     for i in range(probes.shape[0]):
         for cell in probes[i]:
@@ -290,13 +290,13 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
     Parameters
     ----------
     X : ndarray of shape (rows, d), float32 or float64
-        The rows.
+        A block of rows.
     nodes : ndarray of shape (p, d), float32 or float64
         The nodes, ordered by cell.
     halves : ndarray of shape (p,), float64
         Half of the squared norm of each node.
     starts : ndarray of shape (cells + 1,), int64, rising from at least 0 to at most p
-        First node of each cell, followed by p.
+        Index of the first node of each cell, followed by p.
     probes : ndarray of shape (rows, m), int64, in [-1, cells)
         Cells that each row probes, preferably the nearest cell first; -1 means no cell.
     numbers : ndarray of shape (rows, k), int64, overwritten
@@ -413,13 +413,13 @@ def three_nearest_into(X, nodes, halves, starts, probes, numbers):
     Parameters
     ----------
     X : ndarray of shape (rows, d), float32 or float64
-        The rows.
+        A block of rows.
     nodes : ndarray of shape (p, d), of the dtype of X
         The nodes, ordered by cell; fewer than 2**31.
     halves : ndarray of shape (p,), float64
         Half of the squared norm of each node.
     starts : ndarray of shape (cells + 1,), int64
-        First node of each cell, followed by p.
+        Index of the first node of each cell, followed by p.
     probes : ndarray of shape (rows, m), int64
         Cells that each row probes; -1 means no cell.
     numbers : ndarray of shape (rows, 3), int64, overwritten

@@ -140,7 +140,7 @@ def squared_norms(X):
     Parameters
     ----------
     X : ndarray of shape (rows, d), float32 or float64
-        The rows.
+        A block of rows.
 
     Returns
     -------
@@ -203,7 +203,7 @@ def rbf_kernel_block_into(X, B, gamma, out):
     Parameters
     ----------
     X : ndarray of shape (rows, d), float32 or float64, or rows in CSR form
-        The rows.
+        A block of rows.
     B : ndarray of shape (p, d), float32 or float64
         The basis vectors.
     gamma : float, at least 0
@@ -225,7 +225,8 @@ def rbf_kernel_block_into(X, B, gamma, out):
     """
     rows, d = X.shape
     p = B.shape[0]
-    # The error of the product is about eps |x|², which is harmless up to this value.
+    # The error of the product is about eps |x|², which is harmless if |x|² is at most
+    # this value.
     far = 2.0**10 if X.itemsize == 4 else 2.0**24
     centre = np.zeros(d, dtype=X.dtype)
     _column_means_into(B, centre)
@@ -396,9 +397,9 @@ def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma,
     data : ndarray of shape (stored,), float32 or float64
         Stored values of the rows, row after row.
     indices : ndarray of shape (stored,), int32 or int64, in [0, d)
-        Column of each value, in any order within a row, without duplicates.
+        Column index of each value, in any order within a row, without duplicates.
     indptr : ndarray of shape (rows + 1,), int32 or int64, rising
-        Start of each row in ``data``, and end of the last row.
+        Start of each row in ``data``, followed by the end of the last row.
     B_T : ndarray of shape (d, p), float32 or float64
         The basis, transposed.
     b_norms : ndarray of shape (p,), float64
@@ -466,7 +467,7 @@ def polynomial_kernel_block_into(X, B, gamma, coef0, degree, out):
     Parameters
     ----------
     X : ndarray of shape (rows, d), float32 or float64, or rows in CSR form
-        The rows.
+        A block of rows.
     B : ndarray of shape (p, d), float32 or float64
         The basis vectors.
     gamma, coef0 : float
@@ -503,9 +504,9 @@ def polynomial_kernel_block_csr_into(
     data : ndarray of shape (stored,), float32 or float64
         Stored values of the rows, row after row.
     indices : ndarray of shape (stored,), int32 or int64, in [0, d)
-        Column of each value, in any order within a row.
+        Column index of each value, in any order within a row.
     indptr : ndarray of shape (rows + 1,), int32 or int64, rising
-        Start of each row in ``data``, and end of the last row.
+        Start of each row in ``data``, followed by the end of the last row.
     B_T : ndarray of shape (d, p), float32 or float64
         The basis, transposed.
     gamma, coef0 : float
@@ -598,9 +599,9 @@ def basis_fixed_point_sums_csr(data, indices, indptr, z, b, gamma):
     data : ndarray of shape (stored,), float32 or float64
         Stored values of the rows, row after row.
     indices : ndarray of shape (stored,), int32 or int64, in [0, d)
-        Column of each value, in any order within a row, without duplicates.
+        Column index of each value, in any order within a row, without duplicates.
     indptr : ndarray of shape (rows + 1,), int32 or int64, rising
-        Start of each row in ``data``, and end of the last row.
+        Start of each row in ``data``, followed by the end of the last row.
     z : ndarray of shape (rows,), float64
     b : ndarray of shape (d,), float64
     gamma : float, at least 0

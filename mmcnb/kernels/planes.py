@@ -1,6 +1,6 @@
 """Rebuild cutting planes under new labels, by sums over the rows of a block.
 
-These routines do not call routines of other files, and are not called by them, because
+These routines neither call routines of other files nor are called by them, because
 numba's cache only notices changes in the file of a routine, not in the files of the
 routines that it calls. Therefore, ``_add_scaled`` is a copy of the function in
 `kernels.cutting_plane`.
@@ -68,7 +68,7 @@ def plane_sums(F, y, weights, coefs, offsets, rhos):
     F : ndarray of shape (rows, p), float32 or float64, or rows in CSR form
         Features of the rows.
     y : ndarray of shape (rows,), int8, -1 or +1
-        Labels, -1 or +1.
+        Labels of the rows.
     weights : ndarray of shape (rows,), float64, at least 0
         Sample weights.
     coefs : ndarray of shape (p, planes), float64
@@ -122,9 +122,9 @@ def plane_sums_csr(data, indices, indptr, y, weights, coefs, offsets, rhos):
     data : ndarray of shape (stored,), float32 or float64
         Stored values of the rows, row after row.
     indices : ndarray of shape (stored,), int32 or int64, in [0, p)
-        Column of each value, in any order within a row.
+        Column index of each value, in any order within a row.
     indptr : ndarray of shape (rows + 1,), int32 or int64, rising
-        Start of each row in ``data``, and end of the last row.
+        Start of each row in ``data``, followed by the end of the last row.
     y : ndarray of shape (rows,), int8, -1 or +1
     weights : ndarray of shape (rows,), float64, at least 0
     coefs : ndarray of shape (p, planes), float64

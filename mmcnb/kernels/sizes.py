@@ -284,7 +284,7 @@ def _interior(costs):
 
 @njit(inline="always")
 def _first_sizes(counts, low, high, b):
-    """Return the initial sizes; clusters with non-zero multipliers are at a bound."""
+    """Return target sizes, which are at a bound where the multiplier is not 0."""
     sizes = np.empty(counts.shape[0], np.int64)
     for h in range(counts.shape[0]):
         if b[h] > 0:
@@ -312,7 +312,7 @@ def _flow(scores, least, most, b):
     n, k = scores.shape
     labels = _assign(scores, b)
     counts = np.zeros(k, np.int64)
-    # Integers, because rows are never split.
+    # Use integers, because rows are never split.
     low = np.empty(k, np.int64)
     high = np.empty(k, np.int64)
     for i in range(n):
@@ -382,7 +382,7 @@ def size_multipliers(scores, low, high, weights, start, rounds=5):
     start : ndarray of shape (k,), float64
         Initial multipliers, for instance the multipliers of similar scores, or zeros.
     rounds : int, at least 0, default=5
-        Number of rounds over the clusters before rows are moved one by one.
+        Number of rounds of coordinate descent before rows are moved one by one.
 
     Returns
     -------
