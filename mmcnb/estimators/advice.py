@@ -172,7 +172,7 @@ def gamma_advice(gamma: object, sample: Any) -> Iterator[str]:
     >>> from mmcnb.estimators.advice import gamma_advice
     >>> list(gamma_advice(1e6, np.arange(9.0)[:, None]))
     ["gamma=1e+06 is too large: kernel values between different rows are almost 0; \
-give about 0.0094 to 0.6, or gamma='auto'."]
+pass about 0.0094 to 0.6, or gamma='auto'."]
     """
     from sklearn.metrics.pairwise import euclidean_distances
 
@@ -187,7 +187,7 @@ give about 0.0094 to 0.6, or gamma='auto'."]
     squares[np.arange(rows.size), rows] = 0
     farthest = np.exp(-float(gamma) * np.quantile(squares, 0.99))
     gammas = candidate_gammas(sample)
-    remedy = f"give about {min(gammas):.2g} to {max(gammas):.2g}, or gamma='auto'."
+    remedy = f"pass about {min(gammas):.2g} to {max(gammas):.2g}, or gamma='auto'."
     if nearest < 1e-3:
         yield (
             f"gamma={gamma:g} is too large: kernel values between different rows are "

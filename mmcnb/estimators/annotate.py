@@ -102,7 +102,9 @@ def annotate(
     ['0', '1']
     """
     if not (hasattr(adata, "obs_names") and hasattr(adata, "uns")):
-        raise InputError(f"adata is a {type(adata).__name__}; give an AnnData object.")
+        raise InputError(
+            f"adata is of type {type(adata).__name__}; pass an AnnData object."
+        )
     if copy and adata.isbacked:
         raise InputError(
             "adata is backed and cannot be copied; "
@@ -157,7 +159,7 @@ def _with_parameters(
     elif not isinstance(estimator, StreamedClusterer):
         raise InputError(
             f"estimator={shown(estimator)} is not a clusterer of mmcnb; "
-            "give an mmcnb clusterer, or None."
+            "pass an mmcnb clusterer, or None."
         )
     if probabilities and not hasattr(estimator, "predict_proba"):
         raise InputError(
@@ -228,7 +230,7 @@ def _distances(adata: Any, element: str, n_clusters: object) -> Samples:
     if not isinstance(n_clusters, Integral):
         raise InputError(
             "the number of clusters cannot be chosen from connectivities; "
-            f"give n_clusters, or element={distances_beside(adata, element)!r}."
+            f"pass n_clusters, or element={distances_beside(adata, element)!r}."
         )
     distances = csr_array(adata.obsp[element.partition("/")[2]], copy=True)
     strengths = distances.data

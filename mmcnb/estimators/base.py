@@ -132,7 +132,7 @@ class Estimator(Attributes, BaseEstimator):
         or, without one, all cores. The result does not depend on the number of threads.
     random_state : int, RandomState or None, default=None
         Seed of all random choices of the fit. Pass an int for reproducible results. If
-        None, ``report_["seed"]`` has the seed that was drawn.
+        None, ``report_["seed"]`` contains the seed that the fit has drawn.
     verbose : int, default=0
         If 1, show one progress bar for the whole fit on a terminal or in a notebook,
         and print a line every 30 s elsewhere. The logger "mmcnb" reports the rows,
@@ -372,7 +372,7 @@ class Estimator(Attributes, BaseEstimator):
         if not hasattr(self, "labels_"):
             raise InputError(
                 "this model does not store the labels of the rows of its fit; "
-                "give to_frame the rows, X."
+                "pass the rows to to_frame."
             )
         return pd.DataFrame({"cluster": self.labels_}, index=self.row_index_)
 
@@ -539,8 +539,8 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         Raises
         ------
         InputError
-            If the rows or a parameter are invalid. The message says what is wrong and
-            what to do.
+            If the rows or a parameter are invalid. The message states the problem and
+            its remedy.
         """
         samples = read_input(
             self,
@@ -666,7 +666,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         ------
         InputError
             If the rows or the labels are invalid, or if the memory limit is too small.
-            The message says what is wrong and what to do.
+            The message states the problem and its remedy.
 
         Examples
         --------
@@ -908,7 +908,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         if least > n_samples:
             raise InputError(
                 f"n_clusters={least} is more than the {n_samples:,} rows; "
-                f"give n_clusters={n_samples} or fewer."
+                f"pass n_clusters={n_samples} or fewer."
             )
         for name in self.sizes_of_search:
             size = getattr(self, name, None)
@@ -916,7 +916,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
                 what = "landmarks" if name == "n_landmarks" else "rows"
                 raise InputError(
                     f"{name}={size} is smaller than n_clusters={least}; "
-                    f"give more {what}."
+                    f"pass more {what}."
                 )
 
     def _plan(self, rows: RowShape) -> FitPlan:

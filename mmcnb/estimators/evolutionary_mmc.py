@@ -37,7 +37,7 @@ EVOLUTION_ROUTINES = {"evolve_labels": 5.5}
 MATRICES = 3  # matrices of the size of the kernel matrix that its inversion needs
 ONE_CLUSTER = (
     "the model puts all rows of the sample into one cluster; "
-    "give another gamma, or a smaller alpha."
+    "pass another gamma, or a smaller alpha."
 )
 
 

@@ -91,7 +91,7 @@ def read_input(
     if samples.n_samples < least_rows:
         raise InputError(
             f"{samples.name} contains {samples.n_samples} sample(s), "
-            f"while a minimum of {least_rows} is required; give more rows."
+            f"while a minimum of {least_rows} is required; pass more rows."
         )
     if encoding is not None and _is_table_of(samples, encoding):
         return samples
@@ -266,7 +266,7 @@ def open_meta(
     if described.n_samples != samples.n_samples:
         raise InputError(
             f"meta has {described.n_samples:,} rows, but {samples.name} has "
-            f"{samples.n_samples:,}; give one row of meta for each row."
+            f"{samples.n_samples:,}; pass one row of meta for each row."
         )
     return described
 
@@ -280,7 +280,7 @@ def chosen_columns(columns: object, keep: object) -> TableOptions | None:
     if isinstance(columns, TablePlan):
         if keep is not None:
             raise InputError(
-                "keep cannot change a plan of columns: give columns=plan.keep(...)."
+                "keep cannot change a plan of columns; pass columns=plan.keep(...)."
             )
         if columns.options.missing != "auto":
             return columns.options
@@ -294,7 +294,7 @@ def _check_distances(samples: Samples, n_fitted: int) -> None:
         raise InputError(
             f"{samples.name} has {samples.n_features} columns, but a model with "
             f"metric='precomputed' needs one column for each of the {n_fitted:,} rows "
-            "of the fit, with the distances to the nearest of them; give sklearn."
+            "of the fit, with the distances to the nearest of them; pass sklearn."
             "neighbors.NearestNeighbors(n_neighbors=10).fit(rows_of_the_fit)."
             "kneighbors_graph(X, mode='distance')."
         )
@@ -313,7 +313,7 @@ def _is_table_of(samples: Samples, encoding: Encoding) -> bool:
     if table is not None or not encoding.is_plain:
         raise InputError(
             f"{samples.name} is not a table with the columns of the fit; "
-            "give a data frame or the path of a table."
+            "pass a data frame or the path of a table."
         )
     return False
 
@@ -336,10 +336,10 @@ def _check_columns(
     except ValueError as error:
         sentence = str(error).replace("X has", f"{name} has", 1)
         if sentence.endswith("\n"):
-            remedy = "Give rows with the columns of the fit."
+            remedy = "Pass rows with the columns of the fit."
             if names is not None and set(names) == set(estimator.feature_names_in_):
-                remedy = "Give X[estimator.feature_names_in_]."
+                remedy = "Pass X[estimator.feature_names_in_]."
         else:
             sentence = " ".join(sentence.split()).removesuffix(".")
-            remedy = "; give rows with the columns of the fit."
+            remedy = "; pass rows with the columns of the fit."
         raise InputError(sentence + remedy) from error

@@ -233,7 +233,7 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
         n_empty = int((state.sizes == 0).sum())
         if n_empty:
             warnings.append(
-                f"{n_empty} of the {k} clusters contain no rows; give fewer clusters."
+                f"{n_empty} of the {k} clusters contain no rows; pass fewer clusters."
             )
         return FitResult(
             replace(model, rule=state.rule),

@@ -118,7 +118,7 @@ def _notes(
     if writer.kind == "folder" and n_left:
         yield (
             f"{n_left:,} rows of {samples.name} were left out and have no cluster, so "
-            "they are missing from the folders; give a path that ends with .parquet to "
+            "they are missing from the folders; pass a path that ends with .parquet to "
             "write them too."
         )
 
@@ -276,8 +276,8 @@ def _source_of(samples: Samples) -> TableSource:
     source = samples.root.table_source
     if source is None:
         raise InputError(
-            f"{samples.name} is not a table, so there are no columns to add the "
-            "clusters to; write them with the numbers or names of the rows, by "
+            f"{samples.name} is not a table, so the clusters cannot be added to its "
+            "columns; write them with the row numbers or names by "
             "predict(X, 'labels.csv') or --labels labels.csv."
         )
     return source

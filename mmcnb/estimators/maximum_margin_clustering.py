@@ -604,8 +604,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         is_table = str(out).endswith((".csv", ".parquet"))
         if isinstance(layer, str) and layer == "all" and not is_table:
             raise InputError(
-                "layer='all' needs a table for its columns; give out, a path that ends "
-                "with .csv or .parquet."
+                "layer='all' needs a table for its columns; pass a path that ends with "
+                ".csv or .parquet as out."
             )
         return self._labels(X, out, element, **layer_options(self, layer))
 
@@ -733,7 +733,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         ):
             raise InputError(
                 f"metric='precomputed' cannot be combined with kernel={self.kernel!r} "
-                f"and scale={self.scale!r}; give kernel='graph' and scale=None."
+                f"and scale={self.scale!r}; pass kernel='graph' and scale=None."
             )
 
     @property
@@ -749,7 +749,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
             clusters = "one cluster" if least == 1 else f"{least} clusters"
             raise InputError(
                 f"min_cluster_size={size!r} is too large for {clusters} of "
-                f"{n_samples:,} rows; give at most {most / least:.6g}."
+                f"{n_samples:,} rows; pass at most {most / least:.6g}."
             )
 
     @property

@@ -223,7 +223,7 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         if self.checkpoint is not None and not is_named:
             raise InputError(
                 "a checkpoint cannot identify kernels that are functions or objects; "
-                "give kernels by name and parameters, or leave checkpoint out."
+                "pass kernels by name and parameters, or leave checkpoint out."
             )
 
     def _needs(self, rows: RowShape) -> FitNeeds:

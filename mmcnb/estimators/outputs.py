@@ -170,7 +170,7 @@ def decide_rows(
     if out is None and size > limit:
         raise MemoryLimitError(
             f"the {name} of {features.n_samples:,} rows take {format_bytes(size)}, but "
-            f"the memory limit is {format_bytes(limit)}; give out, a path, to write "
+            f"the memory limit is {format_bytes(limit)}; pass a path as out to write "
             "them to a store."
         )
     if out is None:

@@ -56,21 +56,21 @@ class NumberOrRange:
         if isinstance(value, str) and value != "auto":
             raise InputError(
                 f"{name}={shown(value)} is not a number; "
-                "give a number such as 5, a range such as (5, 30), or 'auto'."
+                "pass a number such as 5, a range such as (5, 30), or 'auto'."
             )
         if not isinstance(value, tuple | list):
             return IntervalOr(COUNT, ("auto",), optional=True).check(name, value)
         if len(value) != 2:
             raise InputError(
                 f"{name}={shown(value)} is not a range; "
-                "give the smallest and the largest number, as (5, 30)."
+                "pass the smallest and the largest number, as (5, 30)."
             )
         for end in value:
             COUNT.check(name, end)
         if value[0] > value[1]:
             raise InputError(
                 f"{name}={shown(value)} has its limits in the wrong order; "
-                f"give ({value[1]}, {value[0]})."
+                f"pass ({value[1]}, {value[0]})."
             )
 
 
@@ -206,7 +206,7 @@ def check_parameters(estimator: "Estimator") -> None:
     if balance > greatest:  # the optimisation would be infeasible for some labels
         raise InputError(
             f"balance={balance:g} is infeasible with C={C:g}; "
-            f"give a balance of at most {max(0.0, greatest):.4g}, or raise C."
+            f"pass a balance of at most {max(0.0, greatest):.4g}, or raise C."
         )
 
 

@@ -114,8 +114,8 @@ def partition_score(  # noqa: PLR0913
     Interval(2, integer=True).check("n_nodes", n_nodes)
     if partition.shape != (n,):
         raise InputError(
-            f"labels has the shape {partition.shape} for {n} rows; "
-            "give one label per row."
+            f"labels has shape {partition.shape}, but X has {n} rows; "
+            "pass one label per row."
         )
     weights = _row_weights(sample_weight, n)
     is_counted = np.ones(n, bool)
@@ -127,7 +127,7 @@ def partition_score(  # noqa: PLR0913
     if clusters.size < 2:
         raise InputError(
             f"labels has {clusters.size} cluster(s) in the sample; "
-            "give labels of two or more clusters."
+            "pass labels of two or more clusters."
         )
     try:
         sample = as_matrix(samples.gather(rows))

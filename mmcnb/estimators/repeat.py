@@ -365,7 +365,7 @@ def _notes(fit: _Fit, report: Mapping[str, Any], samples: Samples) -> Iterator[s
         if n_rows != samples.n_samples:
             yield (
                 f"The fit had {n_rows:,} rows, but this page describes "
-                f"{samples.n_samples:,} rows: give the rows of the fit."
+                f"{samples.n_samples:,} rows; pass the rows of the fit."
             )
 
 
@@ -375,13 +375,13 @@ def _notes_on_seed(fit: _Fit, report: Mapping[str, Any]) -> Iterator[str]:
     if seed is None:
         yield (
             "The fit had no random_state, and its seed is not recorded, so the labels "
-            "may differ in another run. Give a number, such as random_state=0, for "
+            "may differ in another run. Pass an integer, such as random_state=0, for "
             "reproducible labels."
         )
     elif not isinstance(seed, int):
         yield (
             "random_state was a generator, and its state is not recorded, so the "
-            "labels may differ in another run. Give a number instead."
+            "labels may differ in another run. Pass an integer instead."
         )
     elif "seed" in report:
         yield "The fit had no random_state; the seed shown here was drawn at random."

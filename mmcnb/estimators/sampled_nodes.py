@@ -57,7 +57,7 @@ def as_directions(session: FitSession) -> FitSession:
     if session.samples.n_features == 1:
         raise InputError(
             "metric='cosine' needs at least 2 columns, but n_features=1; "
-            "give metric='euclidean'."
+            "pass metric='euclidean'."
         )
     return replace(session, sample=unit_rows(session.sample))
 

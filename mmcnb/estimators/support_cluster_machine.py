@@ -212,7 +212,8 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
     minority. The remaining rows are kept in memory when there are at most 65,536 of
     them, or when they have at most 2^25 values, if the memory limit allows this. A fit
     needs about 8 bytes of memory per row in addition to blocks of rows, and reads all
-    rows a few times per round. Kernel values are computed only for the remaining rows.
+    rows several times per round. Kernel values are computed only for the remaining
+    rows.
 
     Differs from the paper: SCM-1, SCM-2, SCM-3, SCM-4, SCM-6, SCM-7; see
     docs/differences.
@@ -277,7 +278,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         X : {rows}
             The rows.
         y : array, Zarr array or path of an array, of shape (n_samples,), or None
-            The class of each row. None uses the labels that a store has with its rows.
+            The class of each row. None uses the labels that are stored with the rows.
         {element}
 
         Returns
@@ -288,8 +289,8 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         Raises
         ------
         InputError
-            If the rows, their classes or a parameter are invalid. The message says what
-            is wrong and what to do.
+            If the rows, their classes or a parameter are invalid. The message states
+            the problem and its remedy.
         """
         self._check_parameters()
         samples = read_input(self, X, reset=True, least_rows=2, element=element)
@@ -350,7 +351,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         X : {rows}
             Rows with the columns of the fit.
         y : array, Zarr array or path of an array, of shape (n_samples,), or None
-            The class of each row. None uses the labels that a store has with its rows.
+            The class of each row. None uses the labels that are stored with the rows.
         sample_weight : ndarray of shape (n_samples,) or None, default=None
             Weight of each row.
         {element}
@@ -373,7 +374,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
             return float(accuracy_score(labels, predicted, sample_weight=weights))
         except (TypeError, ValueError) as error:
             raise InputError(
-                f"y has values that are not in classes_ ({one_line(error)}); give the "
+                f"y has values that are not in classes_ ({one_line(error)}); pass the "
                 "classes of the fit."
             ) from error
 

@@ -55,7 +55,7 @@ def warmup(estimator: Any = None) -> float:
     if estimator is not None and not hasattr(estimator, "get_params"):
         raise InputError(
             f"estimator={shown(estimator)} is not an estimator; "
-            "give an estimator of mmcnb, or None."
+            "pass an estimator of mmcnb, or None."
         )
     estimators = [
         MaximumMarginClustering(),

@@ -63,34 +63,34 @@ def test_the_plan_of_a_store_and_of_its_size_is_that_of_the_estimator(
     [
         (
             "--method kernel-kmeans --set sample_size=4",
-            "sample_size=4 is smaller than n_clusters=8; give more rows",
+            "sample_size=4 is smaller than n_clusters=8; pass more rows",
         ),
         (
             "--method unsupervised-rls --n-clusters 3 --set n_landmarks=2",
-            "n_landmarks=2 is smaller than n_clusters=3; give more landmarks",
+            "n_landmarks=2 is smaller than n_clusters=3; pass more landmarks",
         ),
         (
             "--n-clusters 20 --n-nodes 19",
-            "n_nodes=19 is smaller than n_clusters=20; give more rows",
+            "n_nodes=19 is smaller than n_clusters=20; pass more rows",
         ),
         (
             "--method crammer-singer-mmc --n-clusters 151",
-            "n_clusters=151 is more than the 150 rows; give n_clusters=150 or fewer",
+            "n_clusters=151 is more than the 150 rows; pass n_clusters=150 or fewer",
         ),
         (
             "--min-cluster-size 151",
             "min_cluster_size=151 is too large for one cluster of 150 rows; "
-            "give at most 150",
+            "pass at most 150",
         ),
         (
             "--n-clusters 3,5 --min-cluster-size 51",
             "min_cluster_size=51 is too large for 3 clusters of 150 rows; "
-            "give at most 50",
+            "pass at most 50",
         ),
         (
             "--n-clusters 3,5 --min-cluster-size 0.4",
             "min_cluster_size=0.4 is too large for 3 clusters of 150 rows; "
-            "give at most 0.333333",
+            "pass at most 0.333333",
         ),
     ],
 )

@@ -76,7 +76,7 @@ def folder_with_more(folder):
             "fit blobs.zarr --model m --labels l.csv --kernel cubic",
             "kernel='cubic' is unknown",
         ),
-        ("fit blobs.zarr --model m --n-clusters 5,3", "wrong order; give (3, 5)"),
+        ("fit blobs.zarr --model m --n-clusters 5,3", "wrong order; pass (3, 5)"),
         (
             "fit blobs.zarr --model m --n-clusters 151",
             "n_clusters=151 is more than the 150 rows",

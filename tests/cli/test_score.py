@@ -113,7 +113,7 @@ def test_without_known_classes_there_are_sizes_and_j(three, printed, report_of):
     pd.DataFrame({"cluster": np.zeros(ROWS, int)}).to_csv("one.csv", index=False)
     text = printed("score bare.zarr one.csv")
     assert (
-        "J: not computed; labels has 1 cluster(s) in the sample; give labels of two or more clusters."
+        "J: not computed; labels has 1 cluster(s) in the sample; pass labels of two or more clusters."
         in text
     )
 

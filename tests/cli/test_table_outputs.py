@@ -117,7 +117,7 @@ def test_a_reader_that_goes_away_is_no_error(messy, printed):
         ),
         (
             "fit blobs.zarr --table o.csv",
-            "is not a table, so there are no columns",
+            "is not a table, so the clusters cannot be added",
         ),
     ],
 )

@@ -104,7 +104,7 @@ def test_gamma_far_off_hears_the_range_that_is_tried(gamma, what):
         assert what in sentence
         low, high = (
             float(word)
-            for word in sentence.split("give about ")[1].split(", or")[0].split(" to ")
+            for word in sentence.split("pass about ")[1].split(", or")[0].split(" to ")
         )
         assert list(gamma_advice(low, rows)) == list(gamma_advice(high, rows)) == []
         assert "gamma='auto'" in sentence

@@ -338,7 +338,7 @@ ODD = [
     (UnsupervisedRLS(landmarks="k-means"), "landmarks is a str: give an array"),
     (
         UnsupervisedRLS(101),
-        "n_clusters=101 is more than the 100 rows; give n_clusters=100 or fewer",
+        "n_clusters=101 is more than the 100 rows; pass n_clusters=100 or fewer",
     ),
     (
         UnsupervisedRLS(51),
@@ -462,7 +462,7 @@ def test_kernels_that_tell_no_row_apart_are_named():
 
 @pytest.mark.parametrize(("C", "balance"), [(2.0, 0.5), (1.25, 0.2), (1.5, 0.9)])
 def test_a_balance_without_a_solution_is_refused(C, balance):
-    sentence = rf"^balance={balance:g} is infeasible with C={C:g}; give a balance of at most [\d.]+, or raise C"
+    sentence = rf"^balance={balance:g} is infeasible with C={C:g}; pass a balance of at most [\d.]+, or raise C"
     assert_refused(lambda: CPMMC(C=C, balance=balance).fit(X), sentence)
 
 

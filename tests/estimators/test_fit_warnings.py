@@ -150,7 +150,7 @@ def test_a_command_that_fails_prints_its_warnings_before_the_error(messy, capsys
 def test_options_are_checked_before_rows_are_read(messy, capsys):
     assert main(f"fit {messy} --model m.model --n-clusters five".split()) == 2
     (error,) = capsys.readouterr().err.splitlines()
-    assert "n_clusters='five' is not a number; give a number such as 5" in error
+    assert "n_clusters='five' is not a number; pass a number such as 5" in error
 
 
 def test_without_a_model_the_command_says_where_the_report_is(messy, capsys):

@@ -168,7 +168,7 @@ def test_dense_distances_and_new_rows_of_other_kinds_are_told_what_is_wanted(
     for rows in (X, pairwise_distances(X)[:, :5]):
         with pytest.raises(InputError, match="of the 600 rows of the fit") as refusal:
             fitted.predict(rows)
-    call = str(refusal.value).partition("; give ")[2].removesuffix(".")
+    call = str(refusal.value).partition("; pass ")[2].removesuffix(".")
     new = eval(call, {"sklearn": sklearn, "X": X[:9], "rows_of_the_fit": X})
     np.testing.assert_array_equal(fitted.predict(new), fitted.labels_[:9])
 
@@ -190,7 +190,7 @@ def test_it_is_pairwise_for_scikit_learn():
 def test_what_needs_columns_is_refused(graph, parameters):
     with pytest.raises(
         InputError,
-        match=r"metric='precomputed' cannot be combined with kernel=.*give kernel='graph' and scale=None",
+        match=r"metric='precomputed' cannot be combined with kernel=.*pass kernel='graph' and scale=None",
     ):
         on_graph(2, **parameters).fit(graph)
 
@@ -253,7 +253,7 @@ def test_connectivities_that_cannot_be_are_refused_and_nothing_is_written(rings,
     cells = cells_of(rings[0], connectivities=graph.copy())
     with pytest.raises(
         InputError,
-        match=r"^the number of clusters cannot be chosen from connectivities; give n_clus",
+        match=r"^the number of clusters cannot be chosen from connectivities; pass n_clus",
     ):
         mmcnb.annotate(cells, element="obsp/connectivities")
     cells.obsp["connectivities"].data[7] = -0.5
@@ -357,7 +357,7 @@ def test_connectivities_of_another_name_are_not_taken_for_distances(rings, graph
         "connectivities_key": name,
         "distances_key": "lengths",
     }
-    with pytest.raises(InputError, match="give n_clusters, or element='obsp/lengths'"):
+    with pytest.raises(InputError, match="pass n_clusters, or element='obsp/lengths'"):
         mmcnb.annotate(cells, element=f"obsp/{name}")
     mmcnb.annotate(cells, 3, element=f"obsp/{name}", random_state=0)
     assert adjusted_rand_score(rings[1], cells.obs["mmcnb"]) == 1.0

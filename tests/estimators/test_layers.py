@@ -216,7 +216,7 @@ def test_a_table_has_a_column_for_each_layer(tmp_path, noise):
         (lambda model: model.predict(X, layer="most"), r"layer='most' is out of range"),
         (
             lambda model: model.predict(X, layer="all"),
-            r"layer='all' needs a table for its columns; give out, a path that ends with",
+            r"layer='all' needs a table for its columns; pass a path that ends with",
         ),
         (
             lambda model: model.labels_at(X, 0),

@@ -361,7 +361,7 @@ def test_values_of_rows_are_streamed_to_a_store_or_refused_above_the_limit(
     with pytest.raises(InputError, match="exists"):
         ask(X, tmp_path / "values.zarr")
     model.set_params(memory_limit=values.nbytes - 1)
-    with pytest.raises(MemoryLimitError, match="give out, a path"):
+    with pytest.raises(MemoryLimitError, match="pass a path as out"):
         ask(X)
 
 
@@ -493,7 +493,7 @@ def test_sparse_directions_of_which_some_are_empty_are_clustered():
 def test_directions_need_two_columns():
     with pytest.raises(
         InputError,
-        match=r"^metric='cosine' needs at least 2 columns, but n_features=1; give metric='eucl",
+        match=r"^metric='cosine' needs at least 2 columns, but n_features=1; pass metric='eucl",
     ):
         front_door(metric="cosine").fit(touching()[:, :1])
 
@@ -534,15 +534,15 @@ def test_rows_of_the_caller_are_left_as_they_are(dtype, settings):
         ({"n_nodes": 1}, r"n_nodes=1 is out of range"),
         (
             {"n_clusters": (5, 3)},
-            r"n_clusters=\(5, 3\) has its limits in the wrong order; give \(3, 5\)",
+            r"n_clusters=\(5, 3\) has its limits in the wrong order; pass \(3, 5\)",
         ),
         (
             {"n_clusters": (2, 3, 4)},
-            r"n_clusters=\(2, 3, 4\) is not a range; give the smallest and",
+            r"n_clusters=\(2, 3, 4\) is not a range; pass the smallest and",
         ),
         (
             {"n_clusters": (61, 70)},
-            r"n_clusters=61 is more than the 60 rows; give n_clusters=60 or fewer",
+            r"n_clusters=61 is more than the 60 rows; pass n_clusters=60 or fewer",
         ),
         (
             {"n_clusters": (9, 20), "n_nodes": 5},
@@ -551,7 +551,7 @@ def test_rows_of_the_caller_are_left_as_they_are(dtype, settings):
         ({"n_clusters": (2, 3.5)}, r"n_clusters=3.5 is out of range"),
         (
             {"n_clusters": "many"},
-            r"n_clusters='many' is not a number; give a number such as 5, a range",
+            r"n_clusters='many' is not a number; pass a number such as 5, a range",
         ),
         ({"min_cluster_size": 0}, r"min_cluster_size=0 is out of range"),
         (

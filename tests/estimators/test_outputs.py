@@ -72,7 +72,7 @@ def test_without_rows_the_frame_has_the_labels_of_the_fit(X, two, tmp_path):
     two.save(tmp_path / "model")
     with pytest.raises(
         InputError,
-        match=r"^this model does not store the labels [^\n]*give to_frame the rows, X\.$",
+        match=r"^this model does not store the labels [^\n]*pass the rows to to_frame\.$",
     ):
         mmcnb.load(tmp_path / "model").to_frame()
 
@@ -480,7 +480,7 @@ def test_annotate_streams_a_backed_object(cells, tmp_path):
         ({"element": "var"}, "has no element 'var'"),
         (
             {"estimator": "leiden"},
-            "estimator='leiden' is not a clusterer of mmcnb; give an mmcnb clusterer",
+            "estimator='leiden' is not a clusterer of mmcnb; pass an mmcnb clusterer",
         ),
         (
             {"estimator": mmcnb.CPMMC(), "probabilities": True},
@@ -498,7 +498,9 @@ def test_annotate_refuses_in_one_sentence_and_writes_nothing(options, sentence, 
 
 
 def test_annotate_wants_an_anndata_object(X):
-    with pytest.raises(InputError, match="adata is a ndarray; give an AnnData object"):
+    with pytest.raises(
+        InputError, match="adata is of type ndarray; pass an AnnData object"
+    ):
         mmcnb.annotate(X)
 
 

@@ -96,15 +96,19 @@ def test_directions_are_rows_divided_by_their_lengths():
         (
             np.zeros(400, int),
             {},
-            r"labels has 1 cluster\(s\) in the sample; give labels of two or more clusters",
+            r"labels has 1 cluster\(s\) in the sample; pass labels of two or more clusters",
         ),
         (np.full(400, -1), {}, r"labels"),
         (
             np.zeros(399, int),
             {},
-            r"labels has the shape \(399,\) for 400 rows; give one label per row",
+            r"labels has shape \(399,\), but X has 400 rows; pass one label per row",
         ),
-        (np.zeros((400, 1), int), {}, r"labels has the shape \(400, 1\) for 400 rows"),
+        (
+            np.zeros((400, 1), int),
+            {},
+            r"labels has shape \(400, 1\), but X has 400 rows",
+        ),
         (Y, {"metric": "manhattan"}, r"metric='manhattan' is unknown"),
         (Y, {"n_nodes": 1}, r"n_nodes=1 is out of range"),
         (Y, {"sample_weight": -np.ones(400)}, r"sample_weight"),

@@ -37,7 +37,7 @@ def _groups(message):
     """Groups of arguments: those with "with" between them are given at once."""
     message = re.sub(r" \(--[^()]*\)", "", message)
     remedy = message
-    for mark in ("; give ", ": "):
+    for mark in ("; give ", "; pass ", ": "):
         after = message.partition(mark)[2]
         if ARGUMENT.search(after):
             remedy = after
@@ -123,7 +123,7 @@ def _python_at_start(text):
 def choices(call, message):
     """Give each of the values that the message lists."""
     name = re.search(r"(\w+)=", message)[1]
-    listed = re.search(r"(?:give|choose one of) (.*)\.", message)[1]
+    listed = re.search(r"(?:give|pass|choose one of) (.*)\.", message)[1]
     attempts = []
     for value in re.findall(r"'[^']*'|None", listed):
         given = {name: ast.literal_eval(value)}
@@ -134,7 +134,7 @@ def choices(call, message):
 def shown_values(call, message):
     """Give the first value that the message shows."""
     name = re.search(r"(\w+)=", message)[1]
-    value = re.search(r"give (\(.*?\)|'[^']*'|\d+)", message)[1]
+    value = re.search(r"(?:give|pass) (\(.*?\)|'[^']*'|\d+)", message)[1]
     return [("X", _with_arguments(call, {name: ast.literal_eval(value)}))]
 
 

@@ -112,7 +112,8 @@ def choices(words, message):
     wrong = re.search(r"invalid choice: '([^']*)'|(?:=|column )'?([^'\s]*)'?", message)
     wrong = wrong[1] or wrong[2]
     listed = re.search(
-        r"(?:choose from|choose one of|name one of|give) (.*?)[.)]?(?:;|$)", message
+        r"(?:choose from|choose one of|name one of|give|pass) (.*?)[.)]?(?:;|$)",
+        message,
     )
     values = []
     for value in re.split(r", or |, | or ", listed[1]):
@@ -133,7 +134,8 @@ def given_value(words, message):
     """Give the value that the message shows for the option."""
     name = re.match(r"(?:\S+: )?(\w+)=", message)[1]
     value = re.search(
-        r"(?:give|like|of at least|such as) \(?['\"]?([-\w:/.]+(?:, \d+)?)", message
+        r"(?:give|pass|like|of at least|such as) \(?['\"]?([-\w:/.]+(?:, \d+)?)",
+        message,
     )[1]
     option = "--" + name.replace("_", "-")
     value = value.replace(", ", ",")

@@ -87,7 +87,7 @@ SITUATIONS = {
         "B[:, :0]", FIT, "0 feature(s)", by_hand("give X columns", X="B")
     ),
     "one row": Situation(
-        "B[:1]", FIT, "contains 1 sample(s)", by_hand("give more rows", X="B")
+        "B[:1]", FIT, "contains 1 sample(s)", by_hand("pass more rows", X="B")
     ),
     "equal rows": Situation(
         "np.ones((9, 2))",
@@ -193,7 +193,7 @@ SITUATIONS = {
         "random_state=0).fit(X)",
         "cannot be combined with kernel='rbf'",
         by_hand(
-            "give kernel='graph' and scale=None",
+            "pass kernel='graph' and scale=None",
             call="mmcnb.MaximumMarginClustering(metric='precomputed', kernel='graph', "
             "scale=None, random_state=0).fit(X)",
         ),
@@ -637,7 +637,7 @@ SITUATIONS = {
         "mmcnb.MaximumMarginClustering(min_cluster_size=400).fit(X)",
         "is too large for one cluster of 150 rows",
         by_hand(
-            "give at most 150",
+            "pass at most 150",
             call="mmcnb.MaximumMarginClustering(min_cluster_size=150).fit(X)",
         ),
     ),
@@ -646,7 +646,7 @@ SITUATIONS = {
         "mmcnb.UnsupervisedRLS(4, random_state=0).fit(X)",
         "the sample has 2 rows that differ",
         by_hand(
-            "give n_clusters=2 or fewer",
+            "n_clusters=2 or fewer",
             call="mmcnb.UnsupervisedRLS(n_clusters=2, random_state=0).fit(X)",
         ),
     ),
@@ -672,7 +672,7 @@ SITUATIONS = {
         "frame",
         "mmcnb.annotate(X)",
         "adata is a DataFrame",
-        by_hand("give an AnnData object", X="anndata.AnnData(B)"),
+        by_hand("pass an AnnData object", X="anndata.AnnData(B)"),
     ),
     "settings without a unit": Situation(
         "B",
@@ -692,7 +692,7 @@ SITUATIONS = {
         "B[:, :2]",
         "model.predict(X)",
         "X has 2 features",
-        by_hand("give rows with the columns of the fit", X="B"),
+        by_hand("rows with the columns of the fit", X="B"),
     ),
     "columns in another order": Situation(
         "frame[['b', 'a', 'c']]",
@@ -704,7 +704,7 @@ SITUATIONS = {
         "frame.rename(columns={'a': 'z'})",
         "estimator.predict(X)",
         "Feature names unseen at fit time",
-        by_hand("Give rows with the columns of the fit", X="frame"),
+        by_hand("Pass rows with the columns of the fit", X="frame"),
     ),
     "a column that is missing": Situation(
         "frame",
@@ -716,7 +716,7 @@ SITUATIONS = {
         "B",
         "of_texts.predict(X)",
         "is not a table with the columns of the fit",
-        by_hand("give a data frame", X="texts"),
+        by_hand("pass a data frame", X="texts"),
     ),
     "dates for numbers": Situation(
         "texts.assign(a=pd.Timestamp('2020'))",
@@ -747,7 +747,7 @@ SITUATIONS = {
     "a table of an array": Situation(
         "B",
         "model.label_table(X)",
-        "is not a table, so there are no columns",
+        "is not a table, so the clusters cannot be added",
         by_hand("by predict(X, 'labels.csv')", call="model.predict(X, 'labels.csv')"),
     ),
     "classes of other rows": Situation(

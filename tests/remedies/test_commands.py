@@ -507,7 +507,7 @@ SITUATIONS = {
     ),
     "a table of a store": Situation(
         "predict blobs.model blobs.zarr --table t.csv",
-        "is not a table, so there are no columns",
+        "is not a table, so the clusters cannot be added",
         instead_of("--table"),
     ),
     "no output of a fit": Situation(
@@ -701,7 +701,7 @@ SITUATIONS = {
     "more columns": Situation(
         "predict blobs.model wide.zarr --labels l.csv",
         "wide.zarr has 4 features",
-        by_hand("give rows with the columns of the fit", "wide.zarr", "blobs.zarr"),
+        by_hand("rows with the columns of the fit", "wide.zarr", "blobs.zarr"),
     ),
     # Labels that are given
     "too few labels": Situation(
@@ -768,7 +768,7 @@ SITUATIONS = {
     "more clusters than rows": Situation(
         "fit rows.csv --model m --n-clusters 41",
         "n_clusters=41 is more than the 40 rows",
-        by_hand("give n_clusters=40 or fewer", "41", "40"),
+        by_hand("pass n_clusters=40 or fewer", "41", "40"),
         rows=beside(lambda k: k * k),
     ),
     "no thread": Situation(
