@@ -671,7 +671,7 @@ SITUATIONS = {
     "a frame for AnnData": Situation(
         "frame",
         "mmcnb.annotate(X)",
-        "adata is a DataFrame",
+        "adata is of type DataFrame",
         by_hand("pass an AnnData object", X="anndata.AnnData(B)"),
     ),
     "settings without a unit": Situation(
