@@ -1,12 +1,14 @@
 """Genie linkage: merge along a spanning tree, small clusters first if sizes are uneven.
 
-The distinct sizes are stored in ascending order with their counts, so that the Gini
-index of all sizes needs one pass over few numbers. The index is computed anew at each
-merge, so rounding errors do not accumulate, and integer weights are added exactly.
+The distinct sizes are stored in ascending order with their counts, so that computing
+the Gini index of all sizes takes one pass over the distinct sizes. The index is
+computed anew at each merge, so rounding errors do not accumulate, and integer weights
+are added exactly.
 
-A merged cluster is always larger than the smallest cluster. As long as the smallest
-size does not change, an edge that touches no cluster of this size never will. The
-search for an edge that does therefore continues where it stopped.
+A merged cluster is always larger than the smallest cluster. Therefore, until the
+smallest size changes, an edge between two larger clusters never touches a smallest
+cluster again. The search for the next edge at a smallest cluster continues where the
+previous search stopped.
 """
 
 import numpy as np
@@ -66,7 +68,7 @@ def _differences(values, counts, length, n_clusters):
 
 @njit()
 def _first_at(least, ends, parents, sizes, after, edge):
-    """Return the first edge, from ``edge`` on, at a cluster of the smallest size."""
+    """Return the first edge, from ``edge`` on, that touches a cluster of size least."""
     while edge < ends.shape[0]:
         for end in ends[edge]:
             if sizes[_root(parents, end)] == least:
@@ -79,16 +81,17 @@ def _first_at(least, ends, parents, sizes, after, edge):
 def genie(ends, weights, distinct_weights, n_of_weight, threshold, n_clusters):
     """Find clusters by the Genie linkage on a spanning tree.
 
-    Initially, each node is a cluster. Each merge uses the first remaining edge. While
-    the Gini index of the cluster sizes is above the threshold, it uses the first
-    remaining edge at a cluster of the smallest size instead.
+    Initially, each node is a cluster. Each merge joins the clusters at the two ends of
+    the shortest remaining edge. While the Gini index of the cluster sizes is above the
+    threshold, a merge instead uses the shortest remaining edge that touches a cluster
+    of the smallest size.
 
     Parameters
     ----------
     ends : ndarray of shape (n_edges, 2), int64
         The two nodes of each edge of a tree, shortest edge first. For a forest, at
         least one cluster per tree remains. If no remaining edge touches a smallest
-        cluster, the first remaining edge is used.
+        cluster, the shortest remaining edge is used.
     weights : ndarray of shape (p,), float64, above 0
         Sizes of the nodes.
     distinct_weights : ndarray of shape (s,), float64
@@ -104,7 +107,7 @@ def genie(ends, weights, distinct_weights, n_of_weight, threshold, n_clusters):
     Returns
     -------
     ndarray of shape (p,), int64
-        For each node, the first node of its cluster.
+        For each node, the index of the first node in its cluster.
 
     References
     ----------

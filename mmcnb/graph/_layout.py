@@ -1,4 +1,4 @@
-"""Layout of a graph: edges pull their ends together, random nodes push each other away.
+"""Layout of a graph: edges pull their ends together, and random nodes push them away.
 
 Let s = 1/(1 + d²) be the similarity of two nodes at distance d. An edge pulls with the
 gradient of log s, and a random node pushes with the gradient of log(1 - s).
@@ -11,12 +11,12 @@ import numpy as np
 
 from mmcnb._numba import njit
 
-LARGEST_STEP = 4.0  # maximum along each axis
+LARGEST_STEP = 4.0  # maximum force along each axis
 CLOSE = 1e-3  # added to squared distances in a push, to avoid a division by 0
 
 
-# SplitMix64, copied from `mmcnb.kernels.evolution`: the compile cache would not notice
-# changes in another module.
+# SplitMix64, copied from `mmcnb.kernels.evolution` because the compile cache would not
+# notice changes in another module.
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 MIX_2 = np.uint64(0x94D049BB133111EB)
@@ -28,7 +28,7 @@ SHIFT_11 = np.uint64(11)
 
 @njit()
 def _below(state, n):
-    """Return a random number from 0 to n - 1."""
+    """Return a random integer from 0 to n - 1."""
     state[0] += GOLDEN
     x = state[0]
     x = (x ^ (x >> SHIFT_30)) * MIX_1
@@ -37,8 +37,8 @@ def _below(state, n):
     return np.int64(np.float64(x >> SHIFT_11) * 2.0**-53 * n)
 
 
-# The next functions are inlined and receive row numbers, because calls and views of
-# rows would take more time than the arithmetic.
+# The next functions are inlined and receive row indices instead of rows, because calls
+# and views of rows would take more time than the arithmetic.
 @njit(inline="always")
 def _difference(positions, i, j, differences, n):
     """Write row i minus row j to ``differences[n]``; return its squared length."""

@@ -69,7 +69,7 @@ def _volumes(graph):
 
 @njit()
 def _settle(graph, labels, k, resolution, order, least_size):
-    """Move nodes, in place, until no move has a gain.
+    """Move nodes between communities until no move has a gain; update labels in place.
 
     Communities keep at least ``least_size`` nodes. After a move, only neighbours
     outside the new community of the moved node are visited again, because the move
@@ -136,7 +136,7 @@ def _by_label(labels, k):
 
 @njit()
 def aggregate_parts(graph, labels, k):
-    """Return the arrays of the graph that `aggregate` returns."""
+    """Return the arrays of the `Graph` that `aggregate` returns."""
     starts = np.zeros(k + 1, np.int64)
     loops = np.zeros(k)
     # Reserve space in each row of the result for the entries of all its nodes.
@@ -183,7 +183,7 @@ def aggregate(graph, labels, k):
     Parameters
     ----------
     graph : Graph
-        The p nodes.
+        Graph of p nodes.
     labels : ndarray of shape (p,), int64
         Community of each node, from 0 to k - 1.
     k : int
@@ -216,7 +216,7 @@ def louvain(graph, resolution, order):
     Parameters
     ----------
     graph : Graph
-        The p nodes.
+        Graph of p nodes.
     resolution : float
         Resolution r in the gain of a move. A larger resolution gives more communities.
     order : ndarray of shape (p,), int64
@@ -251,8 +251,8 @@ def louvain(graph, resolution, order):
         count = _numbered(level)
         for i in range(labels.shape[0]):
             labels[i] = level[labels[i]]
-        # If any node has moved, a community is empty, because no move fills an empty
-        # community.
+        # If any node has moved, a community is empty, because nodes never move to an
+        # empty community.
         if count == p:
             return labels
         graph = aggregate(graph, level, count)
@@ -268,7 +268,7 @@ def move_nodes(graph, labels, k, resolution, order):
     Parameters
     ----------
     graph : Graph
-        The p nodes.
+        Graph of p nodes.
     labels : ndarray of shape (p,), int64
         Initial community of each node, from 0 to k - 1.
     k : int
@@ -281,7 +281,7 @@ def move_nodes(graph, labels, k, resolution, order):
     Returns
     -------
     ndarray of shape (p,), int64
-        Community of each node; communities keep their numbers.
+        Community of each node; the communities are not renumbered.
 
     Examples
     --------

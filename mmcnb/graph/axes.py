@@ -14,14 +14,14 @@ from mmcnb.samples.matrix import (
     with_fixed_signs,
 )
 
-# Rows with more columns are projected on this number of axes, because in many columns
-# distances consist mostly of noise.
+# Rows with more columns are projected on this number of axes, because distances over
+# many columns consist mostly of noise.
 LEADING_AXES = 50
 # Up to this number of columns, an eigendecomposition of the covariance matrix costs
 # little more than subspace iteration.
 COVARIANCE_COLUMNS = 1000
-SPARE_AXES = 10
-POWER_STEPS = 6
+SPARE_AXES = 10  # additional axes that subspace iteration computes and then discards
+POWER_STEPS = 6  # number of steps of subspace iteration
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Axes:
     mean : ndarray of shape (d,)
         Mean of the columns.
     axes : ndarray of shape (d, c) or None, default=None
-        Principal axes; None keeps all columns.
+        Principal axes, one per column. If None, rows are centred but not projected.
     """
 
     mean: np.ndarray
@@ -95,10 +95,11 @@ def leading_axes(
     each: Each = map,
     n_axes: int = LEADING_AXES,
 ) -> Axes:
-    """Return the leading axes of a dense or CSR sample.
+    """Return the mean and the leading principal axes of a dense or CSR sample.
 
-    The sample is not copied. ``each`` maps a function over the blocks of rows, possibly
-    in several threads.
+    If the sample has at most ``n_axes`` rows or columns, its rows are centred but not
+    projected. The sample is not copied. ``each`` maps a function over the blocks of
+    rows, possibly in several threads.
     """
     # Ignore overflows here, because `Axes` raises InputError for them.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -131,10 +132,10 @@ def _axes_of_covariance(
 
 @finite
 def _scatter(rows: Matrix, mean: np.ndarray) -> np.ndarray:
-    """Return the scatter matrix of some rows, computed in the dtype of the rows.
+    """Return the scatter matrix of a block of rows, computed in the dtype of the rows.
 
-    Each column is first divided by its largest value, so that columns of small values
-    keep their precision beside columns of large values.
+    Each centred column is first divided by its largest absolute value, so that columns
+    of small values keep their precision beside columns of large values.
     """
     centred = to_dense(rows) - mean.astype(rows.dtype, copy=False)
     scales = np.abs(centred).max(axis=0)

@@ -1,4 +1,4 @@
-"""Louvain communities for a given resolution or number, and merge trees."""
+"""Find Louvain communities for a given resolution or number, and build merge trees."""
 
 from typing import NamedTuple
 
@@ -7,11 +7,12 @@ from scipy.sparse import csr_array
 
 from mmcnb.graph.merge_tree import MergeTree, by_first, merged
 
-# To find k clusters, PIECES pieces per cluster are joined. There is at most one piece
-# per NODES_A_PIECE nodes, but there are at least k pieces.
+# To find k communities, Louvain must first find at least PIECES pieces per community,
+# which are then joined. At most one piece per NODES_A_PIECE nodes is required, but at
+# least k pieces are.
 PIECES = 8
 NODES_A_PIECE = 8
-# Limits of the search for a resolution.
+# Maximum numbers of steps in the search for a resolution.
 MOST_DOUBLINGS = 40
 MOST_BISECTIONS = 40
 
@@ -22,7 +23,7 @@ class Graph(NamedTuple):
     Attributes
     ----------
     indptr : ndarray of shape (p + 1,), int64
-        Start of each row.
+        Start of each node's entries in ``indices``, followed by the number of entries.
     indices : ndarray of shape (stored,), int64
         Neighbours of each node, excluding the node itself.
     weights : ndarray of shape (stored,), float64, above 0
@@ -105,7 +106,7 @@ def communities_at(
 def communities_by(
     graph: csr_array, loops: np.ndarray, resolution: float
 ) -> np.ndarray:
-    """Find communities by Louvain at a given resolution.
+    """Find communities by the Louvain method at a given resolution.
 
     Communities are numbered in the order of their first nodes. The result is
     deterministic.
@@ -130,8 +131,8 @@ def merge_tree(
     loops : ndarray of shape (p,)
         The diagonal, at least 0.
     n_clusters : int or None, default=None
-        Number of clusters for which the tree needs at least three pieces each, if
-        possible.
+        Number of clusters that will be requested from the tree. If given, the tree has
+        at least three pieces per cluster, if possible.
 
     Returns
     -------
@@ -169,7 +170,7 @@ def merge_tree(
 def _pieces(
     graph: Graph, wanted: int, order: np.ndarray, start: float = 1.0
 ) -> tuple[np.ndarray, float]:
-    """Double a resolution until Louvain finds enough pieces.
+    """Double the resolution until Louvain finds at least ``wanted`` pieces.
 
     Return the piece of each node, and the resolution.
     """
@@ -186,12 +187,12 @@ def _pieces(
 
 
 def _join_pieces(pieces: Graph, k: int, finest: float) -> tuple[np.ndarray, float]:
-    """Join pieces into k communities; return their labels and a resolution.
+    """Join pieces into k communities; return each piece's community and a resolution.
 
     The resolution is bisected, from ``finest``, at which all pieces are separate. If no
-    resolution gives k communities, the smallest larger number of communities is reduced
-    to k by merging along the links. The returned resolution is the last one that gave
-    this number of communities.
+    resolution gives exactly k communities, the partition with the fewest communities
+    above k is selected, and its merge tree is cut at k communities. The returned
+    resolution is the resolution of the selected partition.
     """
     from mmcnb.graph import _louvain as kernels
 

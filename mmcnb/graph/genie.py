@@ -9,7 +9,7 @@ GRAIN = 2.0**-20
 
 
 def spanning_tree(graph: csr_array) -> np.ndarray:
-    """Return the edges of the minimum spanning tree, sorted by length and by nodes.
+    """Return the edges of the minimum spanning tree, sorted by length, then by nodes.
 
     SciPy receives ranks instead of lengths, so that the tree is unique even if lengths
     are equal, and an edge of length 0 remains an edge.
@@ -23,7 +23,7 @@ def spanning_tree(graph: csr_array) -> np.ndarray:
     Returns
     -------
     ndarray of shape (p - 1, 2), int64
-        The two nodes of each edge, the smaller number first.
+        The two nodes of each edge, with the smaller index first.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from mmcnb.graph.sparse_nodes import SparseSearch
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples.matrix import WORK_NUMBERS
 
-# Up to this number of nodes, scanning all of them is faster than a search in cells.
+# Up to this number of nodes, scanning all nodes is faster than scanning a few cells.
 SEARCHED_NODES = 4096
 # To choose `n_probes`, the recall of an index is measured when it is built, on about
 # CHECKED_ROWS nodes and at least CHECKED_NEIGHBOURS neighbours of each node.
@@ -24,16 +24,16 @@ SHARED_ROWS = 1024  # rows per task of a thread
 
 @dataclass(frozen=True)
 class InvertedFileIndex:
-    """Inverted-file index: nodes are grouped in cells, and queries scan only a few.
+    """Inverted-file index: nodes are grouped in cells, and a query scans few cells.
 
     Parameters
     ----------
     nodes : ndarray of shape (p, c)
         The nodes, ordered by cell.
     starts : ndarray of shape (cells + 1,), int64
-        First node of each cell, followed by p.
+        Index of the first node of each cell, followed by p.
     centres : ndarray of shape (cells, c)
-        Means of the cells.
+        Mean of the nodes in each cell.
     n_probes : int
         Number of nearest cells that a query scans. If a query scans all cells, the
         search is exact.
@@ -77,9 +77,9 @@ class InvertedFileIndex:
         return lengths
 
     def nearest(self, rows: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the nearest nodes of rows, in the order of their distances.
+        """Return the nodes nearest to each row, nearest first.
 
-        Ties are broken by the numbers of the nodes.
+        Ties go to the node with the lower index.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class InvertedFileIndex:
         Returns
         -------
         numbers : ndarray of shape (m, count), int64
-            Numbers of the nodes.
+            Indices of the nodes.
         distances : ndarray of shape (m, count), float64
             Euclidean distances to these nodes.
         """
@@ -106,9 +106,10 @@ class InvertedFileIndex:
     def three_nearest(
         self, rows: np.ndarray, probes: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return the three nearest nodes in the probed cells of each row, as int64.
+        """Return the indices of the three nearest nodes in each row's probed cells.
 
-        If ``probes`` is None, all cells are searched. Missing nodes have the number -1.
+        If ``probes`` is None, all cells are searched. If there are fewer than three
+        nodes, the missing indices are -1.
         """
         m = rows.shape[0]
         starts = self.starts
@@ -123,7 +124,7 @@ class InvertedFileIndex:
         return numbers
 
     def two_nearest_cells(self, rows: np.ndarray) -> np.ndarray:
-        """Return the two nearest cells of each row, nearest first, as int64."""
+        """Return the indices of the two cells nearest to each row, nearest first."""
         return self._by_centre.three_nearest(rows)[:, :2]
 
     def _scan(
@@ -167,14 +168,14 @@ def of_blocks(
 def nearest_of_all(
     search: InvertedFileIndex | SparseSearch, count: int, each: Each = map
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nearest nodes of each node, in the order of their distances.
+    """Return the nodes nearest to each node, nearest first.
 
     The nodes must be distinct, so the nearest node of each node is the node itself.
 
     Parameters
     ----------
     search : InvertedFileIndex or SparseSearch
-        The p nodes.
+        Search structure that contains the p nodes.
     count : int
         Number of nodes to find for each node, at most p.
     each : callable, default=map
@@ -183,7 +184,7 @@ def nearest_of_all(
     Returns
     -------
     numbers : ndarray of shape (p, count), int64
-        Numbers of the nodes.
+        Indices of the nodes.
     distances : ndarray of shape (p, count), float64
         Distances to these nodes.
 
@@ -204,7 +205,7 @@ def without_own(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Remove each node itself from its nearest nodes, as found by `nearest_of_all`.
 
-    The returned arrays have one column less than the given arrays.
+    The returned arrays have one column fewer than ``numbers`` and ``distances``.
 
     Examples
     --------
@@ -242,17 +243,18 @@ def build_index(
     random_state : RandomState
         Source of randomness.
     count : int, default=10
-        Number of nearest nodes that queries will ask for. The recall is measured for
-        this number of nodes, or for ten if it is smaller.
+        Number of nearest nodes that queries will request. The recall is measured for
+        this number of nodes, but for at least ten.
     each : callable, default=map
         Maps a function over items, possibly in several threads.
 
     Returns
     -------
     index : InvertedFileIndex
-        The index. Up to 4,096 nodes stay in their order and form a single cell.
+        The index. If there are at most 4,096 nodes, they form a single cell and keep
+        their order.
     order : ndarray of shape (p,), int64
-        For each node of the index, its number in ``nodes``.
+        For each node of the index, its row index in ``nodes``.
     """
     p = nodes.shape[0]
     seed = random_state.randint(2**31 - 1)
@@ -272,26 +274,26 @@ def build_index(
 
 
 def _cells(nodes: np.ndarray, seed: int) -> np.ndarray:
-    """Return the cell of each node, from at most five steps of k-means."""
+    """Return the cell of each node, computed by at most five steps of k-means."""
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 
     n_cells = int(nodes.shape[0] ** 0.5)
     kmeans = KMeans(n_cells, n_init=1, init="random", max_iter=5, random_state=seed)
     with threadpool_limits(1):  # sums depend on the number of threads
-        # Use float64, because in float32, many nodes would be equally near to two
-        # cells.
+        # Use float64, because in float32, many nodes would be equally near to the
+        # centres of two cells.
         return kmeans.fit(nodes.astype(np.float64)).labels_
 
 
 def _probes_needed(index: InvertedFileIndex, count: int, each: Each) -> int:
-    """Return the smallest n_probes with which queries find 99.5 % of nearest nodes."""
+    """Return the smallest n_probes that finds 99.5 % of the nearest nodes."""
     step = math.ceil(index.nodes.shape[0] / CHECKED_ROWS)
     checked = np.ascontiguousarray(index.nodes[::step])
     n_cells = index.centres.shape[0]
 
     def probes(rows: np.ndarray) -> np.ndarray:
-        """Return how many cells a row must scan to find each of its nearest nodes."""
+        """Return how many cells a query must scan to find each nearest node."""
         cells, _ = index._by_centre.nearest(rows, n_cells)
         rank_of_cell = np.argsort(cells, axis=1)
         numbers, _ = index.nearest(rows, count)

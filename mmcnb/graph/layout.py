@@ -1,4 +1,4 @@
-"""A layout of the nodes of a graph in a few dimensions, clustered by k-means."""
+"""Lay out the nodes of a graph in a few dimensions, and cluster them by k-means."""
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array
@@ -18,7 +18,7 @@ BITS = 20  # positions are rounded to this number of bits of a column's range
 
 
 def layout(graph: csr_array, seed: int, n_components: int = N_COMPONENTS) -> np.ndarray:
-    """Compute positions with strongly connected nodes close together, others apart.
+    """Compute positions in which strongly connected nodes are close to each other.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def layout(graph: csr_array, seed: int, n_components: int = N_COMPONENTS) -> np.
 def smooth_start(graph: csr_array, n_components: int, seed: int) -> np.ndarray:
     """Return approximate leading eigenvectors of the random walk on a graph.
 
-    They vary smoothly along the edges of the graph.
+    These eigenvectors vary smoothly along the edges of the graph.
 
     Parameters
     ----------
@@ -106,13 +106,13 @@ def smooth_start(graph: csr_array, n_components: int, seed: int) -> np.ndarray:
 
 
 def _orthogonal(first: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis of columns, orthogonal to ``first``."""
+    """Orthonormalise the columns and make them orthogonal to ``first``."""
     basis, _ = np.linalg.qr(np.column_stack([first, columns]))
     return basis[:, 1:]
 
 
 def _rounded(columns: np.ndarray) -> np.ndarray:
-    """Round columns to 20 bits of their range, because BLAS results vary."""
+    """Round columns to 20 bits of their range, because BLAS results differ slightly."""
     _, exponents = np.frexp(np.ptp(columns, axis=0))
     return np.ldexp(np.rint(np.ldexp(columns, BITS - exponents)), exponents - BITS)
 
@@ -125,7 +125,7 @@ def kmeans_in_layout(
     Parameters
     ----------
     positions : ndarray of shape (p, q)
-        Positions of nodes.
+        Positions of the nodes.
     sizes : ndarray of shape (p,)
         Weights of the nodes, positive.
     n_clusters : int

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-NO_WEIGHT = 1e-100  # used instead of 0 between nodes without an edge
-# Two clusters with a smaller link are components of the graph, joined only by a bridge.
+NO_WEIGHT = 1e-100  # weight that replaces 0 between pieces without an edge
+# A merge with a smaller link joins components of the graph that are connected at most
+# by a bridge.
 LEAST_LINK = 1e-6
 
 
@@ -16,14 +17,15 @@ class MergeTree:
     Parameters
     ----------
     piece_of_node : ndarray of shape (p,), int64
-        Piece of each node, from 0 to c - 1. Pieces are never divided.
+        Index of each node's piece, from 0 to c - 1. Pieces are never divided.
     merges : ndarray of shape (c - 1, 2), int64
         The two parts that each merge joins. A part is either a piece, given by its
-        number, or the result of merge t, given by c + t.
+        index, or the result of merge t, given by c + t.
     links : ndarray of shape (c - 1,), float64
         Link of each merge, in descending order: w_ab 2m / (vol_a vol_b), where w_ab is
-        the weight between the two parts, 2m the weight of the graph and vol_a the
-        volume of part a. It is the resolution at which the two parts would merge.
+        the weight between the two parts, 2m is the volume of the graph, and vol_a is
+        the volume of part a. The link is the resolution at which the two parts would
+        merge.
     """
 
     piece_of_node: np.ndarray
@@ -51,7 +53,11 @@ class MergeTree:
         return self.without(np.arange(self.links.size) >= self.n_pieces - n_clusters)
 
     def without(self, is_undone: np.ndarray) -> np.ndarray:
-        """Return the cluster of each node after undoing merges and all above them."""
+        """Return the cluster of each node after some merges are undone.
+
+        ``is_undone`` marks the merges to undo. All merges that involve the result of an
+        undone merge are undone, too.
+        """
         c = self.n_pieces
         # Use lists, because reading single elements of an array is slow.
         merges = self.merges.tolist()
@@ -70,7 +76,7 @@ class MergeTree:
     def cluster_of_piece(self, n_clusters: int) -> np.ndarray:
         """Return the cluster of each piece in the cut with ``n_clusters`` clusters.
 
-        Clusters are numbered by descending numbers of nodes.
+        Clusters are numbered in order of decreasing number of nodes.
         """
         labels = self.labels(n_clusters)
         by_size = np.argsort(-np.bincount(labels), kind="stable")
@@ -80,11 +86,11 @@ class MergeTree:
         return clusters
 
     def n_at(self, link: float) -> int:
-        """Return the number of clusters in the cut at a link."""
+        """Return the number of clusters after all merges with at least this link."""
         return int(self.n_pieces - np.count_nonzero(self.links >= link))
 
     def sums(self, of_nodes: np.ndarray) -> np.ndarray:
-        """Return the sum over the nodes of each piece, and then of each merge."""
+        """Sum values of nodes over each piece, followed by the result of each merge."""
         c = self.n_pieces
         of_pieces = np.bincount(self.piece_of_node, of_nodes)
         sums = np.append(of_pieces, np.zeros(c - 1))
@@ -93,7 +99,7 @@ class MergeTree:
         return sums
 
     def merge_of_pieces(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """Return the number of the merge that joins each pair of different pieces."""
+        """Return the index of the merge that joins each pair of different pieces."""
         c = self.n_pieces
         joined_by = np.zeros((c, c), np.int64)
         # The pieces in each part. The parts that result from merges are appended below.
@@ -125,7 +131,7 @@ class MergeTree:
 def by_first(labels: np.ndarray) -> np.ndarray:
     """Renumber clusters in the order of their first nodes.
 
-    Labels must be integers of at least 0; not all numbers need to be used.
+    Labels must be nonnegative integers, but need not be consecutive.
 
     Examples
     --------
@@ -168,9 +174,9 @@ def merged(piece_of_node: np.ndarray, weights: np.ndarray) -> MergeTree:
     c = weights.shape[0]
     volumes = np.maximum(weights.sum(axis=1), NO_WEIGHT)
     total = volumes.sum()
-    # Each row of the weights is a cluster. ``number`` is its number in
+    # Each row of the weights is a cluster. ``number`` is its index in
     # `MergeTree.merges`, or -1 if the cluster was merged into another row. A weight of
-    # -1 marks rows that are not neighbours.
+    # -1 excludes a pair: a cluster with itself, and a cluster with a merged row.
     number = np.arange(c)
     np.fill_diagonal(weights, -1.0)
     link_of = np.full(2 * c, np.inf)  # indexed by the numbers of clusters
@@ -191,7 +197,8 @@ def merged(piece_of_node: np.ndarray, weights: np.ndarray) -> MergeTree:
         del chain[-2:]
         new = c + len(merges)
         merges.append((number[last], number[into]))
-        # Limit the link, because rounding may make it larger than the links below.
+        # Limit the link, because rounding may make it larger than the links of the
+        # merges below it.
         below = min(link_of[number[last]], link_of[number[into]])
         link_of[new] = min(links[into], below)
         _join_rows(weights, into, last)

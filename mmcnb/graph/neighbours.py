@@ -23,19 +23,19 @@ from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples.matrix import CSRBlock, equal_rows_error, range_error
 
 N_NEIGHBORS = 10  # neighbours per node, for scores of partitions and for votes
-N_LISTED = 25  # nearest nodes that are listed for each node, and used for the gap
-N_NODES = 20_000  # default size of the sample
+N_LISTED = 25  # number of nearest nodes that are listed for each node
+N_NODES = 20_000  # default number of rows in the sample
 BRIDGE_WEIGHT = 0.5  # largest weight of an edge that joins two components
-# The distance to this neighbour is the length scale of a node in the weights of
-# bridges.
+# The weight of a bridge uses the distance of a node to this neighbour as the node's
+# length scale.
 SCALE_NEIGHBOUR = 7
 LEAST_DISTANCE = 1e-12
-# With more components than this, a search in all other components would take most of
-# the time.
+# With more components, searching all other components for the shortest edge would take
+# most of the time.
 MANY_COMPONENTS = 30
 MOST_AXES = 128  # maximum number of axes on which rows are projected
-# Nodes become one node if they are closer than this fraction of the 0.9 quantile of the
-# distances to the last listed neighbour.
+# Nodes are merged into one node if they are closer than this fraction of the 0.9
+# quantile of the distances to the last listed neighbour.
 NEAR_EQUAL = 1e-6
 # Rows are directions if the length of each row, except for rows of zeros, differs from
 # 1 by at most this value.
@@ -50,10 +50,10 @@ class RowMap(Protocol):
         """Number of columns of the rows."""
 
     def __call__(self, rows: Matrix | CSRBlock) -> Matrix:
-        """Return the points of rows."""
+        """Return the points to which rows are mapped."""
 
     def beyond(self, rows: Matrix | CSRBlock, points: Matrix) -> np.ndarray:
-        """Return the distances of rows from their points."""
+        """Return the distance of each row from the subspace of the points."""
 
 
 class NodeSearch(Protocol):
@@ -64,7 +64,7 @@ class NodeSearch(Protocol):
         """The nodes, or None if only their distances are known."""
 
     def nearest(self, rows: Matrix, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the numbers and distances of the nearest nodes, nearest first."""
+        """Return the indices and distances of the nearest nodes, nearest first."""
 
     def lengths(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """Return the distances between pairs of nodes."""
@@ -80,7 +80,7 @@ class RisingDistances(NamedTuple):
     weights : ndarray of shape (p r,)
         Weight of the node from which each distance is measured.
     starts, ends : ndarray of shape (p r,), int64
-        The nodes between which each distance is measured.
+        The two nodes between which each distance is measured.
     """
 
     distances: np.ndarray
@@ -98,16 +98,16 @@ class NodeGraph:
     axes : Axes, AllColumns or Precomputed
         Maps rows to points, which are compared with the nodes.
     search : InvertedFileIndex, SparseSearch or Precomputed
-        Searches for the nearest of the p nodes.
+        Finds the nearest of the p nodes.
     sizes : ndarray of shape (p,), float64
-        Weight of the rows of each node, relative to the heaviest node.
+        Total weight of the rows of each node, relative to the heaviest node.
     node_of : ndarray of shape (m,), int64
-        Node of each row of the sample.
+        For each row of the sample, the index of its node.
     numbers, distances : ndarray of shape (p, r)
-        Numbers of the nearest other nodes of each node, nearest first, and the
-        distances to them. r is the smaller of 25 and p - 1.
+        Indices of the nearest other nodes of each node, nearest first, and the
+        distances to these nodes. r is the smaller of 25 and p - 1.
     is_unit : bool
-        Whether the rows are directions, of length 1.
+        Whether the rows are directions, that is, have length 1 or 0.
     """
 
     axes: RowMap
@@ -129,7 +129,7 @@ class NodeGraph:
 
     @cached_property
     def counts(self) -> np.ndarray:
-        """Number of rows of each node, in units of the lightest node; at most 2**31."""
+        """Weight of each node as a multiple of the smallest weight; at most 2**31."""
         unit = max(self.sizes.min(), self.sizes.max() / 2**31)
         return np.rint(self.sizes / unit).clip(1)
 
@@ -304,7 +304,7 @@ def _near_equal(numbers: np.ndarray, distances: np.ndarray) -> tuple[int, np.nda
 
 
 def are_unit(sample: Matrix) -> bool:
-    """Return whether all rows have length 1 or 0, like directions and embeddings.
+    """Return whether all rows have length 1 or 0, as directions and embeddings do.
 
     Examples
     --------
@@ -365,7 +365,7 @@ def weighted(graph: csr_array, sizes: np.ndarray) -> tuple[csr_array, np.ndarray
 
 
 Edges = dict[tuple[int, int], float]
-"""Lengths of edges; keys are pairs of nodes with the smaller number first."""
+"""Lengths of edges; keys are pairs of nodes with the smaller index first."""
 
 Bridges = dict[bytes, Edges]
 """The shortest edges between components; keys encode the component of each node."""
@@ -388,11 +388,11 @@ def connected_graph(
     n_neighbors : int
         Number of neighbours of each node, below p.
     nearest : pair of ndarray of shape (p, r)
-        Numbers and distances of at least ``n_neighbors`` nearest other nodes of each
+        Indices and distances of at least ``n_neighbors`` nearest other nodes of each
         node, nearest first.
     bridges : dict or None, default=None
         Cache of the shortest edges between components. Calls with the same nodes but
-        different numbers of neighbours may share it.
+        different numbers of neighbours may share the cache.
 
     Returns
     -------
@@ -450,7 +450,7 @@ def _join_components(
 def _bridge_weights(
     lengths: np.ndarray, scales_a: np.ndarray, scales_b: np.ndarray
 ) -> np.ndarray:
-    """Return w = 1/2 / (1 + d² / (s_a s_b)), but at least eps, so that edges remain."""
+    """Return 1/2 / (1 + d² / (s_a s_b)), but at least eps, so that no edge vanishes."""
     limits = np.finfo(float)
     with np.errstate(over="ignore"):
         scales = np.maximum(scales_a * scales_b, limits.tiny)
@@ -473,9 +473,9 @@ def _shortest_edges(
     """Return the shortest edge from each component except the largest to any other.
 
     The edge leads to a listed neighbour, unless a node without a listed neighbour
-    outside the component could be nearer to another component. In this case, the
-    shortest edge is searched, and ties go to the first node. If there are many
-    components, this search is limited to the component with the nearest mean.
+    outside the component could be nearer to another component. In this case, an
+    exhaustive search finds the shortest edge, and ties go to the first node. If there
+    are many components, this search is limited to the component with the nearest mean.
     """
     listed, least = _listed_edges(component, nearest)
     if nodes is None:
@@ -502,8 +502,8 @@ def _listed_edges(
 ) -> tuple[list[_Edge], np.ndarray]:
     """Return the shortest edge from each component to a listed neighbour outside it.
 
-    The second result is a lower bound, for each component, on the distances to outside
-    nodes that are not listed.
+    Also return, for each component, a lower bound on the distances to outside nodes
+    that are not listed.
     """
     numbers, distances = nearest
     is_outside = component[numbers] != component[:, None]
@@ -534,7 +534,7 @@ def _nearest_means(nodes: Matrix, component: np.ndarray) -> np.ndarray:
 def _shortest_edge(
     nodes: Matrix | None, inside: np.ndarray, outside: np.ndarray
 ) -> _Edge:
-    """Return the shortest edge from a node inside to a node outside."""
+    """Return the shortest edge from a node in ``inside`` to a node in ``outside``."""
     if nodes is None:
         return _Edge(inside[0], outside[0], np.inf)
     search = SparseSearch if hasattr(nodes, "indptr") else exact_index

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from mmcnb.samples.matrix import range_error, row_blocks
 
 # The products of two blocks take as much memory as the eigensolver of the covariance
-# matrix, so this number does not raise the peak.
+# matrix, so processing two blocks at once does not raise the peak.
 BLOCKS_AT_ONCE = 2
 Result = TypeVar("Result")
 
@@ -54,7 +54,7 @@ def distinct_rows(sample: Matrix, each: Each = map) -> tuple[Matrix, np.ndarray]
     Parameters
     ----------
     sample : ndarray or csr_array of shape (m, d)
-        The rows; CSR rows must have ascending column numbers.
+        The rows; CSR rows must have ascending column indices.
     each : callable, default=map
         Maps a function over items, possibly in several threads.
 

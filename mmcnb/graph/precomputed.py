@@ -19,14 +19,14 @@ REMEDY = (
 
 @dataclass(frozen=True)
 class Precomputed:
-    """Row map and node search for rows of distances to the nearest of p nodes.
+    """Row map and node search for rows that contain distances to some of p nodes.
 
     Parameters
     ----------
     n_features : int
         Number of nodes, p.
     distances : csr_array of shape (p, p) or None, default=None
-        The known distances between nodes, during a fit.
+        Known distances between the nodes, which only a fit needs.
     """
 
     n_features: int
@@ -38,13 +38,14 @@ class Precomputed:
         return csr_array(as_matrix(rows), dtype=np.float64)
 
     def beyond(self, rows: Matrix | CSRBlock, points: Matrix) -> np.ndarray:
-        """Return zeros, because the given distances cover all columns."""
+        """Return zeros, because precomputed distances are not projected on axes."""
         return np.zeros(points.shape[0])
 
     def nearest(self, rows: csr_array, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the nearest nodes of rows, in the order of their distances.
+        """Return the indices and distances of the nearest nodes, nearest first.
 
-        Ties are broken by the numbers of the nodes.
+        Ties go to the node with the lower index. Raise InputError if a row has fewer
+        than ``count`` distances or a negative distance.
         """
         entries = rows.tocoo()
         n_distances = np.diff(rows.indptr)
@@ -61,7 +62,7 @@ class Precomputed:
     def lengths(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """Return the distances between pairs of nodes.
 
-        A pair without a known distance gets twice the longest distance.
+        For a pair without a known distance, return twice the longest known distance.
         """
         both = self.distances.maximum(self.distances.T)
         lengths = np.ravel(csr_matrix(both)[starts, ends])
@@ -156,8 +157,8 @@ def _check_distances(
             f"row {row[place]}, column {column[place]}: the value {data[place]:g} "
             f"is negative; {REMEDY}."
         )
-    # Distances below LEAST_DISTANCE are replaced by it, so that tiny distances would be
-    # nearly equal.
+    # Distances below LEAST_DISTANCE are raised to LEAST_DISTANCE, so very small
+    # distances would become nearly equal.
     if data.max() < 1e6 * LEAST_DISTANCE:
         raise InputError(
             f"the largest distance is {data.max():g}, which is too small; "

@@ -84,9 +84,9 @@ class SparseSearch:
         return _squares(self.nodes)
 
     def nearest(self, rows: csr_array, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the nearest nodes of rows, in the order of their distances.
+        """Return the indices and distances of the nearest nodes, nearest first.
 
-        Ties are broken by the numbers of the nodes.
+        Ties go to the node with the lower index.
         """
         # The factor 8 accounts for products that are nearly dense and copied several
         # times.
@@ -128,14 +128,14 @@ def _squares(rows: csr_array) -> np.ndarray:
 
 
 def _roots(squares: np.ndarray) -> np.ndarray:
-    """Return the square roots; rounding may have made a square negative."""
+    """Return square roots, treating squares that rounding made negative as 0."""
     return np.sqrt(np.maximum(squares, 0.0))
 
 
 def _smallest(values: np.ndarray, count: int) -> np.ndarray:
-    """Return the column numbers of the smallest values in each row, smallest first.
+    """Return the column indices of the smallest values in each row, smallest first.
 
-    Ties go to the lowest column number. They are frequent, because all directions
+    Ties go to the lowest column index. Ties are frequent, because all directions
     without a common column have the same distance.
     """
     is_taken = _are_smallest(values, count)
@@ -146,7 +146,7 @@ def _smallest(values: np.ndarray, count: int) -> np.ndarray:
 
 
 def _are_smallest(values: np.ndarray, count: int) -> np.ndarray:
-    """Return a mask of the ``count`` smallest values in each row."""
+    """Return a boolean mask of the ``count`` smallest values in each row."""
     last = count - 1
     limit = np.partition(values, last, axis=1)[:, last:count]
     is_below = values < limit

@@ -1,8 +1,8 @@
 """Straight tubes between groups of points, and the weight of the points along them.
 
 All points in a slab of a tube are counted, so the profile along a tube does not depend
-on the dimension of the points. In contrast, distances concentrate in many columns, so
-the distance to the tenth neighbour is a poor measure of the density.
+on the dimension of the points. In contrast, distances concentrate in high dimensions,
+so the distance to the tenth neighbour is a poor measure of the density.
 """
 
 from collections.abc import Sequence
@@ -12,9 +12,10 @@ import numpy as np
 
 SLABS_BEHIND = 3  # slabs behind the start of a tube
 MOST_SLABS = 64
-SLABS_IN_DEVIATION = 2
+SLABS_IN_DEVIATION = 2  # slabs per standard deviation of the group along the tube
 WITHIN = 0.9  # fraction of the points of a group inside its tube
-# Smallest radius of a tube as a fraction of its length, for points on the axis.
+# Smallest radius of a tube as a fraction of its length, for groups of points that are
+# all on the axis.
 LEAST_WIDTH = 1e-3
 
 
@@ -24,7 +25,7 @@ class Tube(NamedTuple):
     Attributes
     ----------
     group : int
-        Number of the group at which the tube starts.
+        Index of the group at which the tube starts.
     start, direction : ndarray of shape (c,)
         Mean of the group, and unit vector along the tube.
     radius, step : float
@@ -54,7 +55,7 @@ def tube_between(group: int, points: np.ndarray, target: np.ndarray) -> Tube | N
     Parameters
     ----------
     group : int
-        Number of the group.
+        Index of the group.
     points : ndarray of shape (n, c), float64
         Points of the group, at least two.
     target : ndarray of shape (c,)
@@ -107,8 +108,7 @@ def weights_in_slabs(
     weights : ndarray of shape (m,)
         Weights of the points.
     tubes : sequence of Tube
-        The tubes. Tubes of the same group must have the same start and follow each
-        other.
+        The tubes. Tubes of the same group must have the same start and be consecutive.
 
     Returns
     -------

@@ -28,18 +28,18 @@ EVERY_ROW = -1e9
 
 @dataclass(frozen=True)
 class Vote:
-    """Map of rows to the shares of the clusters in the vote of the nearest nodes.
+    """Map from rows to each cluster's share of the vote of the nearest nodes.
 
     Parameters
     ----------
     axes : Axes, AllColumns or Precomputed
         Maps rows to points, which are compared with the nodes.
     search : InvertedFileIndex, SparseSearch or Precomputed
-        Searches for the nearest nodes.
+        Finds the nearest nodes.
     labels : ndarray of shape (p,), int64
         Cluster of each node.
     n_features : int
-        Number of clusters, k; the features of a row are the shares of the clusters.
+        Number of clusters, k. The features of a row are the shares of the k clusters.
     sizes : ndarray of shape (p,), float64
         Weights of the nodes.
     n_neighbors : int
@@ -85,8 +85,8 @@ class Vote:
     ) -> np.ndarray:
         """Return the shares of the clusters for the points of rows.
 
-        ``nearest`` contains the numbers and distances of the nearest nodes of each
-        point, if they are already known.
+        ``nearest`` contains the indices and distances of the nearest nodes of each
+        point, if these nodes are already known.
         """
         clusters = self.clusters_without_vote(points)
         voting = np.flatnonzero(clusters < 0)
@@ -132,7 +132,7 @@ class Vote:
 
     @cached_property
     def _cluster_of_cell(self) -> np.ndarray:
-        """Cluster of each cell whose nodes are all deep in it, otherwise -1."""
+        """For each cell, the cluster in which all its nodes are deep, otherwise -1."""
         index = self.search
         assert isinstance(index, InvertedFileIndex)
         sizes = np.diff(index.starts)
@@ -150,7 +150,7 @@ class Vote:
         return np.where(least == most, least, -1)
 
     def pieces(self, numbers: np.ndarray, distances: np.ndarray) -> np.ndarray:
-        """Return the piece of the tree with the largest share in the vote on a row."""
+        """Return the piece with the largest share of the vote on each row."""
         weights = self._weights(numbers, distances)
         pieces = self.tree.piece_of_node[numbers]
         agrees = pieces[:, :, None] == pieces[:, None, :]  # pairs of nearest nodes
@@ -162,9 +162,9 @@ class Vote:
     ) -> np.ndarray:
         """Return the outlier scores of rows, computed from their nearest nodes.
 
-        The arrays contain one node more than a vote uses. ``beyond`` is the distance of
-        each row from the subspace of the axes. Rows that belong to a node of at least
-        ten equal rows have a score of at most 0.
+        ``numbers`` and ``distances`` have one column more than a vote uses. ``beyond``
+        is the distance of each row from the subspace of the axes. Rows that belong to a
+        node of at least ten equal rows have a score of at most 0.
         """
         logs = log_distances(distances, beyond, is_own(distances))
         scores = logs - self.offsets[numbers[:, 0]]
@@ -193,7 +193,7 @@ class Vote:
     def _weights(self, numbers: np.ndarray, distances: np.ndarray) -> np.ndarray:
         """Return the weights of the votes.
 
-        Votes have the weights of the edges of the graph. If a row belongs to a heavy
+        Votes are weighted like the edges of the graph. If a row belongs to a heavy
         node, the weights of lighter nodes are reduced, and the heavy node receives the
         difference. A node has more than half of the votes on rows that belong to it.
         These rows therefore get the label of the node, and no cluster is left empty.
@@ -213,7 +213,7 @@ class Vote:
 
 
 def is_own(distances: np.ndarray) -> np.ndarray:
-    """Return a mask of the rows that belong to their nearest node.
+    """Return a boolean mask of the rows that belong to their nearest node.
 
     ``distances`` are the distances of each row to its nearest nodes, nearest first.
     """
@@ -228,7 +228,7 @@ def vote(
     tree: MergeTree,
     offsets: np.ndarray,
 ) -> Vote:
-    """Return the vote of the nodes of a graph with the given labels.
+    """Return the vote of the nodes of a graph, given the labels of the nodes.
 
     Examples
     --------
@@ -274,8 +274,8 @@ def outlier_offsets(
     labels : ndarray of shape (p,), int64
         Cluster of each node.
     is_sure : bool or ndarray of shape (p,), default=False
-        Nodes that certainly belong to their cluster, however small the cluster is.
-        Their offset is the median of ``logs`` in the cluster.
+        Whether a node certainly belongs to its cluster, however small the cluster is.
+        The offset of such a node is the median of ``logs`` in its cluster.
 
     Returns
     -------
@@ -316,7 +316,7 @@ def log_distances(
 
     To obtain distances in all columns, ``distances`` are combined with ``beyond``, the
     distance of each row from the subspace of the axes. If a row belongs to a node
-    (``is_own``), this node does not count.
+    (``is_own``), this node is not counted.
     """
     place = np.minimum(N_NEIGHBORS - 1 + np.asarray(is_own), distances.shape[1] - 1)
     tenth = np.hypot(distances[np.arange(len(distances)), place], beyond)

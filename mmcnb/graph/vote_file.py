@@ -66,8 +66,8 @@ def restore_vote(arrays: Arrays) -> Vote:
     Raises
     ------
     InputError
-        If an array does not fit the others. Compiled routines do not check indices, so
-        an invalid array could make a search read outside the nodes.
+        If an array is inconsistent with the others. Compiled routines do not check
+        indices, so an invalid array could make a search read outside the nodes.
     """
     # Use only arrays with the prefix, because the scaling of a model also has a "mean".
     parts = {
@@ -117,7 +117,7 @@ def restore_vote(arrays: Arrays) -> Vote:
 
 
 def _check_fits(name: str, fits: bool | np.bool_) -> None:
-    """Raise InputError for an array that does not fit the others."""
+    """Raise InputError if an array is inconsistent with the others."""
     if not fits:
         raise InputError(f"graph_{name} does not fit the other arrays of the graph")
 
@@ -161,7 +161,7 @@ def _restore_axes(parts: Arrays, search: NodeSearch) -> RowMap:
 
 
 def restore_tree(parts: Arrays, n_nodes: int) -> MergeTree:
-    """Restore a merge tree from its arrays, whose names have no prefix here."""
+    """Restore a merge tree from its arrays, whose names must not have a prefix."""
     pieces = parts["pieces"]
     merges = parts["merges"]
     links = parts["links"]
