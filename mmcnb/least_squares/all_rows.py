@@ -70,7 +70,7 @@ class LandmarkSample:
     Parameters
     ----------
     kernel : Kernel
-        The kernel.
+        The kernel function.
     basis : ndarray of shape (p, d)
         The landmarks.
     values : ndarray of shape (m, p), float64
@@ -118,8 +118,8 @@ class LabelSumsPass(ClustersPass):
     weights, rule, kept
         As in `ClustersPass`.
     before : Scores or None, default=None
-        The rule of the previous pass. A label is counted as changed if this rule gives
-        another label. With None, all labels are counted as changed.
+        Rule of the previous pass. A label is counted as changed if this rule gives a
+        different label. If None, all labels are counted as changed.
     """
 
     rule: Scores
@@ -145,7 +145,7 @@ class LabelledRows:
     Parameters
     ----------
     rule : Scores or None
-        Rule that labels the rows, with clusters in the order of their first rows. None
+        Rule that labels the rows, with clusters in the order of their first rows; None
         before the first step.
     bounds : pair of ndarray of shape (k,)
         Smallest and largest allowed number of rows of the sample in each cluster.
@@ -156,8 +156,8 @@ class LabelledRows:
     settled : bool, default=False
         Whether at most 1 % of the labels changed in the last step.
     kept : list or None, default=None
-        The labels from the last pass, or the digests of stored chunks. None if the pass
-        did not return or store labels, or if it numbered the clusters in another order.
+        The labels from the last pass, or the digests of stored chunks; None if the
+        labels of the pass are not final, see `labels_in_order`.
     changed : float or None, default=None
         Weight of the rows whose label the last pass changed; None if the pass did not
         compare labels.
@@ -203,9 +203,9 @@ class Stage(NamedTuple):
     name : str
         Name of the stage in the history.
     rows : Samples
-        The rows, as features.
+        The rows, mapped to features.
     weights : ndarray of shape (n,) or None
-        Weights of the rows.
+        Weights of the rows. If None, all weights are equal.
     """
 
     name: str
@@ -224,9 +224,9 @@ class LabelSteps:
     record : callable
         Called with one dict per step.
     config : PartitionConfig
-        Settings of the partition of the sample.
+        Settings for partitioning the sample, such as the number of clusters.
     sample : LandmarkSample
-        The sample.
+        The sample in landmark features.
     """
 
     engine: Engine
@@ -260,22 +260,22 @@ class LabelSteps:
         kept: KeptLabels | None = None,
         once: bool = False,
     ) -> LabelledRows:
-        """Label some rows, and update the means from them.
+        """Label the rows of a stage, and compute the next means from these labels.
 
-        Clusters are numbered by their first rows after each step and not only at the
-        end. Scores may be equal up to rounding, and a later change of the order would
-        then change labels.
+        Clusters are renumbered by their first rows after each step instead of only at
+        the end, because scores may be equal up to rounding, and renumbering the
+        clusters later would then change labels.
 
         Parameters
         ----------
         before : LabelledRows
             State after the previous step.
         stage : Stage
-            The rows.
+            The rows to label.
         number : int
             Number of earlier steps on these rows.
         kept : KeptLabels or None, default=None
-            Destination of the labels; None discards them.
+            Destination of the labels. If None, the labels are discarded.
         once : bool, default=False
             Whether this is the only step on these rows. In this case, the clusters are
             first put in their likely order, and the labels are not compared with the

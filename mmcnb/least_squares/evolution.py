@@ -31,7 +31,7 @@ class Evolved:
     best : ndarray of shape (generations,), float64
         The lowest F after each generation, which never increases.
     start : int, default=0
-        Number of the start.
+        Zero-based index of the start.
     """
 
     y: np.ndarray
@@ -85,15 +85,16 @@ def evolve(
     max_generations : int, default=100_000
         Maximum number of generations.
     patience : int or None, default=None
-        The evolution stops after this many generations in which no child survives. None
-        sets the number so that these generations have ten children per row.
+        The evolution stops after this many consecutive generations in which no child
+        survives. If None, the number is chosen so that these generations produce ten
+        children per row.
     random_state : RandomState
         Source of randomness.
 
     Returns
     -------
     Evolved
-        The fittest labels.
+        The fittest individual of the final population.
 
     Examples
     --------
@@ -133,7 +134,7 @@ def run_evolutions(
     record: Record,
     **settings: Any,
 ) -> list[Evolved]:
-    """Run evolutions from several seeds, and return the lowest F first.
+    """Run evolutions from several seeds, and sort their results by increasing F.
 
     Parameters
     ----------
@@ -152,7 +153,7 @@ def run_evolutions(
     Returns
     -------
     list of Evolved
-        One result per evolution.
+        One result per evolution, in order of increasing F.
     """
 
     def run_start(start: tuple[int, int], record: Record) -> Evolved:
@@ -194,7 +195,7 @@ class MatrixFitness:
     M : ndarray of shape (m, m), float64
         Symmetric matrix with F(y) = 1 - y'My/m.
     shares : ndarray of shape (m,)
-        Share of each row in the total weight.
+        Weight of each row divided by the total weight.
     ridge : float
         The ridge λ.
     means : ndarray of shape (m,) or None
@@ -245,7 +246,7 @@ class MatrixFitness:
         return self.M @ y / (self.shares * y.shape[0])
 
     def hyperplane(self, y: np.ndarray) -> Hyperplane:
-        """Return f as a function of kernel values against all rows."""
+        """Return f as a hyperplane in the kernel values against all rows."""
         duals = (self.shares * y.shape[0] * y - self.M @ y) / self.ridge
         if self.means is None:
             return Hyperplane(duals, 0.0)
@@ -275,7 +276,7 @@ class FeatureFitness:
         Matrix with F(y) = 1 - |y'M|²/m. M is ``features @ axes - centre``, with each
         row multiplied by its relative weight.
     shares : ndarray of shape (m,)
-        Share of each row in the total weight.
+        Weight of each row divided by the total weight.
     axes : ndarray of shape (p, r)
         Matrix that maps features to the coordinates of M.
     centre : ndarray of shape (r,)
@@ -330,7 +331,7 @@ class FeatureFitness:
         return self.M @ (y @ self.M) / (self.shares * y.shape[0])
 
     def hyperplane(self, y: np.ndarray) -> Hyperplane:
-        """Return f as a function of kernel values against the landmarks."""
+        """Return f as a hyperplane in the kernel values against the landmarks."""
         product = y @ self.M
         return Hyperplane(self.axes @ product, -float(self.centre @ product))
 

@@ -23,8 +23,8 @@ class MeanSumsPass(LabelSumsPass):
     Parameters
     ----------
     total_variance_of : RidgeMap or None, default=None
-        Map to z. If given, the pass also sums |z|². This sum is the same in every pass,
-        so only the first pass computes it.
+        Map to z. If given, the pass also sums |z|² over all rows. This sum is the same
+        in every pass, so only the first pass computes it.
     """
 
     total_variance_of: RidgeMap | None = None
@@ -91,7 +91,7 @@ def lloyd(
     mapped : RidgeMap
         Map from features to z.
     means : ndarray of shape (k, r)
-        Initial means.
+        Initial means, in the coordinates z.
     weights : ndarray of shape (n,) or None
         Sample weights.
     max_iter : int

@@ -1,10 +1,14 @@
-"""Regularised least squares clustering in memory: smoother, objectives, sizes.
+"""Regularised least squares clustering in memory: smoother, objectives, size bounds.
 
-All objectives are functions of the smoother R = K (K + λI)^-1 = ZZ' and of the sums S_h
-= Σ_{i in h} z_i over the clusters h. With n rows and k clusters, they are Q = kn - 4
-Σ|S_h|² + (4 - k)|Σ_h S_h|² (Pahikkala et al.), F = 1 - y'Ry/n for two clusters (Gieseke
-et al.), and J = Σ|S_h|²/n_h. If the kernel is centred, J is in [0, k - 1] and can be
-used to compare partitions with different cluster sizes.
+All objectives are functions of the smoother R = K (K + λI)^-1 = ZZ' and of the sums
+S_h = Σ_{i in h} z_i over the clusters h. With n rows and k clusters, the objectives are
+
+- Q = kn - 4 Σ|S_h|² + (4 - k)|Σ_h S_h|² (Pahikkala et al.),
+- F = 1 - y'Ry/n for two clusters (Gieseke et al.), and
+- J = Σ|S_h|²/n_h.
+
+If the kernel is centred, J is in [0, k - 1] and can be used to compare partitions with
+different cluster sizes.
 """
 
 from collections.abc import Sequence
@@ -33,7 +37,7 @@ class Partition:
     objective : float
         J of the partition.
     start : int
-        Number of the start that found the partition.
+        Zero-based index of the start that found the partition.
     """
 
     labels: np.ndarray
@@ -158,7 +162,10 @@ def target_shares(cluster_sizes: ClusterSizes, n_clusters: int) -> np.ndarray:
 
 
 def size_bounds(total: float, shares: np.ndarray, tolerance: float) -> Bounds:
-    """Return the smallest and largest size of each cluster, as whole numbers.
+    """Return the smallest and largest allowed size of each cluster, as integers.
+
+    These are the target sizes ``total * shares``, decreased and increased by the
+    fraction ``tolerance`` and rounded outwards. The smallest size is at least 1.
 
     Examples
     --------

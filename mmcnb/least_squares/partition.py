@@ -2,11 +2,11 @@
 
 The partition with the largest J is the best. The local search from several starts is
 the method of Pahikkala et al., who call their Alg. 3 "shaking". Regularisation paths
-use features that are centred and rotated to their principal axes with variances e_j,
-where the ridge matrix is diagonal: z'_j = z_j / sqrt(n (e_j + lt)) for the ridge λ = lt
-n, and R = Z'Z''. With an infinite ridge, the objective is Σ|S_h|² over plain features,
-and its optimum is reached from random labels. The labels then follow the optimum as the
-ridge decreases.
+use features that are centred and rotated to their principal axes, with variances e_j.
+In these coordinates, the ridge matrix is diagonal: the ridge λ = n alpha scales z_j by
+1 / sqrt(n (e_j + alpha)), and R contains the inner products of the scaled rows. With an
+infinite ridge, the objective is Σ|S_h|² over unscaled features, and its optimum is
+reached from random labels. The labels then follow the optimum as the ridge decreases.
 """
 
 import warnings
@@ -30,7 +30,8 @@ from mmcnb.least_squares.objective import (
 )
 
 DEFAULT_ALPHA = 1e-3  # ridge per row, chosen by `python -m benchmarks selection`
-# Number of starts that try every proportion; each takes as long as five other starts.
+# Number of starts that try all PROPORTIONS, so that each takes as long as five other
+# starts.
 SCANNING_STARTS = 2
 # Maximum number of moves per row in refinement and in steepest descent. `python -m
 # benchmarks rls` counts the moves.
@@ -40,7 +41,8 @@ TIE = 1e-6  # smaller differences in J are rounding errors
 # "defaults".
 PATH_STARTS = 4
 REGULARIZATION_PATH = (np.inf, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 1e-3)  # λ/n
-# Partitions that hinge methods refine: chosen by `python -m benchmarks peers`.
+# Number of partitions that hinge methods refine. It was chosen by `python -m benchmarks
+# peers`.
 REFINED = 2
 LEADING = 50  # number of principal axes on which k-means runs
 # Compiled routines and their compile times in seconds.
@@ -51,7 +53,7 @@ Refine = Callable[[Partition, Record], np.ndarray | None]
 
 @dataclass(frozen=True)
 class PartitionConfig:
-    """Settings of the partition of a sample into clusters.
+    """Settings for partitioning a sample into clusters.
 
     Parameters
     ----------
@@ -60,7 +62,7 @@ class PartitionConfig:
     alpha : float, default=1e-3
         Ridge per row.
     search : {"shaking", "steepest", "stochastic"}, default="shaking"
-        Local search: Algorithm 3, 2 or 1 of Pahikkala et al., in this order.
+        Local search: Algorithm 3, 2 or 1 of Pahikkala et al., respectively.
     schedule : {"mixed", "paper"}, default="mixed"
         Schedule of "shaking". "mixed" varies amplitude and decay from start to start,
         keeps sizes within their constraints, and ends with steepest descent. "paper" is
@@ -76,7 +78,8 @@ class PartitionConfig:
     size_tolerance : float, default=0.1
         Allowed relative deviation from the target sizes.
     min_share : float or None, default=None
-        Minimum size if there is no other constraint, as a fraction of n/k; None is 0.5.
+        Minimum cluster size if there is no other size constraint, as a fraction of n/k.
+        If None, 0.5 is used.
     """
 
     n_clusters: int
@@ -122,7 +125,7 @@ class PartitionConfig:
         return self.search == "shaking" and self.schedule == "mixed"
 
     def bounds(self, total: float) -> Bounds:
-        """Return the smallest and largest size of each cluster."""
+        """Return the smallest and largest allowed size of each cluster."""
         if self.sizes_are_free:
             return self.floor(total)
         return objective.size_bounds(total, self.shares, self.size_tolerance)
@@ -134,7 +137,7 @@ class PartitionConfig:
         return objective.floor_bounds(total, self.n_clusters, least)
 
     def bounds_by_size(self, sizes: np.ndarray) -> Bounds:
-        """Return the size bounds of clusters; larger clusters get larger bounds."""
+        """Return size bounds for given clusters; larger clusters get larger bounds."""
         rank = np.argsort(np.argsort(sizes, kind="stable"), kind="stable")
         low, high = self.bounds(sizes.sum())
         return np.sort(low)[rank], np.sort(high)[rank]
@@ -215,10 +218,10 @@ class Schedule(NamedTuple):
 
 
 def schedule_of(schedule: Literal["mixed", "paper"], number: int) -> Schedule:
-    """Return the schedule of a start, given its number.
+    """Return the schedule of a start, given the zero-based index of the start.
 
-    Combined with the two kinds of `partition_starts`, any twelve consecutive starts are
-    different.
+    Combined with the two kinds of labels that `partition_starts` yields, any twelve
+    consecutive starts of "mixed" differ from each other.
 
     Examples
     --------
@@ -255,7 +258,7 @@ def best_partition(partitions: Iterable[Partition]) -> Partition:
 
 
 class Start(NamedTuple):
-    """A start of the local search: its number, its labels, and an order of the rows.
+    """A start of the local search: its index, its labels, and an order of the rows.
 
     Stochastic descent visits the rows in this order.
     """
@@ -283,7 +286,7 @@ def local_search(
     random_state : RandomState
         Source of randomness.
     points : ndarray of shape (m, d) or None, default=None
-        Rows on which every second start runs k-means; None uses random starts only.
+        Rows on which every second start runs k-means. If None, all starts are random.
     engine : Engine or None, default=None
         Engine whose threads run the starts. If None, the starts run one after the
         other.
@@ -382,7 +385,7 @@ def partition_sample(
     engine : Engine
         The starts run in the threads of this engine.
     R : ndarray of shape (m, m) or None
-        Smoother of the sample for the ridge ``config.search_alpha(m) * m``. With None,
+        Smoother of the sample for the ridge ``config.search_alpha(m) * m``. If None,
         only regularisation paths are used, because the local search does not support
         weights.
     features : PrincipalFeatures
@@ -401,7 +404,7 @@ def partition_sample(
     Returns
     -------
     list of Partition
-        Partitions in the order of decreasing J. It is computed from the smoother or, if
+        Partitions in order of decreasing J. J is computed from the smoother or, if
         ``R`` is None, from the landmark features. Paths are numbered after the starts
         of the local search.
     """
@@ -441,8 +444,8 @@ def partition_sample(
             if labels is None:
                 continue
             refined = scored(labels, partition.start)
-            # Refined labels from the local search are accepted only if J increases by
-            # more.
+            # If the local search found the partition, refined labels must increase J by
+            # more than 0.01.
             least_gain = 0.0 if partition.start >= first_path else 0.01
             if refined.objective > partition.objective + least_gain:
                 partitions.append(refined)
@@ -498,7 +501,9 @@ def regularization_path(
     bounds: Bounds,
     path: Sequence[float] = REGULARIZATION_PATH,
 ) -> np.ndarray:
-    """Follow the labels along decreasing ridges.
+    """Return the labels at the end of a path of decreasing ridges.
+
+    For each ridge, size-constrained steps start from the labels of the previous ridge.
 
     Parameters
     ----------

@@ -82,12 +82,13 @@ class SearchSettings:
     coef0 : float, default=1.0
         Constant term of the polynomial kernel.
     n_landmarks : int, default=300
-        Number of basis vectors.
+        Maximum number of landmarks to choose from the sample.
     landmarks : ndarray of shape (p, d) or None, default=None
-        Basis vectors to use instead of ``n_landmarks`` rows of the sample, in the same
-        units as the rows.
+        Landmarks, in the same units as the rows. If None, landmarks are chosen from the
+        sample.
     sample_size : int or None, default=None
-        Number of rows in the search; None uses the default for the number of clusters.
+        Number of rows in the search. If None, it depends on the number of clusters; see
+        `rows_of_sample`.
     """
 
     partition: PartitionConfig
@@ -108,7 +109,7 @@ class SearchSettings:
 def search_needs(
     rows: RowShape, settings: SearchSettings, max_passes: int = 3
 ) -> FitNeeds:
-    """Return the memory and work of a fit that draws only the rows of the search."""
+    """Return the memory and work of a fit whose sample is used only in the search."""
     landmarks = settings.landmarks
     searched = settings.searched_rows(rows.n_samples)
     n_landmarks = min(searched, settings.n_landmarks)
@@ -139,7 +140,7 @@ def search(
     record: Record,
     refine: Callable[[LandmarkSample], Refine] | None = None,
 ) -> tuple[LandmarkSample, list[Partition]]:
-    """Cluster the rows of a sample, in landmark features.
+    """Map a sample to landmark features, and partition its rows into clusters.
 
     Parameters
     ----------
@@ -213,8 +214,8 @@ def fit_least_squares(
     Parameters
     ----------
     session : FitSession
-        The fit. If its sample has more rows than the search, label steps run on the
-        whole sample before the passes over all rows.
+        The session of the fit. If its sample has more rows than the search uses, label
+        steps run on the whole sample before the passes over all rows.
     settings : SearchSettings
         Settings of the search.
     max_passes : int, default=3
@@ -223,7 +224,7 @@ def fit_least_squares(
     Returns
     -------
     FitResult
-        The result.
+        The model, fitted attributes, report and warnings of the fit.
     """
     config = settings.partition
     n = session.samples.n_samples
@@ -270,7 +271,7 @@ def _result(
     config: PartitionConfig,
     best: Partition,
 ) -> FitResult:
-    """Return the result of a fit, with its report."""
+    """Collect the model, attributes, report and warnings of a fit."""
     gamma = sample.kernel.gamma
     return FitResult(
         replace(model, rule=labelled.rule),
@@ -313,7 +314,7 @@ def _larger_stage(session: FitSession, model: Model) -> Stage:
 
 
 def _warnings(sizes: np.ndarray, config: PartitionConfig) -> list[str]:
-    """Return a warning if clusters are empty."""
+    """Return a list with one warning if clusters are empty, otherwise an empty list."""
     empty = int((sizes == 0).sum())
     if empty == 0:
         return []

@@ -20,7 +20,7 @@ class Part(NamedTuple):
     Attributes
     ----------
     numbers : ndarray of shape (m,), int64
-        Row numbers.
+        Indices of the rows among all rows of the fit.
     rows : ndarray or csr_array of shape (m, d)
         The rows.
     y : ndarray of shape (m,), int8
@@ -37,20 +37,20 @@ class Part(NamedTuple):
 
 @dataclass
 class ActiveSet:
-    """The rows that have not been dropped.
+    """The active rows of a support cluster machine, which have not been dropped.
 
     Parameters
     ----------
     samples : Samples
-        All n rows of the fit, including dropped rows. If the active rows were cached,
-        only these rows.
+        All n rows of the fit, including dropped rows. After active rows have been
+        cached, ``samples`` contains only the cached rows.
     numbers : ndarray of shape (n,), int64, or None
-        Numbers of these rows among all rows of the fit; None if ``samples`` contains
-        all rows.
+        Index of each row of ``samples`` among all rows of the fit; None if ``samples``
+        contains all rows.
     y : ndarray of shape (n,), int8
         Side of each row, -1 or +1, and 0 for rows that were dropped.
     codes : ndarray of shape (n,), of integers
-        Number of the class of each row.
+        Zero-based index of each row's class.
     class_weights : ndarray of shape (n_classes,)
         Weight of a row of each class.
     """
@@ -62,7 +62,7 @@ class ActiveSet:
     class_weights: np.ndarray
 
     def weights_of(self, rows: Any) -> np.ndarray:
-        """Return the weights of some rows."""
+        """Return the weight of each of the given rows."""
         return np.asarray(self.class_weights[self.codes[rows]])
 
     def part(self, engine: Engine, rows: np.ndarray, weights: np.ndarray) -> Part:
@@ -94,12 +94,12 @@ class ActiveSet:
 
 @dataclass(frozen=True)
 class MaskedPass(CollectingPass):
-    """Pass that computes features and values of a rule for the rows of a mask only.
+    """Pass that evaluates a rule only for the rows that a mask selects.
 
     Parameters
     ----------
     mask : ndarray of shape (n,), bool
-        The rows.
+        True for the rows for which values are computed.
     features : FeatureMap
         Maps rows to the features of the rule.
     feature_dtype : numpy type
@@ -135,7 +135,7 @@ class MaskedPass(CollectingPass):
 def decide_masked(
     engine: Engine, rule: Decides, rows: Samples, mask: np.ndarray, dtype: Any
 ) -> np.ndarray:
-    """Return the value of a rule for each row of a mask, and 0 for all other rows.
+    """Return the value of a rule for each row that a mask selects, and 0 for the rest.
 
     Parameters
     ----------
@@ -146,14 +146,14 @@ def decide_masked(
     rows : KernelSamples
         All rows, mapped to the features of the rule.
     mask : ndarray of shape (n,), bool
-        The rows for which values are computed.
+        True for the rows for which values are computed.
     dtype : numpy type
         Data type of the values.
 
     Returns
     -------
     ndarray of shape (n,)
-        The values.
+        The values; 0 for rows that the mask does not select.
     """
     assert isinstance(rows, KernelSamples)
     masked = MaskedPass(mask, rows.basis_map, rows.dtype, rule, dtype)
@@ -167,9 +167,9 @@ def decide_masked(
 
 
 def rows_by_group(mask: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the row numbers of a mask, one group of rows at a time.
+    """Yield the indices of the rows that a mask selects, one group at a time.
 
-    The numbers of all rows at once would take eight bytes per row.
+    The indices of all rows at once would take eight bytes per row.
     """
     for start in range(0, mask.size, GROUP_ROWS):
         yield start + np.flatnonzero(mask[start : start + GROUP_ROWS])
@@ -178,7 +178,7 @@ def rows_by_group(mask: np.ndarray) -> Iterator[np.ndarray]:
 def take_by_group(values: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     """Return ``values[numbers]``, one group at a time to save memory.
 
-    NumPy converts indices to eight bytes each, for the whole array at once.
+    NumPy would convert all indices at once to eight bytes each.
 
     Examples
     --------
@@ -195,9 +195,10 @@ def take_by_group(values: np.ndarray, numbers: np.ndarray) -> np.ndarray:
 
 
 def nth_rows(mask: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-    """Return the rows of a mask that have the given ranks, counted from 0.
+    """Return the indices of some of the rows that a mask selects.
 
-    ``ranks`` must be in increasing order.
+    ``ranks`` contains the zero-based positions of these rows among the selected rows,
+    in increasing order.
 
     Examples
     --------
@@ -216,9 +217,9 @@ def nth_rows(mask: np.ndarray, ranks: np.ndarray) -> np.ndarray:
 
 
 def drawn_rows(mask: np.ndarray, n_drawn: int, random_state: Any) -> np.ndarray:
-    """Draw rows of a mask without replacement; return them in increasing order."""
+    """Draw rows that a mask selects, without replacement; return sorted indices."""
     n_rows = np.count_nonzero(mask)
-    # This gives the order of `permutation`, with half of the memory.
+    # This gives the same order as `permutation`, with half of the memory.
     dtype = np.int32 if n_rows <= np.iinfo(np.int32).max else np.int64
     order = np.arange(n_rows, dtype=dtype)
     random_state.shuffle(order)
@@ -231,7 +232,7 @@ class Members(NamedTuple):
     Attributes
     ----------
     rows : ndarray of shape (k,), int64
-        Numbers of the drawn rows.
+        Indices of the drawn rows.
     sizes : ndarray of shape (k,)
         Total weight of each cluster.
     """
@@ -247,7 +248,7 @@ def drawn_members(
     n_clusters: int,
     random_state: Any,
 ) -> Members:
-    """Draw a member of each cluster with probability proportional to its weight.
+    """Draw one row of each cluster, with probability proportional to the row's weight.
 
     A sum over the drawn rows, each with the weight of its cluster, is then an unbiased
     estimate of the weighted sum over all rows.
@@ -257,9 +258,9 @@ def drawn_members(
     active : ActiveSet
         The active rows, with their weights.
     mask : ndarray of shape (n,), bool
-        The rows of the clusters.
+        True for the rows that belong to the clusters.
     labels : ndarray of shape (n,), of integers
-        Cluster of each row of the mask.
+        Cluster of each row that the mask selects.
     n_clusters : int
         Number of clusters, some of which may be empty.
     random_state : RandomState

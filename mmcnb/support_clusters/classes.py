@@ -22,12 +22,12 @@ class Side(NamedTuple):
     Attributes
     ----------
     number : int
-        Number of the class for which the SVM computes decision values.
+        Index of the class for which the SVM computes decision values.
     sign : int
         +1 if the class is the positive side, -1 if the other classes are the positive
         side.
     name : object
-        Name of the class in the history.
+        Name for the history. With two classes, it is the name of the positive class.
     """
 
     number: int
@@ -56,9 +56,9 @@ class Classes(NamedTuple):
     Attributes
     ----------
     names : ndarray of shape (n_classes,)
-        The classes, in sorted order.
+        Names of the classes, in sorted order.
     codes : ndarray of shape (n_samples,), uint8, uint16 or int32
-        Number of the class of each row.
+        Index of each row's class in ``names``.
     counts : ndarray of shape (n_classes,), int64
         Number of rows in each class.
     """
@@ -69,9 +69,9 @@ class Classes(NamedTuple):
 
 
 def number_classes(labels: np.ndarray) -> Classes:
-    """Number the classes, reading groups of rows to save memory.
+    """Return the classes of labels, reading groups of rows to save memory.
 
-    The numbers take one byte per row for up to 256 classes, and two bytes for up to
+    The codes take one byte per row for up to 256 classes, and two bytes for up to
     65,536 classes.
     """
     starts = range(0, labels.size, GROUP_ROWS)
@@ -91,12 +91,12 @@ def number_classes(labels: np.ndarray) -> Classes:
 
 
 def read_classes(y: Any, X: Any, samples: Samples) -> Classes:
-    """Read the class of each row, and number the classes.
+    """Read the class of each row, and encode the classes as integers.
 
     Parameters
     ----------
     y : array, Zarr array, path of a Zarr array, Dask array or None
-        The class of each row. None reads the labels that are stored with the rows.
+        The class of each row. If None, the labels stored with the rows are used.
     X : object
         The rows as the user passed them.
     samples : Samples
@@ -105,7 +105,7 @@ def read_classes(y: Any, X: Any, samples: Samples) -> Classes:
     Returns
     -------
     Classes
-        Names, numbers and counts of the classes.
+        The names and counts of the classes, and the class of each row.
 
     Raises
     ------
@@ -215,7 +215,7 @@ def weights_of_classes(
 ) -> np.ndarray:
     """Return the weight of a row of each class in an SVM of one side against the other.
 
-    "balanced" gives both sides the same total weight n/2.
+    With "balanced", each of the two sides has the total weight n/2.
     """
     if class_weight == "balanced":
         n_positive = classes.counts[is_positive].sum()

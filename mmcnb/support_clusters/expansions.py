@@ -17,7 +17,7 @@ TILE_ROWS = 1024
 
 
 class ExpansionMap:
-    """Map of rows x to expansions over a basis, sum_j K(x, b_j) c_j.
+    """Map from rows x to kernel expansions over a basis, sum_j K(x, b_j) c_j.
 
     Only one tile of kernel values is held in memory at a time.
 
@@ -26,9 +26,9 @@ class ExpansionMap:
     kernel : Kernel
         The kernel function.
     basis : ndarray of shape (p, d)
-        Basis vectors.
+        Basis vectors b_j.
     coef : ndarray of shape (p,) or (p, k)
-        Coefficients of each expansion.
+        Coefficients c_j, with one column for each of the k expansions.
 
     Examples
     --------

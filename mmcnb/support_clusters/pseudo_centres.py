@@ -38,7 +38,7 @@ class PseudoCentrePass(WeightedPass):
     mapped: RidgeMap | None = None
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
-        """Return the largest value in each cluster, and its row.
+        """Return the largest value in each cluster, and the row where it occurs.
 
         Ties go to the first row. The row is -1 for clusters without rows of positive
         weight.
@@ -91,14 +91,14 @@ def pseudo_centres(model: Any, X: Any, weights: Any = None) -> np.ndarray:
     Returns
     -------
     ndarray of shape (n_clusters,), int64
-        Row number of each pseudo-centre. Ties go to the first row. The number is -1 for
-        a cluster without weight.
+        Row index of each pseudo-centre. Ties go to the first row. The index is -1 for a
+        cluster without rows of positive weight.
 
     Raises
     ------
     InputError
-        If the rows or the weights cannot be read, or if the rows have another number of
-        columns than the rows of the fit.
+        If the rows or the weights cannot be read, or if the rows do not have the same
+        number of columns as the rows of the fit.
 
     Examples
     --------

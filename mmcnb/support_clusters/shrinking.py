@@ -58,7 +58,7 @@ class SVM(NamedTuple):
     Attributes
     ----------
     numbers : ndarray of shape (s,), int64
-        Row numbers of the support vectors.
+        Row indices of the support vectors.
     vectors : ndarray of shape (s, d), float64
         The support vectors.
     coef : ndarray of shape (s,), float64
@@ -167,9 +167,9 @@ class Shrinking:
     engine : Engine
         Runs the passes.
     kernel : Kernel
-        The kernel.
+        Kernel of the SVM.
     clusterer : callable
-        Function of a number of clusters that returns an unfitted `KernelKMeans`.
+        Function that takes a number of clusters and returns an unfitted `KernelKMeans`.
     random_state : RandomState
         Source of randomness for drawing representatives.
     record : callable
@@ -262,7 +262,7 @@ class Shrinking:
     def _represent(
         self, active: ActiveSet, side: int, own: bool
     ) -> tuple[Part, np.ndarray | None]:
-        """Choose representatives of the rows of a side; with ``own``, return all rows.
+        """Choose representatives of the rows of a side, or all rows if ``own`` is True.
 
         Returns
         -------
@@ -307,7 +307,7 @@ class Shrinking:
         return centres[has_rows], numbers[clusterer.labels_]
 
     def _labels(self, active: ActiveSet, mask: np.ndarray) -> np.ndarray:
-        """Return the cluster of each row of a mask; empty clusters get no number.
+        """Label the rows that a mask selects, numbering only nonempty clusters.
 
         Approximate clusters are good enough to draw members. Therefore, the means are
         computed from a sample, and one pass labels all rows.
@@ -328,7 +328,7 @@ class Shrinking:
         return take_by_group(numbers.astype(self.cluster_type), labels)
 
     def _fitted(self, samples: Samples, weights: np.ndarray) -> Any:
-        """Return a clusterer with up to ``n_clusters``; None if all rows are equal."""
+        """Fit up to ``n_clusters`` clusters; return None if all rows are equal."""
         n_clusters = self.n_clusters
         while n_clusters > 1:
             try:
@@ -348,7 +348,7 @@ class Shrinking:
     def _drop(
         self, active: ActiveSet, majority: Part, labels: np.ndarray, outside: np.ndarray
     ) -> Part:
-        """Return representatives of dropped rows, with weights of these rows only."""
+        """Return representatives of the dropped rows, weighted by these rows only."""
         n_clusters = majority.y.size
         if self.representative == "pseudo-centre":
             sizes = np.zeros(n_clusters)
