@@ -37,7 +37,7 @@ def mean_squared_distance(
     X : ndarray or CSR of shape (n, d)
         Rows.
     weights : ndarray of shape (n,) or None, default=None
-        Sample weights.
+        Sample weights. If None, all weights are equal.
     rounding : float, default=1e-12
         All rows are treated as equal if the mean squared distance is at most this
         fraction of the mean squared length of a row.
@@ -158,7 +158,7 @@ def leave_one_out_scores(
     embeddings : list of ndarray of shape (n, r)
         For each kernel, the coordinates of the rows in its feature space.
     weights : ndarray of shape (n,) or None, default=None
-        Sample weights.
+        Sample weights. If None, all weights are equal.
     each : callable, default=map
         Function that applies another function to each embedding, such as `map`, or
         `Engine.each`, which uses threads.
@@ -218,7 +218,7 @@ def _leave_one_out_residuals(
 def _principal_coordinates(
     embedding: np.ndarray, shares: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the variances along the principal axes and the coordinates of the rows."""
+    """Return the variances along the principal axes, and the rows' coordinates."""
     centred = embedding - shares @ embedding
     covariance = (centred * shares[:, None]).T @ centred
     variances, axes = np.linalg.eigh(covariance)

@@ -174,7 +174,7 @@ def estimate_basis(  # noqa: PLR0913
     random_state : int, RandomState or None, default=None
         Seed for drawing the rows from which the iterations start.
     engine : None, str or dask.distributed.Client, default=None
-        Where the passes over the rows run, as in the estimators.
+        Engine that runs the passes over the rows, as in the estimators.
     n_jobs : int or None, default=None
         Number of threads, as in the estimators.
     memory_limit : str, int or None, default=None

@@ -136,13 +136,13 @@ class TubesPass:
     tubes: Sequence[Tube]
 
     def block(self, rows: Block, start: int, stop: int) -> np.ndarray:
-        """Return the weight in each slab, for the rows of one block."""
+        """Return the total weight in each slab for the rows of one block."""
         first, last = np.searchsorted(self.drawn, (start, stop))
         points = self.axes(as_matrix(rows)[self.drawn[first:last] - start])
         return weights_in_slabs(points, self.weights[first:last], self.tubes)
 
     def combine(self, total: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Return the weight in each slab, for two ranges of rows."""
+        """Return the total weight in each slab for two ranges of rows."""
         return total + other
 
 

@@ -295,12 +295,12 @@ class KernelSamples(DerivedSamples):
         self.is_sparse = False
 
     def derive(self, rows: Block) -> np.ndarray:
-        """Return the kernel values of some rows."""
+        """Return the kernel values of the rows against the basis."""
         return self.basis_map.block(rows, self.dtype)
 
 
 def kernel_matrix(sample: Matrix, kernel: Kernel) -> np.ndarray:
-    """Return the kernel values between all rows of a dense or CSR sample (float64)."""
+    """Return the kernel matrix of the rows of a dense or CSR sample, as float64."""
     from sklearn.metrics.pairwise import pairwise_kernels
 
     rows = sample.astype(np.float64)
@@ -480,12 +480,12 @@ class MultipleKernels(OnBasis):
 
 
 def select_columns(rows: Any, columns: np.ndarray | None) -> Any:
-    """Return some columns of a dense or CSR block.
+    """Select columns of a dense or CSR block.
 
     Parameters
     ----------
     rows : ndarray of shape (n_rows, d) or CSRBlock
-        The block.
+        The block of rows.
     columns : ndarray of int64, strictly increasing, or None
         Indices of the columns. If None, the block itself is returned.
 

@@ -40,7 +40,7 @@ class DecisionPass(CollectingPass):
 
 @dataclass(frozen=True)
 class TablePass(CollectingPass):
-    """Pass that returns the cluster and margin of each row, as columns of a table."""
+    """Pass that returns the columns of `Rule.table`, such as cluster and margin."""
 
     rule: Rule
 
@@ -167,7 +167,7 @@ class ClustersPass(WeightedPass):
     Parameters
     ----------
     weights : ndarray of shape (n,) or None
-        Sample weights.
+        Sample weights. If None, all weights are equal.
     rule : Rule
         Labels the rows.
     kept : KeptLabels or None, default=None

@@ -32,9 +32,9 @@ def landmark_needs(
     Parameters
     ----------
     rows : RowShape
-        The rows.
+        Number and shape of the rows.
     n_landmarks, sample_size : int
-        Number of landmarks, and number of rows in the sample.
+        Number of landmarks, and maximum number of rows in the sample.
     candidates : int, default=7
         Number of kernel functions to compare on the sample. Their kernel values are in
         memory at the same time.

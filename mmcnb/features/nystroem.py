@@ -131,13 +131,13 @@ def choose_landmarks(
     Parameters
     ----------
     X : ndarray or CSR of shape (n, d)
-        The sample.
+        The sample from which landmarks are chosen.
     n_landmarks : int
         Number of landmarks. Duplicates are removed, so there may be fewer.
     random_state : RandomState
         Random number generator.
     weights : ndarray of shape (n,) or None, default=None
-        Sample weights.
+        Sample weights. If None, all weights are equal.
     may_be_sparse : bool, default=False
         Whether landmarks stay sparse if the rows are sparse and have more than
         `WIDE_COLUMNS` columns.
@@ -306,7 +306,7 @@ def principal_features(
     features : ndarray of shape (m, p)
         Rows in coordinates in which the kernel is the inner product.
     weights : ndarray of shape (m,) or None, default=None
-        Sample weights.
+        Sample weights. If None, all weights are equal.
 
     Returns
     -------

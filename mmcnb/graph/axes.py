@@ -169,7 +169,7 @@ def _axes_by_iteration(
 
 
 def _scatter_times(sample: Matrix, mean: np.ndarray, axes: np.ndarray) -> np.ndarray:
-    """Return the product of the scatter matrix of a sample and some axes."""
+    """Return the product of the scatter matrix of a sample and ``axes``."""
     total = np.zeros_like(axes)
     for rows in row_blocks(sample):
         scores = rows @ axes - mean @ axes

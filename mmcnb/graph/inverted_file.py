@@ -241,7 +241,7 @@ def build_index(
     nodes : ndarray of shape (p, c)
         Distinct nodes.
     random_state : RandomState
-        Source of randomness.
+        Random number generator.
     count : int, default=10
         Number of nearest nodes that queries will request. The recall is measured for
         this number of nodes, but for at least ten.

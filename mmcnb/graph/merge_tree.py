@@ -165,7 +165,7 @@ def merged(piece_of_node: np.ndarray, weights: np.ndarray) -> MergeTree:
     Returns
     -------
     MergeTree
-        The merge tree.
+        The merge tree, with merges in order of decreasing link.
 
     References
     ----------
@@ -179,7 +179,7 @@ def merged(piece_of_node: np.ndarray, weights: np.ndarray) -> MergeTree:
     # -1 excludes a pair: a cluster with itself, and a cluster with a merged row.
     number = np.arange(c)
     np.fill_diagonal(weights, -1.0)
-    link_of = np.full(2 * c, np.inf)  # indexed by the numbers of clusters
+    link_of = np.full(2 * c, np.inf)  # indexed by piece, then by merge
     merges = list[tuple[int, int]]()
     chain = list[int]()
     while len(merges) < c - 1:

@@ -204,11 +204,11 @@ def node_graph(
     Parameters
     ----------
     sample : ndarray or csr_array of shape (m, d)
-        The rows.
+        Rows of the sample.
     weights : ndarray of shape (m,) or None
         Positive weights of the rows. If None, all are 1.
     random_state : RandomState
-        Source of randomness.
+        Random number generator.
     each : callable, default=map
         Maps a function over items, possibly in several threads.
     n_axes : int, default=50
@@ -220,7 +220,7 @@ def node_graph(
     Returns
     -------
     NodeGraph
-        The graph.
+        The nodes and their nearest neighbours.
 
     Raises
     ------

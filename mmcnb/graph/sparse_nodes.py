@@ -62,7 +62,7 @@ class SparseSearch:
     Parameters
     ----------
     nodes : csr_array of shape (p, d), float64
-        The nodes.
+        The nodes, one per row.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def _are_smallest(values: np.ndarray, count: int) -> np.ndarray:
 
 
 def csr_parts(matrix: csr_array, prefix: str = "") -> dict[str, np.ndarray]:
-    """Return the arrays of a CSR matrix by name."""
+    """Return the arrays of a CSR matrix in a dict, with prefixed names as keys."""
     arrays = matrix.data, matrix.indices, matrix.indptr, np.array(matrix.shape)
     return {f"{prefix}{name}": array for name, array in zip(CSR, arrays, strict=True)}
 

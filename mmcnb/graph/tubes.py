@@ -104,7 +104,7 @@ def weights_in_slabs(
     Parameters
     ----------
     points : ndarray of shape (m, c)
-        The points.
+        Points, in the coordinates in which the tubes are defined.
     weights : ndarray of shape (m,)
         Weights of the points.
     tubes : sequence of Tube

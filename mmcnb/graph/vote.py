@@ -41,7 +41,7 @@ class Vote:
     n_features : int
         Number of clusters, k. The features of a row are the shares of the k clusters.
     sizes : ndarray of shape (p,), float64
-        Weights of the nodes.
+        Weight of each node, relative to the heaviest node.
     n_neighbors : int
         Number of nearest nodes that vote on a row. A node also votes on rows that
         belong to it.
@@ -339,12 +339,12 @@ def noise_threshold(
         If "auto", the threshold is ``deviations`` robust deviations above the median.
         If a number, about this fraction of the rows is noise.
     deviations : float, default=2.5
-        Number of robust deviations.
+        Distance of the threshold from the median, in robust standard deviations.
 
     Returns
     -------
     float
-        The threshold.
+        Threshold on the outlier score.
 
     Examples
     --------

@@ -17,7 +17,7 @@ Arrays = Mapping[str, np.ndarray]
 
 
 def vote_arrays(vote: Vote) -> dict[str, np.ndarray]:
-    """Return the arrays of a vote by name."""
+    """Return the arrays of a vote in a dict, with prefixed names as keys."""
     tree = vote.tree
     n_probes = getattr(vote.search, "n_probes", 1)
     arrays = {

@@ -89,7 +89,7 @@ def evolve(
         survives. If None, the number is chosen so that these generations produce ten
         children per row.
     random_state : RandomState
-        Source of randomness.
+        Random number generator.
 
     Returns
     -------
@@ -197,7 +197,7 @@ class MatrixFitness:
     shares : ndarray of shape (m,)
         Weight of each row divided by the total weight.
     ridge : float
-        The ridge λ.
+        The ridge parameter λ.
     means : ndarray of shape (m,) or None
         Mean kernel value of each row with all rows; None if the kernel was not centred.
 

@@ -93,7 +93,7 @@ def lloyd(
     means : ndarray of shape (k, r)
         Initial means, in the coordinates z.
     weights : ndarray of shape (n,) or None
-        Sample weights.
+        Sample weights. If None, all weights are equal.
     max_iter : int
         Maximum number of passes.
     tol : float

@@ -284,7 +284,7 @@ def local_search(
     config : PartitionConfig
         Number of clusters, search and sizes.
     random_state : RandomState
-        Source of randomness.
+        Random number generator.
     points : ndarray of shape (m, d) or None, default=None
         Rows on which every second start runs k-means. If None, all starts are random.
     engine : Engine or None, default=None
@@ -393,7 +393,7 @@ def partition_sample(
     config : PartitionConfig
         Number of clusters, ridge, search and sizes.
     random_state : RandomState
-        Source of randomness.
+        Random number generator.
     refine : callable or None, default=None
         ``refine(partition, record)`` returns other labels, or None. It is called for
         the two best partitions. The refined labels are accepted if they increase J. If
@@ -508,7 +508,7 @@ def regularization_path(
     Parameters
     ----------
     features : PrincipalFeatures
-        The rows.
+        The rows in the coordinates of their principal axes.
     labels : ndarray of shape (m,), int
         Initial labels, which may be random.
     bounds : pair of ndarray of shape (k,)

@@ -147,13 +147,13 @@ def search(
     engine : Engine
         The starts run in the threads of this engine.
     rows : ndarray or csr_array of shape (m, d)
-        The sample.
+        Rows of the sample.
     weights : ndarray of shape (m,) or None
-        Sample weights.
+        Sample weights. If None, all weights are equal.
     settings : SearchSettings
         Settings of the search. Landmarks must be scaled like the sample.
     random_state : RandomState
-        Source of randomness.
+        Random number generator.
     record : callable
         Called with the dicts that ``refine`` records.
     refine : callable or None, default=None

@@ -22,7 +22,7 @@ class Part(NamedTuple):
     numbers : ndarray of shape (m,), int64
         Indices of the rows among all rows of the fit.
     rows : ndarray or csr_array of shape (m, d)
-        The rows.
+        Features of the rows.
     y : ndarray of shape (m,), int8
         Side of each row, -1 or +1.
     weights : ndarray of shape (m,)
@@ -66,7 +66,7 @@ class ActiveSet:
         return np.asarray(self.class_weights[self.codes[rows]])
 
     def part(self, engine: Engine, rows: np.ndarray, weights: np.ndarray) -> Part:
-        """Return some active rows, in any order, as a part of the training set."""
+        """Return the given active rows as a part of the training set, sorted."""
         order = np.argsort(rows)
         rising = rows[order]
         gathered, _ = draw_sample(engine, self.samples, rising)
@@ -78,7 +78,7 @@ class ActiveSet:
         )
 
     def cached(self, engine: Engine, most_rows: int) -> "ActiveSet":
-        """Return the set with its rows in memory, if it has at most ``most_rows``."""
+        """Return the set with its rows in memory if there are at most ``most_rows``."""
         if np.count_nonzero(self.y) > most_rows:
             return self
         rows = np.flatnonzero(self.y)
@@ -264,7 +264,7 @@ def drawn_members(
     n_clusters : int
         Number of clusters, some of which may be empty.
     random_state : RandomState
-        Source of randomness; one number is drawn per row.
+        Random number generator; one number is drawn per row.
 
     Returns
     -------

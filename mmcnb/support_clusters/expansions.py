@@ -11,7 +11,8 @@ from mmcnb.features.rules import Hyperplane, Scores
 from mmcnb.samples import Samples, slice_rows
 from mmcnb.samples.matrix import n_rows_of
 
-# Numbers of basis vectors and rows in one tile of kernel values, which takes 8 MiB.
+# Number of basis vectors and number of rows in a tile of kernel values, which takes
+# 8 MiB.
 TILE = 1024
 TILE_ROWS = 1024
 
@@ -76,7 +77,7 @@ def expanded(model: Model, samples: Samples) -> tuple[Samples, Hyperplane | Scor
     model : Model
         A model with a basis of any size.
     samples : Samples
-        The rows.
+        The rows, before the scaling of the model.
 
     Returns
     -------

@@ -171,7 +171,7 @@ class Shrinking:
     clusterer : callable
         Function that takes a number of clusters and returns an unfitted `KernelKMeans`.
     random_state : RandomState
-        Source of randomness for drawing representatives.
+        Random number generator for drawing representatives.
     record : callable
         Called with one dict per round.
     both : bool
