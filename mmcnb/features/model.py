@@ -207,7 +207,7 @@ class Model:
         }
 
     def reading(self, encoding: Encoding | None, donors: Donors | None) -> "Model":
-        """Return a copy of the model with another encoding and other donors."""
+        """Return a copy of the model with the given encoding and donors."""
         if encoding is None or donors is None:
             return replace(self, encoding=encoding, donors=donors)
         return replace(self, encoding=replace(encoding, donors=donors), donors=None)
