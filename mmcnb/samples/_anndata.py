@@ -16,8 +16,8 @@ def open_anndata(data: Any, element: str | None) -> Samples:
     data : anndata.AnnData, or a backed sparse dataset of anndata
         The object. An AnnData object may be in memory, backed, or a view of either.
     element : str or None
-        ``"X"``, ``"raw/X"``, ``"layers/NAME"``, ``"obsm/NAME"`` or ``"obsp/NAME"``;
-        None means ``"X"``.
+        Element that contains the rows: ``"X"``, ``"raw/X"``, ``"layers/NAME"``,
+        ``"obsm/NAME"`` or ``"obsp/NAME"``. None means ``"X"``.
 
     Raises
     ------

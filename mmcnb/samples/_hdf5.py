@@ -52,7 +52,7 @@ class HDF5Storage:
         return node.attrs
 
     def root(self, node: Node) -> Node:
-        """Return the file that contains a node, which is also its root group."""
+        """Return the file that contains a node; the file is also the root group."""
         return node.file
 
     def member(self, group: Node, path: str) -> Node:

@@ -111,7 +111,7 @@ class FolderStore(LocalStore):
     """
 
     async def get(self, key: str, *how: Any, **options: Any) -> Buffer | None:
-        """Return the bytes stored under a key, or None."""
+        """Return the bytes stored under a key, or None if it does not exist."""
         path = self.root / key
         is_there = path.is_symlink() or path.exists()
         if path.name in DOCUMENTS and is_there and not path.is_dir():
@@ -158,7 +158,7 @@ class LimitedStore(WrapperStore[Store]):
         prototype: BufferPrototype,
         byte_range: ByteRequest | None = None,
     ) -> Buffer | None:
-        """Return the bytes stored under a key, or None."""
+        """Return the bytes stored under a key, or None if it does not exist."""
         # Codecs make incompressible chunks slightly larger, and shards contain an
         # index.
         most = 2 * self.chunk_bytes + 64 * self._inner + 2**16

@@ -30,7 +30,7 @@ class RemoteStore(WrapperStore[FsspecStore]):
     Parameters
     ----------
     store : FsspecStore
-        The store.
+        Store from which values are requested.
     url : str
         Address of the store, for messages and for opening the store again.
     patient : bool, default=True

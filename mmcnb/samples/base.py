@@ -78,7 +78,7 @@ class Samples(ABC):
     notes : sequence of str
         One sentence for each kind of change that was made to the cells of a table.
     doubts : sequence of str
-        One clause for each reason to doubt clusters of these rows.
+        One clause for each reason to doubt clusters that are found in these rows.
     row_index : RowIndex or None
         Numbers or names that identify the rows in their source; None if only their
         positions identify them.
@@ -89,8 +89,8 @@ class Samples(ABC):
         Size of the data that these rows hold in memory, in bytes; 0 if it is read from
         storage or belongs to the caller.
     makes_blocks : bool
-        Whether ``block`` creates new arrays, although other processes cannot open the
-        rows.
+        Whether ``block`` creates new arrays from rows that this process holds, instead
+        of returning views of an array.
     refilled : callable or None
         Function that opens the rows again and fills missing values as in a fit; its
         argument is an encoding or None. None if no values are missing.
@@ -143,7 +143,7 @@ class Samples(ABC):
     def _describe(
         self, name: str, shape: tuple[int, ...], stored_dtype: np.dtype
     ) -> None:
-        """Set the name, the shape and the dtypes, after checking shape and dtype.
+        """Set the name, shape and dtypes, and raise InputError if they are invalid.
 
         ``row_bytes`` is set to the size of a dense row.
         """
@@ -181,7 +181,7 @@ class Samples(ABC):
         Parameters
         ----------
         start, stop : int
-            Range of row numbers.
+            Range of row indices.
 
         Returns
         -------

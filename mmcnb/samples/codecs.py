@@ -82,7 +82,7 @@ class ChunkCodec:
     order: Literal["C", "F"] = "C"
 
     def decode(self, frame: bytes, out: np.ndarray, place: str) -> None:
-        """Decode a chunk into ``out``, which has no room for the padding of the chunk.
+        """Decode a chunk, without its padding, into ``out``.
 
         Raises
         ------
@@ -138,7 +138,7 @@ def codec_setting(codec: Codec, name: str) -> Any:
 def _decode(name: str, frame: bytes, out: np.ndarray) -> int:
     """Decode a chunk into ``out``, and return the number of decoded bytes.
 
-    If the decoded size is not the size of ``out``, the result differs from it too.
+    The result differs from the size of ``out`` if the decoded chunk has another size.
     """
     size = claimed_size(name, frame)
     if size is None and name in STREAMS:  # a streaming writer may not know the size

@@ -77,7 +77,7 @@ class DerivedSamples(Samples):
 
 @dataclass(frozen=True)
 class Scaling:
-    """A scaling of columns: x becomes (x - mean) / deviation.
+    """A scaling of columns, which replaces x by (x - mean) / deviation.
 
     Attributes
     ----------

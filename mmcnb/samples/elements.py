@@ -110,7 +110,10 @@ class Element(ChunkedSamples):
 
     @property
     def gaps(self) -> list[int | None] | None:
-        """Number of categories per table column; None if NaN never means missing."""
+        """Number of categories of each table column; None for a numeric column.
+
+        The result is None instead of a list if NaN does not represent missing values.
+        """
         gaps = self.storage.attributes(self.node).get("gaps")
         if gaps is None:
             return None
@@ -244,7 +247,7 @@ def csr_shape(shape: Any, name: str) -> tuple[int, ...]:
 
 
 class FrameElement(Element):
-    """Rows of a group in AnnData's ``dataframe`` encoding, with one array a column."""
+    """Rows of a group in AnnData's ``dataframe`` encoding, with an array per column."""
 
     def __init__(self, storage: Storage, group: Node) -> None:
         name = describe(storage, group)

@@ -1,4 +1,4 @@
-"""How the columns of a table are encoded as numbers, in a fit and for later rows."""
+"""The encoding of a table's columns as numbers, which later rows must share."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -29,7 +29,7 @@ MOST_FORMATS = 100
 
 @dataclass(frozen=True)
 class CellForm:
-    """How the text cells of a column are converted to values.
+    """Rules for converting the text cells of a column to values.
 
     Attributes
     ----------
@@ -241,7 +241,7 @@ class Encoding:
 
     @property
     def sources(self) -> list[str] | None:
-        """The table column behind each feature; None if their names are the same.
+        """Name of the table column of each feature; None if it is the feature's name.
 
         All elements of a list come from one column. If the elements of one list column
         are the only features, each list is treated as a row, and the result is None.
@@ -268,7 +268,7 @@ class Encoding:
         return orders
 
     def of_stored_numbers(self) -> "Encoding":
-        """Return the encoding of these columns in a store of numbers and categories."""
+        """Return the encoding of these columns after conversion to a store."""
         columns = []
         for column in self.columns:
             kind = "text" if column.kind == "text" else "number"
@@ -298,7 +298,7 @@ class Encoding:
 
     @classmethod
     def of_numbers(cls, donors: Donors, names: list[str] | None) -> "Encoding":
-        """Return the encoding of numeric columns with missing values to fill."""
+        """Return the encoding of numeric columns whose missing values donors fill."""
         columns = []
         for k, values in enumerate(donors.rows.T):
             known = values[~np.isnan(values)]
@@ -376,7 +376,7 @@ def _as_tuples(value: Any) -> Any:
 
 
 def _is_mark(mark: Any) -> bool:
-    """Return whether a value is a mark: a text, or a pair of a column and a text."""
+    """Return whether a value is a missing-value mark: a str, or (column, str)."""
     is_pair = type(mark) is tuple and len(mark) == 2
     return all(type(text) is str for text in (mark if is_pair else (mark,)))
 

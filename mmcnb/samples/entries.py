@@ -1,4 +1,4 @@
-"""Build sparse rows from unordered entries, sorted in memory or in scratch files."""
+"""Build sparse rows by sorting unordered entries in memory or in scratch files."""
 
 import tempfile
 from typing import Any, NamedTuple
@@ -140,7 +140,7 @@ class SortedRuns:
     shape : tuple of int
         Number of rows and columns.
     like : Entries
-        Entries with the same dtypes as the entries of all runs.
+        Entries from which the dtypes of all runs are taken.
     """
 
     def __init__(self, name: str, shape: tuple[int, int], like: Entries) -> None:

@@ -1,4 +1,4 @@
-"""Detect values that may mark missing data, such as -999, far outside other values."""
+"""Detect values far from all others, such as -999, that may mark missing data."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -102,7 +102,7 @@ MARKUP = (
 
 
 class Foreign(NamedTuple):
-    """A format that mmcnb does not read: how messages call its files, and a remedy."""
+    """A format that mmcnb does not read: a phrase for its files, and a remedy."""
 
     name: str
     remedy: str
@@ -317,7 +317,7 @@ def _files_below(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def folder_format(folder: Path) -> str | None:
-    """Return the format of the table or matrix files in a folder; None without any.
+    """Return the format of the tables or matrix in a folder; None if it has none.
 
     A Matrix Market file takes precedence over tables beside it, which name its rows and
     columns.

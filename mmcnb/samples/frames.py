@@ -8,7 +8,7 @@ import pyarrow as pa
 from mmcnb._fit_warnings import Importance, Note
 from mmcnb.errors import InputError, worded
 
-FRAME = "the data frame"  # name of the rows in messages
+FRAME = "the data frame"  # name used for the rows in messages
 
 
 def as_frame(source: Any) -> Any:

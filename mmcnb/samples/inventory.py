@@ -48,7 +48,7 @@ class Inventory:
     Parameters
     ----------
     store : zarr store
-        The store.
+        Store that the inventory describes.
     root : str
         Path of the recorded group or array inside the store; "" is its root.
     record : dict
@@ -110,7 +110,7 @@ class Inventory:
             raise damaged_chunks(self.name, [key], "not what was written", remedy)
 
     def check_chunks(self) -> None:
-        """Raise DamagedStoreError if chunks are missing; the metadata must be valid."""
+        """Raise DamagedStoreError if the store lacks a chunk that the record lists."""
         if not self.store.supports_listing:
             return  # a missing chunk raises an error when it is read
         missing = []
@@ -128,7 +128,7 @@ class Inventory:
 
 
 def find_inventory(node: zarr.Array | zarr.Group, name: str) -> Inventory | None:
-    """Return the inventory that covers an array or group, or None if none does.
+    """Return the inventory that covers an array or group, or None if there is none.
 
     The record is an attribute of the node itself or of a group above it.
 

@@ -203,8 +203,8 @@ def check_finite(
 ) -> None:
     """Raise NotFiniteError if a value is NaN or infinite, naming its row and column.
 
-    ``rows`` is the index of the block's first row, or an array of the index of each
-    row. ``names`` is a function that returns the names of the columns; it is called
+    ``rows`` is the index of the block's first row, or an array with the indices of its
+    rows. ``names`` is a function that returns the names of the columns; it is called
     only for the message.
     """
     values = block.data if isinstance(block, CSRBlock) else block
@@ -239,10 +239,10 @@ def check_finite(
 
 
 def _row_number(rows: int | np.ndarray, k: int) -> int:
-    """Return the index in the data of row k of a block.
+    """Return the index, among all rows, of row k of a block.
 
-    ``rows`` is the index of the block's first row, or an array of the index of each
-    row.
+    ``rows`` is the index of the block's first row, or an array with the indices of its
+    rows.
     """
     return int(rows[k]) if isinstance(rows, np.ndarray) else rows + k
 
@@ -310,7 +310,7 @@ def check_indptr_rises(
 ) -> None:
     """Raise InputError if a row ends before it starts or beyond the stored values.
 
-    ``rows`` is the index of the first row, or an array of the index of each row.
+    ``rows`` is the index of the first row, or an array with the indices of all rows.
     """
     falls = stops < starts
     if falls.any():

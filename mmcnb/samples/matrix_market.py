@@ -33,14 +33,14 @@ class Header(NamedTuple):
     form : {"coordinate", "array"}
         Layout of the matrix: sparse ("coordinate") or dense ("array").
     field : {"real", "double", "integer", "unsigned-integer", "pattern"}
-        Type of the values; a pattern has no values, and its entries are 1.
+        Type of the values. A "pattern" file lists no values, and its entries are 1.
     symmetry : {"general", "symmetric", "skew-symmetric"}
         Symmetry of the matrix. Unless it is "general", the file lists no entries above
         the diagonal.
     n_rows, n_columns : int
         Shape of the matrix.
     n_entries : int
-        Number of entries that follow, one per line.
+        Number of values in the file, which has one line for each of them.
     line : int
         One-based number of the line below the size line.
     """
@@ -291,7 +291,8 @@ def hold_entries(
     header : Header
         Header of the file.
     memory_limit : str, int or None
-        Limit on the resident memory; entries that do not fit go to scratch files.
+        Limit on the resident memory; entries that do not fit are written to scratch
+        files. None means the same as in `open_samples`.
     shape : tuple of int
         Number of rows and columns of the result.
     placed : callable
@@ -320,7 +321,8 @@ def open_matrix_market(
     path : path
         The file.
     memory_limit : str, int or None, default=None
-        Limit on the resident memory; entries that do not fit go to scratch files.
+        Limit on the resident memory; entries that do not fit are written to scratch
+        files. None means the same as in `open_samples`.
 
     Raises
     ------

@@ -202,7 +202,7 @@ def open_samples(
     options: Any = None,
     memory_limit: str | int | None = None,
 ) -> Samples:
-    """Open rows, so that they can be read block by block.
+    """Open a source of rows, to read them block by block.
 
     Parameters
     ----------
@@ -212,7 +212,8 @@ def open_samples(
         - an array of shape (n_samples, n_features), or a list of rows;
         - a SciPy sparse matrix or array;
         - a data frame of pandas, polars, pyarrow or another library that exports Arrow;
-        - a pyarrow dataset, or a reader of Arrow record batches, which is read once;
+        - a pyarrow dataset, or a reader of Arrow record batches, which is read only
+        once;
         - an AnnData object, in memory or backed;
         - a Dask array or data frame, or an xarray DataArray;
         - an open h5py dataset or group, or an open Zarr array or group;
@@ -308,7 +309,7 @@ def _refuse_element(source: Any, element: str | None) -> None:
 
 
 def is_file_of_rows(source: object) -> bool:
-    """Return whether a source is the path of a file or folder, but not of a store."""
+    """Return whether a source is a path that is not opened as a Zarr store."""
     return isinstance(source, str | os.PathLike) and _reader(source) is not ZARR
 
 

@@ -25,7 +25,7 @@ class Names(Protocol):
 
 @dataclass(frozen=True)
 class KeptNames:
-    """Names in memory."""
+    """Row names in memory."""
 
     values: np.ndarray
 
@@ -156,7 +156,7 @@ class RowIndex:
         return values[0] if len(values) == 1 else ", ".join(map(str, values))
 
     def files_of(self, start: int, stop: int) -> np.ndarray:
-        """Return, for the rows ``start <= row < stop``, the index of their file."""
+        """Return the index of the file of each of the rows ``start <= row < stop``."""
         offsets = np.cumsum(self.lengths)
         return np.searchsorted(offsets, np.arange(start, stop), side="right")
 
@@ -298,7 +298,10 @@ class RowsTaken:
             self._names.append(names)
 
     def index(self, name: str | None = None) -> RowIndex:
-        """Return the index of the taken rows; ``name`` is the column of their names."""
+        """Return the index of all recorded rows.
+
+        ``name`` is the name of the column that contains their names.
+        """
         numbers = None
         if not self._is_whole:
             numbers = KeptNames(np.concatenate(self._pieces))

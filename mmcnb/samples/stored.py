@@ -81,7 +81,7 @@ class EdgeChunks:
         return loaded
 
     def _drop_oldest(self) -> None:
-        """Drop chunks until the cache is within its limit; the caller has the lock."""
+        """Drop old chunks until the cache is within its limit; requires the lock."""
         while self._cached_bytes > EDGE_BYTES and len(self._chunks) > self._least:
             key, chunk = self._chunks.popitem(last=False)
             if chunk.done():
@@ -100,7 +100,7 @@ class ChunkedRows(ABC):
     length : int
         Number of rows.
     edges : EdgeChunks
-        Cache for chunks of which a read needs only a part.
+        Cache for chunks that a read needs only in part.
     lookahead : int, default=0
         Number of additional rows that each read returns at its end: 1 for row pointers,
         otherwise 0.
@@ -116,7 +116,7 @@ class ChunkedRows(ABC):
 
     @abstractmethod
     def chunk_at(self, row: int) -> tuple[int, int]:
-        """Return the first row and the end of the chunk that contains a row."""
+        """Return the range (start, stop) of the chunk that contains a row."""
 
     @abstractmethod
     def load(self, start: int, stop: int) -> Any:
@@ -144,9 +144,10 @@ class ChunkedRows(ABC):
                 yield begin, position, chunk[begin - first : position - first]
 
     def _is_whole(self, position: int, start: int, stop: int) -> bool:
-        """Return whether no other read of a pass needs the chunk at ``position``.
+        """Return whether only this read of a pass needs the chunk at ``position``.
 
-        The preceding read may also need the first row of the chunk as its lookahead.
+        This read ranges from ``start`` to ``stop``. The preceding read may also need
+        the first row of the chunk, as its lookahead.
         """
         first, last = self.chunk_at(position)
         return start <= max(0, first - self._lookahead) and last <= stop
@@ -165,8 +166,8 @@ class SlicedRows(ChunkedRows):
     chunk_length : int
         Number of rows of a chunk.
     edges : EdgeChunks or None, default=None
-        Cache for chunks of which a read needs only a part; None creates a cache for
-        this array.
+        Cache for chunks that a read needs only in part; None creates a cache for this
+        array.
     lookahead : int, default=0
         Number of additional values that each read returns at its end.
     """
@@ -186,7 +187,7 @@ class SlicedRows(ChunkedRows):
         self.chunk_bytes = self.row_bytes * min(self.chunk_length, self.length)
 
     def chunk_at(self, row: int) -> tuple[int, int]:
-        """Return the first row and the end of the chunk that contains a row."""
+        """Return the range (start, stop) of the chunk that contains a row."""
         first = row // self.chunk_length * self.chunk_length
         return first, min(first + self.chunk_length, self.length)
 

@@ -144,7 +144,8 @@ def open_tenx_folder(
         Type of the features to use, such as ``"Antibody Capture"``. None selects genes
         if they are one of several types, and all features otherwise.
     memory_limit : str, int or None, default=None
-        Limit on the resident memory; entries that do not fit go to scratch files.
+        Limit on the resident memory; entries that do not fit are written to scratch
+        files. None means the same as in `open_samples`.
 
     Raises
     ------
@@ -209,7 +210,7 @@ def _hold(
 
 
 def check_is_alone(path: Path) -> None:
-    """Warn if barcodes and features of 10x Genomics are beside a Matrix Market file."""
+    """Warn if a Matrix Market file has 10x Genomics barcodes and features beside it."""
     files = _files_beside(path)
     if files.barcodes is None or files.features is None:
         return
@@ -221,7 +222,7 @@ def check_is_alone(path: Path) -> None:
 
 
 def _only_matrix(folder: Path) -> Path:
-    """Return the only matrix file in a folder; raise InputError unless there is one."""
+    """Return a folder's matrix file; raise InputError unless there is exactly one."""
     found = [path for path in _files(folder) if plain_name(path).endswith(".mtx")]
     if len(found) == 1:
         return found[0]
@@ -249,7 +250,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _files_beside(matrix: Path) -> TenxFiles:
-    """Return a matrix, its barcodes and its features; file names share a prefix."""
+    """Return a matrix with its barcodes and features, found by their common prefix."""
     name = plain_name(matrix)
     prefix = name.removesuffix(MATRIX) if name.endswith(MATRIX) else ""
     by_name = {plain_name(path): path for path in _files(matrix.parent)}

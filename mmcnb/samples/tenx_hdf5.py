@@ -33,7 +33,7 @@ class TenxElement(CSRElement):
     Parameters
     ----------
     storage : Storage
-        The file.
+        Storage that contains the group.
     group : Node
         Group that contains the matrix.
     element : str or None
@@ -110,7 +110,7 @@ def open_tenx(
     Parameters
     ----------
     storage : Storage
-        The file.
+        Storage that contains the group.
     node : Node
         The root of the file, or the group of the matrix.
     element : str or None, default=None

@@ -57,7 +57,7 @@ _PACKED = {
 
 
 def plain_name(path: Path) -> str:
-    """Return the file name in lower case, without the extension of a compression."""
+    """Return the file name in lower case, without a compression extension like .gz."""
     return path.stem.lower() if path.suffix.lower() in _OPENERS else path.name.lower()
 
 
@@ -99,7 +99,7 @@ def _is_binary(head: bytes) -> bool:
 
 @contextmanager
 def open_text(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """Open a file and its unpacked bytes; raise InputError if it cannot be read."""
+    """Open a file and its decompressed text; raise InputError if this fails."""
     opener = _OPENERS.get(compression(path) or "", nullcontext)
     known = EOFError, zlib.error, lzma.LZMAError, OSError
     damage = worded(f"{path} cannot be read", "get the file again", *known)
@@ -108,7 +108,7 @@ def open_text(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
 
 
 def first_bytes(path: Path) -> bytes:
-    """Return the first 64 KiB of a text."""
+    """Return the first 64 KiB of a text file, decompressed."""
     with open_text(path) as (_, text):
         return text.read(2**16)
 
@@ -178,8 +178,8 @@ def read_pieces(
         Whether cells in double quotes may contain line breaks; pieces do not end inside
         such a cell.
     codec : str or None, default=None
-        Python's name of the encoding, from which the text is converted to UTF-8 without
-        a byte order mark. None yields the bytes of the file unchanged.
+        Python's name for the encoding, from which the text is converted to UTF-8
+        without a byte order mark. None yields the bytes of the file unchanged.
     least_lines : int, default=1
         Minimum number of lines in a piece, unless the piece exceeds 16 * PIECE_BYTES
         bytes.
@@ -373,7 +373,7 @@ def _has_labels(text: bytes) -> bool | None:
 
 
 def _without_labels(text: bytes, blank_is_row: bool = False) -> bytes:
-    """Set the label of each line to 0, also in blank lines if ``blank_is_row``."""
+    """Replace the label of each line by 0; if ``blank_is_row``, blank lines too."""
     text = _NO_LABEL.sub(b"0 ", _LABEL.sub(b"0", text))
     return _BLANK.sub(b"0", text) if blank_is_row else text
 

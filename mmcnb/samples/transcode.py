@@ -43,8 +43,8 @@ def marked_codec(head: bytes) -> str | None:
 def unmarked_utf16(head: bytes) -> str | None:
     """Return the UTF-16 codec of a text without a byte order mark, or None.
 
-    In UTF-16, every second byte of ASCII text is 0. If few bytes are 0, the text is not
-    UTF-16, and the result is None.
+    The result is None if the text does not look like UTF-16, in which every second byte
+    of ASCII text is 0.
     """
     n_half = len(head) // 2
     n_even = head[::2].count(0)

@@ -111,7 +111,8 @@ def open_node(source: Any) -> Node:
     """Open the node at a path or an address; an open node is returned unchanged."""
     if isinstance(source, zarr.Array | zarr.Group):
         return source
-    checked_path(source)  # its Path is not used: it would turn "//" into "/"
+    # The returned Path is not used, because it would turn "//" into "/".
+    checked_path(source)
     path = os.fspath(source).removeprefix("file://")
     if "://" in path:
         remote, inner = open_address(path)
@@ -201,7 +202,7 @@ def reopen(store: Store, path: str) -> Node:
 
 
 def stored_array(array: zarr.Array) -> StoredArray:
-    """Return an object that reads slices of an array and checks its inventory."""
+    """Return a reader of an array's slices that checks chunks against the inventory."""
     name = describe(array)
     return StoredArray(array, find_inventory(array, name), name)
 
