@@ -117,19 +117,19 @@ def open_dask(source: Any) -> DaskSamples:
     if not module.startswith("dask.dataframe"):
         kind = type(source).__name__
         raise InputError(
-            f"X is a Dask {kind}, which has no rows: give a Dask array or frame."
+            f"X is a Dask {kind}, which has no rows: pass a Dask array or frame."
         )
     from mmcnb.samples.frames import column_names
 
     if source.ndim != 2:
         raise InputError(
-            "X is one column of a Dask frame: give a frame, for example X.to_frame()."
+            "X is one column of a Dask frame: pass a frame, for example X.to_frame()."
         )
     for name, dtype in source.dtypes.items():
         if getattr(dtype, "kind", "O") not in "biuf" or not isinstance(dtype, np.dtype):
             raise InputError(
-                f"column {name!r} of the Dask frame has dtype {dtype}, not plain "
-                "numbers: convert it by X.astype('float64'), or drop it."
+                f"column {name!r} of the Dask frame has dtype {dtype}, which "
+                "is not numeric: convert it with X.astype('float64'), or drop it."
             )
     rows = source.astype(block_dtype(*source.dtypes)).to_dask_array(lengths=True)
     return DaskSamples(rows, "the Dask frame", column_names(source))

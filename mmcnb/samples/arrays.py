@@ -40,7 +40,7 @@ def plain_array(source: Any, name: str, are_rows: bool = False) -> np.ndarray:
     """
     if isinstance(source, np.matrix):
         raise InputError(
-            f"{name} is an np.matrix, which is not supported: give np.asarray(X)."
+            f"{name} is an np.matrix, which is not supported: pass np.asarray(X)."
         )
     if isinstance(source, np.ma.MaskedArray):
         _check_mask(source, name)
@@ -86,7 +86,7 @@ def plain_values(source: Any, name: str, text: bool = False) -> np.ndarray:
     ordered = isinstance(source, list | tuple | range) or hasattr(source, "__array__")
     if not ordered or isinstance(source, type) or scipy.sparse.issparse(source):
         raise InputError(
-            f"{name} is a {type(source).__name__}: give an array or a list of values."
+            f"{name} is a {type(source).__name__}: pass an array or a list of values."
         )
     if not text or isinstance(source, np.matrix | np.ma.MaskedArray):
         return plain_array(source, name)
@@ -105,7 +105,7 @@ def plain_values(source: Any, name: str, text: bool = False) -> np.ndarray:
     if missing:
         raise InputError(
             f"Input {name} contains NaN, infinity or a missing value: "
-            "give each row a class."
+            "assign a class to each row."
         )
     return array
 
@@ -130,9 +130,9 @@ def _check_mask(array: np.ma.MaskedArray, name: str) -> None:
     if len(places):
         column = f", column {places[0][1]}" if array.ndim == 2 else ""
         found = f"{len(places)} masked values, the first at row {places[0][0]}{column}"
-        remedy = "give a value in place of each"
+        remedy = "replace each by a value"
         if array.ndim == 2:
-            remedy = "make them gaps, by X.astype(float).filled(numpy.nan)"
+            remedy = "replace them by NaN with X.astype(float).filled(numpy.nan)"
         raise InputError(f"{name} is a masked array with {found}: {remedy}.")
 
 
@@ -144,13 +144,13 @@ def _check_rows(rows: Sequence[Any], name: str) -> None:
         if scipy.sparse.issparse(row):
             raise InputError(
                 f"{name} is a list of sparse matrices: "
-                "join them by scipy.sparse.vstack(X)."
+                "join them with scipy.sparse.vstack(X)."
             )
     lengths = [len(row) if isinstance(row, list | tuple) else None for row in rows]
     other = next((k for k, length in enumerate(lengths) if length != lengths[0]), None)
     if other is not None:
         unlike = f"rows of different lengths, such as rows 0 and {other}"
-        raise InputError(f"{name} has {unlike}: give rows x features (2-D).")
+        raise InputError(f"{name} has {unlike}: pass rows x features (2-D).")
 
 
 def _refuse_texts(array: np.ndarray, name: str) -> None:
@@ -162,13 +162,13 @@ def _refuse_texts(array: np.ndarray, name: str) -> None:
         return
     try:
         array.astype(np.float64)
-        remedy = "convert them by numpy.asarray(X, dtype=float)"
+        remedy = "convert it with numpy.asarray(X, dtype=float)"
     except (ValueError, TypeError):
-        remedy = "give pandas.DataFrame(X), in which texts become categories"
+        remedy = "pass pandas.DataFrame(X), whose text columns become categories"
         if array.ndim < 2 or array.shape[1] == 1:
             texts = "X" if array.ndim < 2 else "numpy.ravel(X)"
             remedy = (
-                "give numbers for documents, such as TF-IDF by sklearn.feature_"
+                "convert documents to numbers, such as TF-IDF with sklearn.feature_"
                 f"extraction.text.TfidfVectorizer().fit_transform({texts}), or the "
                 "embeddings of a language model"
             )
@@ -274,5 +274,5 @@ def check_feature_names(names: Any, n_features: int, name: str) -> list[str] | N
         fault = (
             f"{name}: feature_names has {len(listed)} entries for {n_features} columns"
         )
-        raise InputError(f"{fault}: give one string per column, or None.")
+        raise InputError(f"{fault}: pass one string per column, or None.")
     return [str(one) for one in listed]

@@ -258,8 +258,7 @@ class FrameElement(Element):
             kind = getattr(getattr(array, "dtype", None), "kind", "O")
             if kind not in "biuf" or array.ndim != 1:
                 raise InputError(
-                    f"column {column!r} of {name} does not have plain numbers: "
-                    "convert or drop it."
+                    f"column {column!r} of {name} is not numeric: convert or drop it."
                 )
             arrays.append(array)
         lengths = [array.shape[0] for array in arrays] or [0]

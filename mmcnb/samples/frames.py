@@ -18,7 +18,7 @@ def as_frame(source: Any) -> Any:
     """
     if type(source).__name__ == "LazyFrame":
         raise InputError(
-            f"{FRAME} is lazy; give X.collect(), or the path that "
+            f"{FRAME} is lazy; pass X.collect(), or the path that "
             "X.sink_parquet(path) wrote."
         )
     if not (hasattr(source, "__arrow_c_stream__") and hasattr(source, "columns")):
@@ -51,7 +51,7 @@ def table_of_stream(source: Any) -> pa.Table:
         If the stream cannot be read, or has no rows left.
     """
     name = f"X, of type {type(source).__name__},"
-    remedy = "give a table of Arrow, or the path of a Parquet file"
+    remedy = "pass an Arrow table, or the path of a Parquet file"
     with worded(f"{name} cannot be read", remedy):
         if hasattr(source, "__arrow_c_stream__"):
             table = pa.table(source)
@@ -59,7 +59,7 @@ def table_of_stream(source: Any) -> pa.Table:
             table = source.to_table()
     if table.num_rows == 0:
         raise InputError(
-            f"{name} has no rows, or they were read before: open it again, or give a "
+            f"{name} has no rows, or they were read before: open it again, or pass a "
             "table, which can be read more than once."
         )
     return table

@@ -153,7 +153,7 @@ _REFUSED_KINDS = {
         "durations",
         f"convert them to numbers, for example with {_DAYS.format('X')}",
     ),
-    "V": ("records", "give the fields as the columns of one array of numbers"),
+    "V": ("records", "pass the fields as the columns of one array of numbers"),
 }
 """What an array of an unsupported dtype contains, and a remedy, by dtype.kind."""
 
@@ -457,7 +457,7 @@ def equal_rows_error(rows: Matrix | CSRBlock) -> EqualRowsError:
     return EqualRowsError(
         "all rows are equal, or differ by less than rounding",
         largest_column(rows),
-        "give rows that differ, or subtract the mean of the columns",
+        "pass rows that differ, or subtract the mean of the columns",
     )
 
 

@@ -297,7 +297,7 @@ def _labels(y: np.ndarray, samples: Samples) -> np.ndarray:
         labels = y.astype(np.int64)
     if not np.array_equal(labels, y):
         raise InputError(
-            f"{samples.name}: y has numbers that are not whole: "
+            f"{samples.name}: y has values that are not integers: "
             "class labels must be integers."
         )
     return labels

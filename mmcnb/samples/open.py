@@ -75,7 +75,7 @@ def _open_xarray(source: Any) -> Samples:
     if not hasattr(source, "data") or not hasattr(source, "dims"):
         raise InputError(
             f"X is an xarray {type(source).__name__}: "
-            "give one DataArray, for example X['name']."
+            "pass one DataArray, for example X['name']."
         )
     return open_named(source.data, "the DataArray")
 
@@ -265,12 +265,12 @@ def open_samples(
         source = expanded(source)
     if _is_column_of_numbers(source):
         raise InputError(
-            "X is one column of a frame: give a frame, for example X.to_frame()."
+            "X is one column of a frame: pass a frame, for example X.to_frame()."
         )
     if reader is None:
         raise InputError(
             f"X is a {type(source).__name__}, which cannot be read: "
-            "give an array, a SciPy CSR matrix, a data frame, AnnData, "
+            "pass an array, a SciPy CSR matrix, a data frame, AnnData, "
             "a Zarr array or group, or a path."
         )
     if reader.takes == "options":

@@ -54,7 +54,7 @@ def checked_path(path: object, what: str = "the path") -> Path:
     """
     if not isinstance(path, str | os.PathLike) or isinstance(os.fspath(path), bytes):
         raise InputError(
-            f"{what} is {shown(path)}, which is not a path: give a str or a "
+            f"{what} is {shown(path)}, which is not a path: pass a str or a "
             "pathlib.Path."
         )
     text = expanded(path)

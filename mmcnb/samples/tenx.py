@@ -89,7 +89,7 @@ def _warn_of_others(place: str, counts: Mapping[str, int]) -> None:
     listed = ", ".join(f"{name!r} ({counts[name]:,})" for name in others)
     option = shlex.quote(others[0])
     warn(
-        f"{place} has features of several types, and {listed} are left out: give "
+        f"{place} has features of several types, and {listed} are left out: pass "
         f"element={others[0]!r} (--element {option}) to use these instead.",
         Importance.DATA,
     )

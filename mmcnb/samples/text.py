@@ -154,7 +154,7 @@ def first_line_of_windows(path: Path) -> int:
     if n_utf8 > n_others:
         raise InputError(
             f"{path}, line {first_line}: this is not UTF-8 text, but other lines are: "
-            "correct it, or give another encoding (--encoding cp1252)."
+            "correct it, or pass another encoding (--encoding cp1252)."
         )
     return first_line
 
@@ -337,7 +337,7 @@ def _fault_of_line(
             if not fault:
                 return LabelsError(f"{line} has {label}")
         return InputError(
-            f"{line} is not LIBSVM text ({fault}): write a whole number, "
+            f"{line} is not LIBSVM text ({fault}): write an integer label, "
             "then index:value pairs with increasing indices."
         )
     return InputError(f"{path} is not LIBSVM text: get the file again.")
@@ -358,7 +358,7 @@ def _label_of(line: bytes) -> str:
     if _PAIR.match(label):
         return "no label"
     if _NUMBERS.match(label):
-        kind = "several labels" if "," in label else "a label that is not whole"
+        kind = "several labels" if "," in label else "a label that is not an integer"
         return f"{kind} ({label})"
     return ""
 
@@ -397,7 +397,7 @@ def _parsed(text: bytes, dtype: np.dtype, zero_based: bool, most: int) -> Rows:
         labels = y.astype(np.int64)
     faults = {
         "a number has an underscore": _UNDERSCORE.search(text),
-        "its label is not a whole number": (labels != y).any(),
+        "its label is not an integer": (labels != y).any(),
         f"a value is not a finite number of {dtype}": not all_finite(X.data),
         "index 0 needs --zero-based (zero_based=True)": indices.min(initial=0) < 0,
         f"it has more than {most:,} columns": width > most,

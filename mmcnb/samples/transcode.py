@@ -97,7 +97,7 @@ def checked_codec(name: object) -> str:
         if getattr(info, "_is_text_encoding", True):  # False for "hex", for example
             return info.name
     raise InputError(
-        f"encoding={shown(name)} is unknown: give one that Python knows, such as "
+        f"encoding={shown(name)} is unknown: pass one that Python knows, such as "
         "'utf-8' or 'cp1252'."
     )
 
@@ -170,7 +170,7 @@ class UTF8Reader:
                 line = f", line {self._n_lines + before.count(chr(10)) + 1}"
             other = "latin-1" if self._codec != "latin-1" else UTF8
             raise InputError(
-                f"{self._name}{line}: this is not {self._codec} text: give another "
+                f"{self._name}{line}: this is not {self._codec} text: pass another "
                 f"encoding (--encoding {other})."
             ) from error
         self._n_lines += text.count(b"\n")

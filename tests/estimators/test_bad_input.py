@@ -335,7 +335,7 @@ ODD = [
         SparseKernelMMC(landmarks=[[0.0, np.nan, 1.0], [0.0, 0.0, 1.0]]),
         "row 0, column 1",
     ),
-    (UnsupervisedRLS(landmarks="k-means"), "landmarks is a str: give an array"),
+    (UnsupervisedRLS(landmarks="k-means"), "landmarks is a str: pass an array"),
     (
         UnsupervisedRLS(101),
         "n_clusters=101 is more than the 100 rows; pass n_clusters=100 or fewer",

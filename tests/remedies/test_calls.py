@@ -93,7 +93,7 @@ SITUATIONS = {
         "np.ones((9, 2))",
         FIT,
         "all rows are equal",
-        by_hand("give rows that differ", X="B"),
+        by_hand("pass rows that differ", X="B"),
     ),
     "numbers as text": Situation("B.astype(str)", FIT, "contains text", expressions),
     "numbers as bytes": Situation("B.astype('S')", FIT, "contains text", expressions),
@@ -125,7 +125,7 @@ SITUATIONS = {
         "[[1, 2], [3]]",
         FIT,
         "rows of different lengths",
-        by_hand("give rows x features", X="[[1, 2], [3, 5]]"),
+        by_hand("pass rows x features", X="[[1, 2], [3, 5]]"),
     ),
     "sparse matrices in a list": Situation(
         "[scipy.sparse.csr_array(B)] * 2", FIT, "list of sparse matrices", expressions
@@ -133,7 +133,7 @@ SITUATIONS = {
     "documents": Situation(
         "['the red cat', 'a blue dog', 'some green bird'] * 5",
         FIT,
-        "give numbers for documents",
+        "convert documents to numbers",
         expressions,
     ),
     "a dictionary": Situation(
@@ -321,7 +321,7 @@ SITUATIONS = {
         "pl.LazyFrame({'a': [1.0, 2, 5]})",
         FIT,
         "is lazy",
-        by_hand("give X.collect()", X="X.collect()"),
+        by_hand("pass X.collect()", X="X.collect()"),
     ),
     "a sparse frame around other values": Situation(
         "pd.DataFrame(dict.fromkeys('ab', pd.arrays.SparseArray([1.0, 1, 0, 5], "
@@ -666,7 +666,7 @@ SITUATIONS = {
         "[['red', 1], ['blue', 2]] * 20",
         FIT,
         "X contains text",
-        by_hand("give pandas.DataFrame(X)", X="pd.DataFrame(X)"),
+        by_hand("pass pandas.DataFrame(X)", X="pd.DataFrame(X)"),
     ),
     "a frame for AnnData": Situation(
         "frame",

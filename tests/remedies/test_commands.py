@@ -563,7 +563,9 @@ SITUATIONS = {
     "no number in LIBSVM text": Situation(
         "convert rows.libsvm rows.zarr --overwrite",
         "line 2 is not LIBSVM text",
-        reason("write a whole number, then index:value pairs with increasing indices"),
+        reason(
+            "write an integer label, then index:value pairs with increasing indices"
+        ),
         files={"rows.libsvm": b"1 1:2 2:3\n0 1:x\n"},
         n_attempts=0,
     ),

@@ -96,7 +96,7 @@ def test_libsvm_text(tmp_path, name, text, options, layout, rows, labels):
         ("1 99999999999:1", "too large"),
         ("1 700:1", "more than 60 columns"),
         ("x 1:2", "'x'"),
-        ("nan 1:2", "its label is not a whole number"),
+        ("nan 1:2", "its label is not an integer"),
         ("1 1:1_000", ""),
         ("1_0 1:1", ""),
         ("1 1_0:1", ""),
@@ -243,7 +243,7 @@ def test_an_npz_that_needs_more_memory_than_is_free_is_refused_before_it_is_read
 BAD_ARRAYS = {
     "two.npz": ({"A": np.eye(2), "B": np.eye(2)}, "no array X"),
     "y.npz": ({"X": np.eye(3), "y": [1, 2]}, "y has shape"),
-    "part.npz": ({"X": np.eye(2), "y": [0.5, 1]}, "not whole"),
+    "part.npz": ({"X": np.eye(2), "y": [0.5, 1]}, "not integers"),
     "flat.npy": (np.zeros(3), "1-D"),
     "text.npy": (np.array([["a"]]), "text"),
     "objects.npy": (np.array([[None]]), "objects"),

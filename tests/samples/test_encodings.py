@@ -78,7 +78,7 @@ def test_other_encodings_are_told(tmp_path):
     samples = mmcnb.read_table(path, encoding="shift_jis")
     assert samples.feature_names[1:] == ["stadt_大阪", "stadt_東京"]
     for name in ("utf-9", "hex", 8):
-        with one_sentence(r"encoding=.* is unknown: give one that Python knows"):
+        with one_sentence(r"encoding=.* is unknown: pass one that Python knows"):
             mmcnb.read_table(path, encoding=name)
     with one_sentence(r"line 2: this is not ascii text: .*--encoding latin-1"):
         mmcnb.read_table(path, encoding="ascii")

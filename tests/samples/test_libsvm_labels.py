@@ -13,11 +13,11 @@ PAIRS = ["1:0.5 3:2", "2:1", "1:3"]
 LABELS = {
     "real targets": (
         ["12.75", "-3.5", "0.25"],
-        r"line 1 has a label that is not whole \(12.75\)",
+        r"line 1 has a label that is not an integer \(12.75\)",
     ),
     "a late real target": (
         ["1", "2", "0.25"],
-        r"line 3 has a label that is not whole \(0.25\)",
+        r"line 3 has a label that is not an integer \(0.25\)",
     ),
     "several labels": (["2,5", "1", "1,2,3"], r"line 1 has several labels \(2,5\)"),
     "no labels": (["", "", ""], "line 1 has no label"),

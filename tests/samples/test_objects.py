@@ -452,21 +452,21 @@ DOCUMENTS = [f"{SUBJECTS[i % 2]} on day {i}" for i in range(60)]
 def test_documents_are_told_a_call_that_makes_them_numbers(X):
     with one_sentence("contains text .* TF-IDF .* embeddings") as refusal:
         mmcnb.MaximumMarginClustering(2).fit(X)
-    call = str(refusal.value).partition("TF-IDF by ")[2].partition(", or")[0]
+    call = str(refusal.value).partition("TF-IDF with ")[2].partition(", or")[0]
     names = {"sklearn": sklearn, "numpy": np, "X": X}
     model = mmcnb.MaximumMarginClustering(2, random_state=0).fit(eval(call, names))
     assert model.labels_[:4].tolist() == [0, 1, 0, 1]
 
 
 def test_texts_of_numbers_and_of_categories_are_told_what_suits_them():
-    with one_sentence("convert them by") as refusal:
+    with one_sentence("convert it with") as refusal:
         open_samples([["1", "2"], ["3", "4.5"]])
-    call = str(refusal.value).partition("convert them by ")[2].removesuffix(".")
+    call = str(refusal.value).partition("convert it with ")[2].removesuffix(".")
     rows = eval(call, {"numpy": np, "X": [["1", "2"], ["3", "4.5"]]})
     assert rows_of(rows).tolist() == [[1, 2], [3, 4.5]]
     X = np.array([["red", "small"], ["blue", "large"]] * 20)
-    with one_sentence("in which texts become categories") as refusal:
+    with one_sentence("whose text columns become categories") as refusal:
         open_samples(X)
-    call = str(refusal.value).partition(": give ")[2].partition(", in")[0]
+    call = str(refusal.value).partition(": pass ")[2].partition(", whose")[0]
     frame = eval(call, {"pandas": pd, "X": X})
     assert mmcnb.MaximumMarginClustering(2).fit(frame).n_features_in_ == 2

@@ -591,7 +591,7 @@ BAD_FRAMES = {
         pd.DataFrame({"a": [1.5]}).iloc[:0],
         "0 sample|no rows|no column is left as a feature",
     ),
-    "a query": (pl.LazyFrame({"a": [1]}), "is lazy; give X.collect\\(\\), or the path"),
+    "a query": (pl.LazyFrame({"a": [1]}), "is lazy; pass X.collect\\(\\), or the path"),
 }
 
 
