@@ -105,7 +105,7 @@ def test_a_reader_that_goes_away_is_no_error(messy, printed):
         ),
         (
             "fit messy.csv --table - --labels -",
-            "would both be printed; give one of them",
+            "would both be printed; give a path for one of them",
         ),
         (
             "fit messy.csv --table messy.csv",

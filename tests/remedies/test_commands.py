@@ -521,7 +521,7 @@ SITUATIONS = {
     "two outputs to print": Situation(
         "predict customers.model customers.csv --labels=- --table=-",
         "--labels - and --table - would both be printed",
-        by_hand("give one of them a path", "--labels=-", "--labels=l.csv"),
+        by_hand("give a path for one of them", "--labels=-", "--labels=l.csv"),
     ),
     "a table to verify": Situation(
         "verify rows.csv", "rows.csv is a file, not a Zarr store", commands
