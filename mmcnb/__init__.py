@@ -1,7 +1,7 @@
 """Maximum margin clustering for data larger than memory.
 
-Names are imported when they are first used, so that ``import mmcnb`` is fast. Type
-checkers and editors read them from ``__init__.pyi``.
+Public names are imported when they are first used, so that ``import mmcnb`` is fast.
+Type checkers and editors read the names from ``__init__.pyi``.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""The entry point of ``mmcnb`` and ``python -m mmcnb``.
+"""Entry point of the command ``mmcnb`` and of ``python -m mmcnb``.
 
 SIGINT and SIGTERM stop the command cleanly, even while modules are being imported.
 """
@@ -8,7 +8,7 @@ import sys
 
 
 def run() -> int:
-    """Run the command of the process and return its exit code."""
+    """Run the command line of this process, and return the exit code."""
     try:
         if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""Agreement of two labelings of the same rows, from their contingency table."""
+"""Adjusted Rand index of two labelings, computed from their contingency table."""
 
 from typing import TYPE_CHECKING
 
@@ -9,17 +9,19 @@ if TYPE_CHECKING:
 
 
 def adjusted_rand_index(counts: "np.ndarray | csr_array") -> float:
-    """Compute the adjusted Rand index of two labelings, from their contingency table.
+    """Compute the adjusted Rand index of two labelings from their contingency table.
 
     Parameters
     ----------
     counts : ndarray or csr_array of shape (k, l), int64
-        Contingency table: the number of rows with each pair of labels.
+        Contingency table. Entry (i, j) is the number of rows with label i in the first
+        labeling and label j in the second.
 
     Returns
     -------
     float
-        1 if the labelings are equal up to renumbering, and about 0 for random labels.
+        Adjusted Rand index: 1 if the labelings are equal up to renumbering, and about 0
+        on average for random labels. It can be negative.
 
     References
     ----------
@@ -46,5 +48,8 @@ def adjusted_rand_index(counts: "np.ndarray | csr_array") -> float:
 
 
 def _pairs(sizes: np.ndarray) -> int:
-    """Count the pairs of rows in the same group; Python integers cannot overflow."""
+    """Return the number of pairs of rows in the same group.
+
+    Python integers are used because they cannot overflow.
+    """
     return sum(size * (size - 1) // 2 for size in sizes[sizes > 1].tolist())

@@ -1,7 +1,7 @@
-"""The time that this process has spent compiling.
+"""Clock for the time that this process has spent compiling.
 
-`mmcnb._numba` starts and stops the clock. This module does not import numba, so the
-clock can be read before a fit needs numba.
+`mmcnb._numba` starts and stops the clock. This module does not import numba, so reading
+the clock does not import numba either.
 """
 
 import logging
@@ -55,6 +55,9 @@ CLOCK = CompileClock()
 
 
 def times() -> tuple[float, float]:
-    """Return a time that excludes compilation, and the seconds spent compiling."""
+    """Return the seconds of a clock that stops during compilation, and of compilation.
+
+    The first value is meaningful only as a difference between two calls.
+    """
     compiled = CLOCK.seconds
     return time.perf_counter() - compiled, compiled

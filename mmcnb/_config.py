@@ -1,4 +1,4 @@
-"""Settings of the process, which apply if a parameter of an estimator is None."""
+"""Process-wide settings, which apply if a parameter of an estimator is None."""
 
 import math
 import operator
@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from mmcnb import _machine
 from mmcnb.errors import InputError, shown
 
-# Resident bytes of the interpreter and the compiled libraries, measured by `python -m
+# Resident bytes of the interpreter and the imported libraries, measured with `python -m
 # tests.campaigns memory`.
 LIBRARIES = 360 * 2**20
 ADDRESS = re.compile(r"(tcp|tls|ucx|ucxx|ws|wss|inproc)://.+")
@@ -19,11 +19,12 @@ MOST_THREADS = 2**16
 
 
 class config:
-    """Settings of the process, which estimators use by default.
+    """Process-wide settings, which estimators use by default.
 
-    Only the settings that are passed are changed. The change applies immediately to all
-    threads; at the end of a ``with`` block, the earlier settings are restored. A
-    parameter of an estimator takes precedence over the setting.
+    Only the settings that are passed are changed. The change applies immediately, in
+    all threads. If `config` is used in a ``with`` statement, the previous settings are
+    restored at the end of the block. A parameter of an estimator takes precedence over
+    the setting unless the parameter is None.
 
     Parameters
     ----------
@@ -32,7 +33,7 @@ class config:
         Dask cluster (a client or the address of its scheduler), or a new Dask cluster
         on this machine (``"local:4"`` for four processes).
     memory_limit : str, int or None, optional
-        Limit on the resident memory of the process: text with a unit such as
+        Limit on the resident memory of the process: a string with a unit, such as
         ``"512MiB"``, or a number of bytes. None means half of the free memory.
     n_jobs : int or None, optional
         Number of threads of this process. None and -1 mean all cores, and -2 means all
@@ -60,7 +61,7 @@ class config:
         "n_jobs": None,
     }
 
-    # The default is Ellipsis, because None is a setting.
+    # The default is Ellipsis, because None is a valid setting.
     def __init__(
         self, engine: Any = ..., memory_limit: Any = ..., n_jobs: Any = ...
     ) -> None:
@@ -86,7 +87,7 @@ class config:
 
 
 def configured(name: str, value: Any) -> Any:
-    """Return a parameter of a fit, or the setting of the process if it is None."""
+    """Return ``value`` or, if it is None, the process-wide setting called ``name``."""
     return config._settings[name] if value is None else value
 
 
@@ -96,8 +97,8 @@ def n_threads(n_jobs: int | None) -> int:
     Parameters
     ----------
     n_jobs : int or None
-        Number of threads; -1 means all cores, and -2 all cores but one. None means the
-        setting of `mmcnb.config` or, if it is not set, all cores.
+        Number of threads. -1 means all cores, and -2 means all cores but one. None
+        means the setting of `mmcnb.config` or, if it is not set, all cores.
 
     Returns
     -------
@@ -107,7 +108,7 @@ def n_threads(n_jobs: int | None) -> int:
     Raises
     ------
     InputError
-        If ``n_jobs`` is 0, too large, or not an integer.
+        If ``n_jobs`` is not an integer, is 0, or has a magnitude above 65,536.
     """
     n_jobs = configured("n_jobs", n_jobs)
     cores = _machine.cores()
@@ -152,7 +153,7 @@ def generator(random_state: Any) -> Any:
 
 
 def check_verbose(verbose: Any) -> None:
-    """Raise InputError unless ``verbose`` is a bool or an integer."""
+    """Raise InputError if ``verbose`` is neither a bool nor an integer."""
     try:
         operator.index(verbose)
     except TypeError:
@@ -163,7 +164,15 @@ def check_verbose(verbose: Any) -> None:
 
 
 def resolve_memory_limit(memory_limit: str | int | None) -> int:
-    """Return the limit in bytes; None means the setting or half of the free memory."""
+    """Return the memory limit in bytes.
+
+    Parameters
+    ----------
+    memory_limit : str, int or None
+        The limit, in a form that `parse_bytes` accepts. None means the setting of
+        `mmcnb.config` or, if it is not set, half of the free memory, but at least twice
+        the memory of the libraries.
+    """
     memory_limit = configured("memory_limit", memory_limit)
     if memory_limit is None:
         return max(_machine.available_memory() // 2, LIBRARIES * 2)
@@ -176,9 +185,8 @@ def parse_bytes(text: str | int | float) -> int:
     Parameters
     ----------
     text : str, int or float
-        A number, optionally followed by a unit. K, M, G and T are powers of 1,024 when
-        written KiB, MiB, GiB, TiB or without B, and powers of 1,000 when written KB,
-        MB, GB, TB.
+        A number, optionally followed by a unit in upper or lower case. KiB, MiB, GiB,
+        TiB and K, M, G, T are powers of 1,024. KB, MB, GB and TB are powers of 1,000.
 
     Returns
     -------
@@ -222,12 +230,14 @@ def format_bytes(size: float, up: bool = False) -> str:
     size : float
         Number of bytes.
     up : bool, default=False
-        Whether to round up to whole MiB. Use it for a limit that must suffice.
+        Whether to round up to whole MiB, for a limit that must be sufficient.
 
     Returns
     -------
     str
-        Three significant digits and a unit, such as ``"1.5 GiB"``, or whole MiB.
+        Number with a unit, such as ``"1.5 GiB"``. Numbers below 100 have at most three
+        significant digits, and larger numbers are rounded to integers. If ``up``, the
+        result is a whole number of MiB.
 
     Examples
     --------
@@ -245,7 +255,10 @@ def format_bytes(size: float, up: bool = False) -> str:
 
 
 def check_engine(engine: Any) -> None:
-    """Raise InputError unless ``engine`` is None or can run passes over rows."""
+    """Raise InputError if ``engine`` is not a valid value of the setting.
+
+    Valid values are None, an address, and a connected synchronous Dask client.
+    """
     if engine is None:
         return
     if isinstance(engine, str):

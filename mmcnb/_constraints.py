@@ -9,8 +9,8 @@ import numpy as np
 
 from mmcnb.errors import InputError, shown
 
-# The largest magnitude of a parameter. Its inverse is the smallest magnitude other than
-# 0. The squares of both are still in the range of float64.
+# Largest magnitude of a parameter. Its inverse is the smallest nonzero magnitude. The
+# squares of both are still in the range of float64.
 LARGEST_NUMBER = 1e100
 
 
@@ -18,20 +18,23 @@ class Constraint(Protocol):
     """A constraint on the values of a parameter."""
 
     def check(self, name: str, value: Any) -> None:
-        """Raise InputError if a value breaks the constraint."""
+        """Raise InputError if ``value`` violates the constraint.
+
+        ``name`` is the name of the parameter in the message.
+        """
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A finite number in a range; NaN and booleans are refused.
+    """Constraint to finite real numbers in a range, which excludes NaN and booleans.
 
     Parameters
     ----------
     low : float
         Lower end of the range.
     high : float, default=inf
-        Upper end of the range. If it is infinite, integers are limited to 2**31 - 1,
-        and other numbers to 1e100.
+        Upper end of the range. If it is infinite, integers are limited to 2**31 - 1 and
+        other numbers to 1e100.
     open_low, open_high : bool, default=False
         Whether to exclude the lower or the upper end of the range.
     integer : bool, default=False
@@ -48,7 +51,7 @@ class Interval:
     optional: bool = False
 
     def check(self, name: str, value: Any) -> None:
-        """Raise InputError if a value is out of range."""
+        """Raise InputError if ``value`` is not a number in the range."""
         if value is None and self.optional:
             return
         number: Any = value.item() if isinstance(value, np.generic) else value
@@ -75,7 +78,7 @@ class Interval:
         return min(self.high, LARGEST_NUMBER)
 
     def _is_inside(self, value: Any, size: Any) -> bool:
-        """Return whether a value, whose magnitude is ``size``, is in the range."""
+        """Return whether ``value``, with the magnitude ``size``, is in the range."""
         number_type = numbers.Integral if self.integer else numbers.Real
         if isinstance(value, bool | np.timedelta64):
             return False
@@ -91,12 +94,12 @@ class Interval:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of several values, which need not be strings."""
+    """Constraint to one of several values, such as strings, booleans or None."""
 
     choices: tuple[Any, ...]
 
     def check(self, name: str, value: Any) -> None:
-        """Raise InputError if a value is not one of the choices."""
+        """Raise InputError if ``value`` is not one of the choices."""
         named = isinstance(value, str) and value in self.choices
         if not named and not any(value is choice for choice in self.choices):
             known = ", ".join(repr(choice) for choice in self.choices)
@@ -107,14 +110,14 @@ class Choice:
 
 @dataclass(frozen=True)
 class IntervalOr:
-    """A number in a range, or one of several names."""
+    """Constraint to a number in a range or one of several strings."""
 
     number: Interval
     names: tuple[str, ...]
     optional: bool = False
 
     def check(self, name: str, value: Any) -> None:
-        """Raise InputError if a value is neither such a number nor one of the names."""
+        """Raise InputError if ``value`` is neither in the range nor in ``names``."""
         if value is None and self.optional:
             return
         if isinstance(value, numbers.Real):
@@ -130,12 +133,12 @@ class IntervalOr:
 
 @dataclass(frozen=True)
 class Parsed:
-    """A value that a function accepts, instead of raising InputError."""
+    """Constraint to values for which a function does not raise InputError."""
 
     parse: Callable[[Any], Any]
     optional: bool = True
 
     def check(self, name: str, value: Any) -> None:
-        """Raise InputError if the function refuses a value."""
+        """Raise InputError if the function raises InputError for ``value``."""
         if value is not None or not self.optional:
             self.parse(value)

@@ -1,4 +1,4 @@
-"""Text that many docstrings share, written once and filled in at import."""
+"""Text that several docstrings share, and a decorator that inserts it at import."""
 
 import inspect
 from typing import TypeVar
@@ -13,25 +13,26 @@ SHARED = {
     "{labels}": "array-like of shape (n_samples,), Zarr array, path or None, "
     "default=None",
     "{element}": """element : str or None, default=None
-    Element that contains the rows in an AnnData object, a Zarr group or a file,
-    such as "layers/counts". None means "X".""",
+    Name of the element that contains the rows in an AnnData object, a Zarr group
+    or a file, such as "layers/counts". None means "X".""",
 }
 
 
 def fill_docstrings(thing: Documented) -> Documented:
-    """Replace the placeholders of `SHARED` in the docstrings of a function or a class.
+    """Replace the placeholders of `SHARED` in the docstring of a function or class.
 
-    This is a decorator. For a class, it also fills in the docstrings of the methods.
+    For a class, placeholders in the docstrings of its methods are also replaced. This
+    function is used as a decorator.
 
     Parameters
     ----------
     thing : function or class
-        Object whose docstring has placeholders such as ``{rows}``.
+        Object whose docstring may contain placeholders such as ``{rows}``.
 
     Returns
     -------
     function or class
-        The same object.
+        ``thing`` itself, with its docstring changed.
     """
     if inspect.isclass(thing):
         for member in vars(thing).values():
@@ -39,7 +40,7 @@ def fill_docstrings(thing: Documented) -> Documented:
                 fill_docstrings(member)
     docstring = thing.__doc__ or ""
     if any(placeholder in docstring for placeholder in SHARED):
-        # Python strips the indentation of docstrings only from 3.13 on.
+        # Python versions before 3.13 do not strip the indentation of docstrings.
         docstring = inspect.cleandoc(docstring)
         for placeholder, text in SHARED.items():
             docstring = docstring.replace(placeholder, text)

@@ -1,7 +1,7 @@
-"""Collect the warnings of a fit, and issue them at the end, most important first.
+"""Collect the warnings of a fit, and issue them at its end, the most important first.
 
-Every part of the library calls `warn`. Inside `collected_warnings`, a warning is issued
-at the end of the block; elsewhere, it is issued immediately.
+All modules of the library issue warnings with `warn`. Inside a `collected_warnings`
+block, a warning is issued at the end of the block; elsewhere, immediately.
 """
 
 import sys
@@ -15,18 +15,20 @@ from typing import NamedTuple
 
 from mmcnb.errors import ClusterWarning
 
-MOST_ISSUED = 5  # if there are more warnings, the last issued warning counts the rest
+# Maximum number of warnings that are issued. If a fit has more, the last one states how
+# many are not shown.
+MOST_ISSUED = 5
 PACKAGE = str(Path(__file__).parent)
 IN_REPORT = "are in report_['warnings']"
 
 
 class Importance(IntEnum):
-    """Importance of a warning by its subject; the most important subject is first."""
+    """Importance of a warning, which depends on its subject; 0 is most important."""
 
-    DATA = 0  # rows, columns or cells are not used, or may have been misread
+    DATA = 0  # rows, columns or table cells are not used or may have been misread
     CLUSTERS = 1  # the clusters may be wrong
-    PARAMETER = 2  # a parameter has no effect, or only a part of its effect
-    ADVICE = 3  # how cells were read, and what would be faster or safer
+    PARAMETER = 2  # a parameter has no effect or only part of its effect
+    ADVICE = 3  # how table cells were read, or what would be faster or safer
 
 
 class Note(str):
@@ -42,14 +44,14 @@ class Note(str):
     importance: Importance
 
     def __new__(cls, sentence: str, importance: Importance = Importance.DATA) -> "Note":
-        """Create a note; its default importance is `Importance.DATA`."""
+        """Create a note from a sentence."""
         note = super().__new__(cls, sentence)
         note.importance = importance
         return note
 
 
 class _Warning(NamedTuple):
-    """A collected warning; a quiet warning is only listed in the report."""
+    """A collected warning; a quiet warning appears only in the report."""
 
     sentence: str
     importance: Importance
@@ -58,7 +60,7 @@ class _Warning(NamedTuple):
 
 
 class CollectedWarnings:
-    """The warnings of a fit so far; equal sentences count once."""
+    """Warnings of a fit so far, without duplicate sentences."""
 
     def __init__(self) -> None:
         self._by_sentence: dict[str, _Warning] = {}
@@ -69,27 +71,30 @@ class CollectedWarnings:
 
     @property
     def _ordered(self) -> list[_Warning]:
-        """The warnings by importance; equally important warnings in order of time."""
+        """The warnings by importance; ties are in the order of their addition."""
         return sorted(self._by_sentence.values(), key=lambda one: one.importance)
 
     @property
     def sentences(self) -> list[str]:
-        """All sentences, most important first."""
+        """The sentences of all warnings, the most important first."""
         return [warning.sentence for warning in self._ordered]
 
     def hand_to(self, outer: "CollectedWarnings") -> None:
-        """Add all warnings to the warnings of an enclosing block."""
+        """Add all warnings to ``outer``, the warnings of an enclosing block."""
         for warning in self._by_sentence.values():
             outer.add(warning)
 
     def issue(self, elsewhere: str) -> None:
-        """Issue at most five warnings, of which the last refers to further warnings.
+        """Issue at most five of the warnings that are not quiet.
+
+        If there are more than five, the fifth issued warning states how many are not
+        shown.
 
         Parameters
         ----------
         elsewhere : str
-            End of the sentence about further warnings, which says where to find them.
-            If it is empty, all warnings are issued.
+            End of the sentence about the warnings that are not shown, which says where
+            to find them. If "", all warnings that are not quiet are issued.
         """
         loud = [warning for warning in self._ordered if not warning.is_quiet]
         issued = loud
@@ -121,11 +126,11 @@ def warn(
     sentence : str
         Text of the warning.
     importance : Importance
-        Importance of the warning, which determines its order among the warnings.
+        Importance of the warning. More important warnings are issued first.
     category : type, default=ClusterWarning
         Class of the warning.
     is_quiet : bool, default=False
-        Whether the warning is only listed in the report.
+        Whether the warning appears only in the report and is not issued.
     """
     collected = _collected.get()
     if collected is not None:
@@ -135,7 +140,7 @@ def warn(
 
 
 def warn_of_notes(notes: Iterable[str]) -> None:
-    """Issue a warning for each note about how rows were read."""
+    """Call `warn` for each note about how rows were read."""
     for note in notes:
         warn(note, getattr(note, "importance", Importance.DATA))
 
@@ -144,14 +149,15 @@ def warn_of_notes(notes: Iterable[str]) -> None:
 def collected_warnings(elsewhere: str = IN_REPORT) -> Iterator[CollectedWarnings]:
     """Collect the warnings of a block, and issue them at its end.
 
-    In a nested block, the warnings are added to the warnings of the enclosing block,
-    which are issued at the end of that block. If an error ends the outer block, all
-    warnings are issued, because no report lists them.
+    The warnings of a nested block are added to the warnings of the enclosing block, and
+    are issued at the end of the outermost block. If an exception ends the outermost
+    block, all warnings that are not quiet are issued, because no report lists them.
 
     Parameters
     ----------
     elsewhere : str, default="are in report_['warnings']"
-        Where a user finds the warnings that are not issued.
+        End of the sentence about the warnings that are not shown, which says where to
+        find them.
 
     Yields
     ------
@@ -175,7 +181,8 @@ def collected_warnings(elsewhere: str = IN_REPORT) -> Iterator[CollectedWarnings
         yield collected
     except BaseException:
         if outer is None:
-            # A warning that a filter turns into an error must not replace this error.
+            # If a filter turns a warning into an exception, that exception must not
+            # replace the original one.
             with suppress(Warning):
                 collected.issue(elsewhere="")
         raise
@@ -189,7 +196,7 @@ def collected_warnings(elsewhere: str = IN_REPORT) -> Iterator[CollectedWarnings
 
 @contextmanager
 def ignored_warnings() -> Iterator[None]:
-    """Ignore the warnings of a block, such as a fit that is a step of another fit."""
+    """Ignore the warnings of a block, for example of a fit inside another fit."""
     token = _collected.set(CollectedWarnings())
     try:
         yield
@@ -198,7 +205,7 @@ def ignored_warnings() -> Iterator[None]:
 
 
 def _issue(sentence: str, category: type[Warning]) -> None:
-    """Issue a warning that points to the line that called the library."""
+    """Issue a warning attributed to the line outside the package that called it."""
     level = 1
     frame = sys._getframe()
     while frame.f_back is not None and _is_inside(frame.f_code.co_filename):

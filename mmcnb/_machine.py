@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-PROC = Path("/proc")  # only on Linux
-KEPT_BYTES = 32 * 2**20  # the largest threshold that malloc of glibc accepts
-GROUP = Path("/sys/fs/cgroup")  # the control group of a container, only on Linux
+PROC = Path("/proc")  # exists only on Linux
+KEPT_BYTES = 32 * 2**20  # largest threshold that glibc's malloc accepts
+GROUP = Path("/sys/fs/cgroup")  # control group of a container; exists only on Linux
 
 
 def cores() -> int:
-    """Return how many cores this process may use.
+    """Return the number of cores that this process may use.
 
     Examples
     --------
@@ -36,10 +36,10 @@ def processor() -> str:
 
 
 def available_memory() -> int:
-    """Return the bytes of memory that are free for this process.
+    """Return the memory that is available to this process, in bytes.
 
-    The result is the free memory of the machine or, if it is less, the free memory of
-    the control group. It is 0 if the system reports neither.
+    The result is the smaller of the available memory of the machine and the free memory
+    within the limit of the control group. If the system reports neither, it is 0.
     """
     import psutil
 
@@ -54,7 +54,7 @@ def available_memory() -> int:
 
 
 def resident_memory() -> int | None:
-    """Return the resident memory of this process in bytes, or None if it is unknown."""
+    """Return the resident memory of this process in bytes, or None if unknown."""
     import psutil
 
     with suppress(OSError, psutil.Error):
@@ -73,8 +73,8 @@ def peak_memory() -> int:
     >>> peak_memory() > 2**20
     True
     """
-    # On Linux, ru_maxrss of getrusage would include the memory that the parent process
-    # had when it started this process.
+    # On Linux, ru_maxrss of getrusage is not used, because it includes the memory that
+    # the parent process had when it started this process.
     marks = _lines(PROC / "self" / "status", "VmHWM")
     if marks:
         return int(marks[0].split()[0]) * 1024
@@ -91,9 +91,9 @@ def peak_memory() -> int:
 
 
 def _c_library(name: str, *arguments: int) -> Callable[[], Any]:
-    """Return a callable that calls a function of glibc with these arguments.
+    """Return a callable that calls a C library function with ``arguments``.
 
-    The callable does nothing if the C library does not have the function.
+    If the C library does not have the function, the callable does nothing.
     """
     try:
         return partial(getattr(ctypes.CDLL(None), name), *arguments)
@@ -101,7 +101,7 @@ def _c_library(name: str, *arguments: int) -> Callable[[], Any]:
         return lambda: None
 
 
-# glibc keeps freed memory for later use; this function returns it to the system.
+# glibc retains freed memory for later use. This function returns it to the system.
 return_freed_memory = _c_library("malloc_trim", 0)
 
 
@@ -116,7 +116,7 @@ def keep_freed_memory() -> None:
 
 
 def _lines(path: Path, name: str) -> list[str]:
-    """Return the values of the lines ``name: value`` of a file below /proc.
+    """Return the values of all lines ``name: value`` of a file in /proc.
 
     The list is empty if the file cannot be read.
     """

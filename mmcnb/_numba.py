@@ -1,7 +1,7 @@
-"""The only module that imports numba.
+"""Compilation with numba, which no other module imports.
 
-Kernels are compiled on first use, run without the GIL, and are cached on disk if the
-cache folder is writable.
+Kernels are compiled on first use, release the GIL, and are cached on disk if the cache
+folder is writable.
 """
 
 import logging
@@ -34,27 +34,28 @@ class _WindClock(event.Listener):
 
 event.register("numba:compile", _WindClock())
 
-# Flags of fastmath that let LLVM reorder sums for SIMD. Unlike "fast", they keep the
-# semantics of NaN and infinity.
+# Fastmath flags that let LLVM reorder sums for SIMD. Unlike the flag "fast", they
+# preserve the semantics of NaN and infinity.
 VECTORISED = {"reassoc", "contract", "nsz", "arcp"}
 
 
 def njit(**options: Any) -> Callable[[Callable], Callable]:
-    """Compile a kernel that releases the GIL, and cache it on disk if possible.
+    """Return a decorator that compiles a kernel and caches it on disk if possible.
 
-    A function whose name begins with an underscore is called only by other kernels. The
-    compiled code of these kernels contains the function, so it is not cached and cannot
-    be called from Python, which saves compile time.
+    The kernel releases the GIL. A function whose name begins with an underscore is
+    called only by other kernels, whose machine code includes it. Such a function is not
+    cached itself and cannot be called from Python, which saves compile time.
 
     Parameters
     ----------
     **options
-        Options of ``numba.njit``; ``fastmath=VECTORISED`` lets LLVM vectorise sums.
+        Options of ``numba.njit``, such as ``fastmath=VECTORISED``, which lets LLVM
+        vectorise sums.
 
     Returns
     -------
     callable
-        The decorator of the kernel.
+        Decorator for the kernel.
     """
     options |= {"nogil": True, "no_cfunc_wrapper": True}
 
@@ -63,7 +64,8 @@ def njit(**options: Any) -> Callable[[Callable], Callable]:
             return numba.njit(no_cpython_wrapper=True, **options)(function)
         try:
             return _taking_turns(numba.njit(cache=True, **options)(function))
-        # numba finds no folder for its cache, as in read-only or zipped installations.
+        # numba raises RuntimeError if it finds no folder for its cache, for example in
+        # a read-only or zipped installation.
         except RuntimeError as error:
             logger.debug("no cache for %s: %s", function.__name__, error)
             _warn_cache_is_not_writable()
@@ -75,21 +77,22 @@ def njit(**options: Any) -> Callable[[Callable], Callable]:
 def jitable(function: Callable) -> Callable:
     """Let compiled code call a function that otherwise remains a Python function.
 
-    Such functions give names to the parts of a compiled result. A compiled routine that
-    Python calls must not return a named tuple itself: to create one, numba runs Python
-    code after the routine. If Ctrl-C raises an error there, numba continues with a null
-    pointer, and the process crashes. Plain tuples, arrays and numbers are created
-    without Python code.
+    Functions with this decorator convert the result of a compiled routine to a named
+    tuple. A compiled routine that Python calls must not return a named tuple itself: to
+    create it, numba runs Python code after the routine. If Ctrl-C raises an exception
+    in this code, numba continues with a null pointer, and the process crashes. Plain
+    tuples, arrays and numbers are created without Python code.
 
     Parameters
     ----------
     function : callable
-        A function without loops, which would be slow in Python.
+        Function to decorate. It should not contain loops, because they would be slow
+        when Python calls it.
 
     Returns
     -------
     callable
-        The same function.
+        ``function`` itself.
     """
     options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return register_jitable(**options)(function)
@@ -98,17 +101,17 @@ def jitable(function: Callable) -> Callable:
 @cache
 def _warn_cache_is_not_writable() -> None:
     logger.warning(
-        "the compile cache cannot be written, so each process compiles anew; "
+        "the compile cache cannot be written, so each process compiles again; "
         "set NUMBA_CACHE_DIR to a writable folder."
     )
 
 
 def _taking_turns(dispatcher: Any) -> Any:
-    """Make processes that share a cache save into it one at a time.
+    """Make processes that share a cache write to it one at a time.
 
-    If two processes save different signatures of a function at the same moment, numba
-    may give both the same file name. The index then maps one signature to the code of
-    the other.
+    If two processes save machine code for different signatures of a function at the
+    same time, numba may use the same file name for both. The index of the cache would
+    then map one signature to the machine code of the other.
     """
     file = _cache_file(dispatcher)
     if file is None:
@@ -122,7 +125,7 @@ def _taking_turns(dispatcher: Any) -> Any:
             # The system releases the lock if the process is killed.
             with FileLock(Path(file._cache_path) / "lock"):
                 save(key, data)
-        # The disk is full, or the folder is not writable.
+        # Reached if the disk is full or the folder is not writable.
         except (OSError, NotImplementedError) as error:
             logger.debug("not cached in %s: %s", file._cache_path, error)
             _warn_cache_is_not_writable()
@@ -132,12 +135,12 @@ def _taking_turns(dispatcher: Any) -> Any:
 
 
 def _cache_file(dispatcher: Any) -> Any:
-    """Return numba's cache files of a routine, or None if it is not cached."""
+    """Return numba's cache file object of a routine, or None if it is not cached."""
     return getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
 
 
 def is_compiled(routine: Any) -> bool:
-    """Return whether machine code of a routine is in memory or in the cache.
+    """Return whether the machine code of a routine is in memory or in the cache.
 
     Examples
     --------
@@ -158,29 +161,30 @@ def is_compiled(routine: Any) -> bool:
 
 
 def has_cache(routine: Any) -> bool:
-    """Return whether the machine code of a routine is cached on disk."""
+    """Return whether numba caches the machine code of a routine on disk."""
     return _cache_file(routine) is not None
 
 
 def compile_for(routine: Any, spelled_types: str, names: dict[str, Any]) -> None:
-    """Compile a routine for some types, or load it from the cache.
+    """Compile a routine for given argument types, or load it from the cache.
 
     Parameters
     ----------
     routine : dispatcher
-        The routine.
+        Routine to compile.
     spelled_types : str
-        Expressions of Numba types, one per argument, separated by semicolons. They are
-        evaluated, so they must come from a file of this package.
+        Expressions for the Numba type of each argument, separated by semicolons. They
+        are evaluated as Python code, so they must come from a file of this package.
     names : dict of str to object
-        Names that the expressions use in addition to those of Numba's types.
+        Additional names that the expressions may use. The names of Numba types need not
+        be included.
     """
     known = {**names, **vars(types), "bool": types.boolean}
     signature = tuple(eval(kind, known) for kind in spelled_types.split("; "))
     routine.compile(signature)
 
 
-# Number of float32 values in a register of AVX-512. On processors with narrower
+# Number of float32 values in an AVX-512 register. On processors with narrower
 # registers, LLVM splits the vectors.
 SIMD_LANES = 16
 REGISTERS = 4
@@ -189,12 +193,12 @@ SIMD_WIDTH = REGISTERS * SIMD_LANES
 
 INT32 = ir.IntType(32)
 REGISTER = ir.VectorType(ir.FloatType(), SIMD_LANES)
-# A product and a sum may become one fused multiply-add.
+# Flag that lets LLVM replace a product and a sum by a fused multiply-add.
 FUSED = ("contract",)
 
 
 class _Array(NamedTuple):
-    """A numba array in the code that is being emitted."""
+    """A numba array in LLVM IR that is being emitted."""
 
     context: BaseContext
     builder: ir.IRBuilder
@@ -202,7 +206,7 @@ class _Array(NamedTuple):
     value: ir.Value
 
     def pointer(self, *place: ir.Value) -> ir.Value:
-        """Emit code that computes the address of an element."""
+        """Emit code that computes the address of the element with index ``place``."""
         view = self.context.make_array(self.type)
         array = view(self.context, self.builder, self.value)
         return cgutils.get_item_pointer(
@@ -210,12 +214,12 @@ class _Array(NamedTuple):
         )
 
     def load(self, place: ir.Value, to: types.Type) -> ir.Value:
-        """Emit code that loads an element and converts it to a type."""
+        """Emit code that loads an element and converts it to the type ``to``."""
         element = self.builder.load(self.pointer(place))
         return self.context.cast(self.builder, element, self.type.dtype, to)
 
     def registers(self, *place: ir.Value) -> list[ir.Value]:
-        """Emit the addresses of the vectors that form a row of SIMD_WIDTH numbers."""
+        """Emit code for the addresses of the vectors in a row of SIMD_WIDTH numbers."""
         zero = self.context.get_constant(types.intp, 0)
         row = self.pointer(*place, zero)
         first = self.builder.bitcast(row, REGISTER.as_pointer())
@@ -224,10 +228,10 @@ class _Array(NamedTuple):
 
 
 def _in_all_lanes(builder: ir.IRBuilder, number: ir.Value) -> ir.Value:
-    """Emit a register that contains the same number in each lane."""
+    """Emit code for a register that contains ``number`` in each lane."""
     undefined = ir.Constant(REGISTER, ir.Undefined)
     first_lane = ir.Constant(INT32, 0)
-    # The mask of a shuffle that copies lane 0 to every lane.
+    # Mask of a shuffle that copies lane 0 to every lane.
     all_lanes = ir.Constant(ir.VectorType(INT32, SIMD_LANES), [0] * SIMD_LANES)
     register = builder.insert_element(undefined, number, first_lane)
     return builder.shuffle_vector(register, undefined, all_lanes)
@@ -245,12 +249,12 @@ def sum_scaled_rows(  # noqa: PLR0913
     out: types.Array,
     i: types.Integer,
 ) -> tuple[Signature, Callable[..., ir.Value]]:
-    """Sum ``data[s] * tables[t, indices[s]]`` over s from start to stop in float32.
+    """Sum ``data[s] * tables[t, indices[s]]`` over ``start <= s < stop`` in float32.
 
-    The sums are written to ``out[i, t]``. ``tables`` and ``out`` are C-ordered float32
-    arrays of three dimensions, the last of which has SIMD_WIDTH numbers. The sums stay
-    in registers over the whole row. A loop that numba vectorises would instead store
-    and load them at each term.
+    The sums are written to ``out[i, t]``. ``tables`` and ``out`` are C-ordered
+    three-dimensional float32 arrays whose last dimension has length SIMD_WIDTH. The
+    sums stay in registers during the whole loop. In a loop that numba vectorises, they
+    would be stored and loaded for each term instead.
     """
     index = types.intp
     signature = types.void(data, indices, index, index, tables, index, out, index)

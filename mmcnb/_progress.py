@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal or in a notebook, otherwise lines."""
+"""Progress of long work: a bar on a terminal or in a notebook, or lines of text."""
 
 import math
 import sys
@@ -7,19 +7,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-DELAY = 0.5  # seconds before a bar appears; shorter work does not show one
-LINE_SECONDS = 30.0  # between two lines, where no bar can be shown
+DELAY = 0.5  # seconds before a bar appears, so that short work does not show a bar
+LINE_SECONDS = 30.0  # seconds between two lines if no bar can be shown
 
 
 class Lines:
-    """Plain lines on standard error, instead of a bar.
+    """Display that prints lines of text on standard error instead of a bar.
 
     Parameters
     ----------
     total : int or None, default=None
-        Total number of units of work; None if it is unknown.
+        Total number of units of work, or None if it is unknown.
     interval : float, default=inf
-        Minimum seconds between two lines; infinity prints no lines.
+        Minimum number of seconds between two lines. If it is infinite, no lines are
+        printed.
 
     Examples
     --------
@@ -27,7 +28,8 @@ class Lines:
     >>> Lines(10, 30.0).update(5)  # quick work prints nothing
     """
 
-    # Whether all work prints lines where no bar can be shown; the command line sets it.
+    # Whether all work prints lines if no bar can be shown. The command line sets this
+    # to True.
     elsewhere = False
 
     def __init__(self, total: int | None = None, interval: float = math.inf) -> None:
@@ -50,14 +52,14 @@ class Lines:
 
 
 class Progress:
-    """The progress of some work; errors of the display do not interrupt the work.
+    """Progress of long work; errors of the display do not interrupt the work.
 
     Parameters
     ----------
     shown : tqdm or Lines
-        The display.
+        Display that shows the progress.
     stage : str
-        Name of the work, or of its first stage.
+        Name of the work or of its first stage.
 
     Examples
     --------
@@ -73,20 +75,20 @@ class Progress:
         self.enter(stage)
 
     def enter(self, stage: str) -> None:
-        """Show the name of the stage of work that begins now."""
+        """Show the name of a stage that begins."""
         self.stage = stage
         self.shown.desc = f"mmcnb: {stage}"
         self.update(0)
 
     def update(self, n: int) -> None:
-        """Add ``n`` finished units; 0 only refreshes the time that is shown."""
+        """Add ``n`` finished units; 0 only refreshes the display."""
         with suppress(Exception):
             self.shown.update(n)
 
 
 @contextmanager
 def lines_elsewhere() -> Iterator[None]:
-    """Print lines in this ``with`` block if no bar can be shown."""
+    """Print lines of text during the ``with`` block if no bar can be shown."""
     before = Lines.elsewhere
     Lines.elsewhere = True
     try:
@@ -96,7 +98,7 @@ def lines_elsewhere() -> Iterator[None]:
 
 
 def shows_bars() -> bool:
-    """Return whether a bar can be shown: on a terminal, or in a notebook."""
+    """Return whether a bar can be shown, on a terminal or in a notebook."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     is_seen = sys.stderr is not None and sys.stderr.isatty()
@@ -111,26 +113,26 @@ def progress(
     enabled: bool | None = None,
     lines: bool = False,
 ) -> Iterator[Progress]:
-    """Show the progress of long work in the ``with`` block.
+    """Show the progress of long work during the ``with`` block.
 
     Parameters
     ----------
     total : int or None
-        Total number of units of work; None if it is unknown.
+        Total number of units of work, or None if it is unknown.
     description : str
         Name of the work.
     unit : str, default="rows"
         Name of the units.
     enabled : bool or None, default=None
-        Whether to show a bar. None shows it on a terminal and in a notebook.
+        Whether to show a bar. None shows it on a terminal or in a notebook.
     lines : bool, default=False
-        Whether to print lines if ``enabled`` is None and no bar can be shown. The
-        command line always prints them.
+        Whether to print lines of text if ``enabled`` is None and no bar can be shown.
+        The command line prints these lines even if ``lines`` is False.
 
     Yields
     ------
     Progress
-        Object with a method ``update`` to call when units are finished.
+        Object whose method ``update`` must be called when units are finished.
     """
     if not (shows_bars() if enabled is None else enabled):
         prints_lines = enabled is None and (lines or Lines.elsewhere)
@@ -140,7 +142,8 @@ def progress(
     from tqdm.auto import tqdm
 
     # With miniters=0, an update by 0 units refreshes the bar. With smoothing=0, the
-    # remaining time follows from the mean speed, because stages differ in speed.
+    # remaining time is estimated from the mean speed so far, because the speed differs
+    # between stages.
     shown = {
         "unit": f" {unit}",
         "unit_scale": True,

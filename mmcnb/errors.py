@@ -1,4 +1,4 @@
-"""Errors that a user can cause; each message is one sentence."""
+"""Exceptions for errors that a user can cause; each message is one sentence."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ RESTORE = "restore it from a copy or convert the data again"
 
 
 class InputError(ValueError):
-    """Input that cannot be used: data, a parameter or a path.
+    """Error for data, a parameter or a path that cannot be used.
 
     The message is one sentence that says what is wrong, where, and what to do. The
     command line prints it and exits with code 2.
@@ -26,32 +26,32 @@ class InputError(ValueError):
 
 
 class NotFiniteError(InputError):
-    """Rows that contain NaN or infinity.
+    """Error for rows that contain NaN or infinity.
 
     Attributes
     ----------
     samples : Samples or None
-        The rows with these values, if they are in memory; otherwise None.
+        The samples that contain these values if they are in memory; otherwise None.
     """
 
     samples: Any = None
 
 
 class GapsError(NotFiniteError):
-    """Dense rows that contain NaN, where missing values are not filled."""
+    """Error for dense rows that contain NaN if missing values are not filled."""
 
 
 class ColumnError(InputError):
-    """Rows that cannot be used, usually because of one column.
+    """Error for rows that cannot be used, usually because of one column.
 
     Parameters
     ----------
     fault : str
-        What is wrong.
+        Clause that says what is wrong.
     column : int
-        Number of the column with the largest values, from 0.
+        Zero-based index of the column with the largest values.
     remedy : str
-        What to do about it.
+        Clause that says what the user can do.
     """
 
     def __init__(self, fault: str, column: int, remedy: str) -> None:
@@ -59,7 +59,7 @@ class ColumnError(InputError):
         self.fault = fault
         self.column = column
         self.remedy = remedy
-        self.is_numbered = False  # whether ``column`` counts the user's columns
+        self.is_numbered = False  # whether ``column`` is an index in the user's data
 
     def __str__(self) -> str:
         place = f"column {self.column} has the largest values"
@@ -67,17 +67,18 @@ class ColumnError(InputError):
 
 
 class EqualRowsError(ColumnError):
-    """All rows are equal, so they cannot be split into clusters."""
+    """Error for rows that are all equal, so that they cannot be split into clusters."""
 
 
 @contextmanager
 def numbered_columns(order: Any) -> Iterator[None]:
-    """Replace the column number of a ColumnError by the number of the user's column.
+    """Replace the index in a ColumnError by the index of the column in the user's data.
 
     Parameters
     ----------
     order : array-like of int, or None
-        The user's number of each column of the rows; None if the numbers are the same.
+        For each column of the rows, its index in the user's data. None means that the
+        order is the same.
 
     Examples
     --------
@@ -99,15 +100,17 @@ def numbered_columns(order: Any) -> Iterator[None]:
 
 
 class OptionError(InputError):
-    """Input that an option can fix; Python and the command line spell it differently.
+    """Error whose message names an option that fixes it.
+
+    The option has different names in Python and on the command line.
 
     Parameters
     ----------
     message : str
-        The sentence with the option as a parameter in Python, such as ``missing=``.
+        Message that names the Python parameter, such as ``missing=``.
     command : str, default=""
-        The sentence with the option of the command line, such as ``--missing``. If it
-        is empty, the command line prints ``message``.
+        Message that names the command-line option, such as ``--missing``. If it is
+        empty, the command line prints ``message``.
     """
 
     def __init__(self, message: str, command: str = "") -> None:
@@ -116,23 +119,28 @@ class OptionError(InputError):
 
 
 class DamagedStoreError(InputError):
-    """A store that differs from what was written."""
+    """Error for a store whose content differs from what was written."""
 
 
 class AbsentError(InputError, AttributeError):
-    """An attribute that this model does not have.
+    """Error for an attribute that a model does not have.
 
-    It is also an AttributeError, so that `hasattr` returns False, and scikit-learn
-    leaves the attribute out of its displays.
+    The class is also a subclass of AttributeError, so that `hasattr` returns False and
+    scikit-learn leaves the attribute out of its displays.
     """
 
 
 class MemoryLimitError(InputError):
-    """A memory limit that is too small; the message names the smallest that works."""
+    """Error for a memory limit that is too small.
+
+    The message names the smallest limit that works.
+    """
 
 
 def one_line(error: BaseException) -> str:
-    """Return the message of another library's error, shortened to fit in a sentence.
+    """Return the message of an exception as one line of at most 200 characters.
+
+    If the message is empty, the name of the exception's type is returned.
 
     Examples
     --------
@@ -152,20 +160,20 @@ def worded(
     *causes: type[Exception],
     kind: type[InputError] = InputError,
 ) -> Iterator[None]:
-    """Raise InputError with a full sentence in place of an error of another library.
+    """Convert exceptions of other libraries to InputError with a full sentence.
 
-    InputError is re-raised unchanged, and so is MemoryError unless it is among the
-    causes.
+    InputError is re-raised unchanged. MemoryError is re-raised unchanged unless
+    ``causes`` includes it.
 
     Parameters
     ----------
     fault, remedy : str
-        What is wrong, and what to do. The sentence is ``fault (message): remedy.``
-        with the message of the original error.
+        Clauses that say what is wrong and what to do. The new message is ``fault
+        (message): remedy.``, where ``message`` is that of the original exception.
     *causes : type
-        Types of errors to replace; by default every Exception.
+        Types of exceptions to convert. By default, all types are converted.
     kind : type, default=InputError
-        Type of the error that is raised instead.
+        Type of the exception that is raised instead.
 
     Examples
     --------
@@ -189,9 +197,14 @@ def worded(
 
 
 def damage(fault: str, *causes: type[Exception]) -> AbstractContextManager[None]:
-    """Raise DamagedStoreError in place of an error of another library.
+    """Convert exceptions of other libraries to DamagedStoreError.
 
-    ``causes`` are the types of errors to replace; by default every Exception.
+    Parameters
+    ----------
+    fault : str
+        Clause that says what is wrong.
+    *causes : type
+        Types of exceptions to convert. By default, all types are converted.
     """
     return worded(fault, RESTORE, *causes, kind=DamagedStoreError)
 
@@ -199,7 +212,19 @@ def damage(fault: str, *causes: type[Exception]) -> AbstractContextManager[None]
 def damaged_chunks(
     name: str, keys: list[str], what: str, remedy: str = RESTORE
 ) -> DamagedStoreError:
-    """Return an error whose sentence names up to three missing or damaged chunks."""
+    """Return an error whose message names up to three missing or damaged chunks.
+
+    Parameters
+    ----------
+    name : str
+        Name of the store or array in the message.
+    keys : list of str
+        Keys of the missing or damaged chunks.
+    what : str
+        What is wrong with the chunks, such as "missing".
+    remedy : str, default=RESTORE
+        Clause that says what to do.
+    """
     listed = ", ".join(keys[:3]) + (
         f" and {len(keys) - 3} more" if len(keys) > 3 else ""
     )
@@ -208,7 +233,7 @@ def damaged_chunks(
 
 
 def shown(value: object) -> str:
-    """Return a value as text for a message: on one line, and shortened if it is long.
+    """Return the repr of a value as one line of at most 120 characters, for messages.
 
     Examples
     --------
@@ -223,9 +248,10 @@ def shown(value: object) -> str:
 
 
 def plain(value: object, kept: str = "\n\t") -> str:
-    """Return a text with long words cut and terminal control characters escaped.
+    """Return a value as text that is safe to print on a terminal.
 
-    Words of 300 characters or more are cut. Characters in ``kept`` are not escaped.
+    Unprintable characters are escaped, except those in ``kept``. Words of 300
+    characters or more are truncated.
 
     Examples
     --------
@@ -241,10 +267,10 @@ def plain(value: object, kept: str = "\n\t") -> str:
 
 
 def is_interrupt(error: BaseException | None) -> bool:
-    """Return whether an error was caused by Ctrl-C.
+    """Return whether an exception was caused by Ctrl-C.
 
     If Ctrl-C interrupts a compiled kernel, Python raises a SystemError. Its chain of
-    causes may contain further SystemErrors, and ends with the KeyboardInterrupt.
+    causes may contain further SystemErrors and ends with a KeyboardInterrupt.
 
     Examples
     --------
@@ -258,9 +284,9 @@ def is_interrupt(error: BaseException | None) -> bool:
 
 
 class ClusterWarning(UserWarning):
-    """The fit finished, but its result may not be clusters.
+    """Warning that a fit has finished but that its result may be unreliable.
 
-    The message says which check failed, and what to try.
+    The message says what was noticed and, where possible, what to try.
 
     Examples
     --------

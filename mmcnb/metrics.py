@@ -1,4 +1,4 @@
-"""Measures of how well clusters match known classes."""
+"""Metrics that compare clusters with known classes."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,11 +19,11 @@ __all__ = [
     "matched_confusion",
 ]
 
-COUNTED_ROWS = 2**20  # rows that are counted at a time
+COUNTED_ROWS = 2**20  # number of rows counted at a time, to limit temporary memory
 
 
 def balanced_clustering_error(y_true: ArrayLike, labels: ArrayLike) -> float:
-    """Compute the mean error rate of the classes, for the best matching of clusters.
+    """Compute the mean error rate of the classes for the best matching of clusters.
 
     Parameters
     ----------
@@ -35,8 +35,9 @@ def balanced_clustering_error(y_true: ArrayLike, labels: ArrayLike) -> float:
     Returns
     -------
     float
-        Between 0 (perfect) and 1. A class that is not matched to a cluster has an error
-        rate of 1, and rows in clusters that are not matched to a class are errors.
+        Mean error rate, between 0 (perfect) and 1. A class that is not matched to a
+        cluster has an error rate of 1. Rows in clusters that are not matched to a class
+        count as errors.
 
     Raises
     ------
@@ -46,9 +47,10 @@ def balanced_clustering_error(y_true: ArrayLike, labels: ArrayLike) -> float:
 
     Notes
     -----
-    For two classes and two clusters this is eq. (31) of the SKMMC paper, ``(Err+ +
-    Err-) / 2``, for the better of the two matchings. In general, the matching maximises
-    the sum over all classes of the share of rows in the matched cluster.
+    For two classes and two clusters, this is eq. (31) of the SKMMC paper, ``(Err+ +
+    Err-) / 2``, for the better of the two matchings. In general, the best matching
+    maximises the sum, over all classes, of the fraction of rows of the class that are
+    in the matched cluster.
 
     Examples
     --------
@@ -62,7 +64,9 @@ def balanced_clustering_error(y_true: ArrayLike, labels: ArrayLike) -> float:
 
 
 def clustering_accuracy(y_true: ArrayLike, labels: ArrayLike) -> float:
-    """Compute the share of rows whose class and cluster match, for the best matching.
+    """Compute the fraction of rows in the cluster that is matched to their class.
+
+    The matching between clusters and classes is the one that maximises this fraction.
 
     Parameters
     ----------
@@ -74,8 +78,8 @@ def clustering_accuracy(y_true: ArrayLike, labels: ArrayLike) -> float:
     Returns
     -------
     float
-        Between 0 and 1 (perfect). Each cluster is matched to at most one class, and
-        each class to at most one cluster.
+        Accuracy, between 0 and 1 (perfect). Each cluster is matched to at most one
+        class, and each class to at most one cluster.
 
     Raises
     ------
@@ -94,11 +98,11 @@ def clustering_accuracy(y_true: ArrayLike, labels: ArrayLike) -> float:
 
 
 def adjusted_rand_index(y_true: ArrayLike, labels: ArrayLike) -> float:
-    """Compute the agreement of all pairs of rows, adjusted for chance.
+    """Compute the adjusted Rand index of known classes and clusters.
 
-    The value equals the result of `sklearn.metrics.adjusted_rand_score`, for any number
-    of rows. In addition to the labels, this function needs memory for a block of rows
-    and the contingency table; scikit-learn's function needs about 200 bytes per row.
+    The value equals the result of `sklearn.metrics.adjusted_rand_score`. In addition to
+    the labels, this function needs memory only for a block of rows and the contingency
+    table, whereas scikit-learn's function needs about 200 bytes per row.
 
     Parameters
     ----------
@@ -110,7 +114,8 @@ def adjusted_rand_index(y_true: ArrayLike, labels: ArrayLike) -> float:
     Returns
     -------
     float
-        1 if the clusters equal the classes, and about 0 for random labels.
+        Adjusted Rand index: 1 if the clusters equal the classes, and about 0 on average
+        for random labels. It can be negative.
 
     Raises
     ------
@@ -132,7 +137,7 @@ def adjusted_rand_index(y_true: ArrayLike, labels: ArrayLike) -> float:
 
 
 def matched_confusion(y_true: ArrayLike, labels: ArrayLike) -> "pd.DataFrame":
-    """Count the rows of each class in each cluster, in the order of the best matching.
+    """Return the confusion matrix of classes and clusters, ordered by best matching.
 
     Parameters
     ----------
@@ -144,9 +149,10 @@ def matched_confusion(y_true: ArrayLike, labels: ArrayLike) -> "pd.DataFrame":
     Returns
     -------
     DataFrame of shape (n_classes, n_clusters)
-        Counts, with the classes as its index and the clusters as its columns. Clusters
-        and classes are matched as in `clustering_accuracy`. Matched clusters are in the
-        order of their classes, and the other clusters follow.
+        Number of rows of each class in each cluster. The index contains the classes,
+        and the columns are the clusters. Clusters and classes are matched as in
+        `clustering_accuracy`. Matched clusters are in the order of their classes, and
+        unmatched clusters follow.
 
     Raises
     ------
@@ -180,7 +186,7 @@ def matched_confusion(y_true: ArrayLike, labels: ArrayLike) -> "pd.DataFrame":
 
 
 class _Contingency(NamedTuple):
-    """Numbers of rows by class (axis 0) and cluster (axis 1)."""
+    """Contingency table: number of rows by class (axis 0) and cluster (axis 1)."""
 
     counts: "csr_array"
     classes: np.ndarray
@@ -188,7 +194,7 @@ class _Contingency(NamedTuple):
 
 
 def _contingency(y_true: ArrayLike, labels: ArrayLike) -> _Contingency:
-    """Count rows by class and cluster, block by block."""
+    """Return the contingency table, computed block by block."""
     from scipy.sparse import coo_array, csr_array
 
     y_true = _one_dimensional(y_true, "y_true")
@@ -201,7 +207,7 @@ def _contingency(y_true: ArrayLike, labels: ArrayLike) -> _Contingency:
     try:
         classes = np.unique(y_true)
         clusters = np.unique(labels)
-    # np.unique sorts, and these values cannot be compared.
+    # np.unique sorts the values, which fails for a mixture of strings and numbers.
     except TypeError as error:
         raise InputError(
             "y_true or labels mixes strings and numbers; give values of one type."

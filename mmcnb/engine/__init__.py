@@ -1,1 +1,1 @@
-"""Passes over blocks of rows: threads, Dask, checkpoints, plans and sessions."""
+"""Passes over blocks of rows in threads or on Dask, with checkpoints and plans."""

@@ -15,31 +15,31 @@ except ImportError:  # scikit-learn before 1.9 has no callbacks
     CallbackSupportMixin = object
 
     def with_callbacks(method: Callable) -> Callable:
-        """Return the method unchanged."""
+        """Return ``method`` unchanged, in place of scikit-learn's decorator."""
         return method
 
 
-# An estimator has one of these attributes if callbacks were set, or if it is fitted
-# inside another estimator that has callbacks.
+# scikit-learn sets the first attribute on an estimator with callbacks, and the second
+# on an estimator that is fitted inside another estimator with callbacks.
 CALLBACK_ATTRIBUTES = ("_skl_callbacks", "_parent_callback_ctx")
 
 
 @contextmanager
 def callback_record(estimator: BaseEstimator, samples: Samples) -> Iterator[Record]:
-    """Notify the callbacks of an estimator of the beginning and the end of its fit.
+    """Notify the callbacks of an estimator when its fit begins and ends.
 
     Parameters
     ----------
     estimator : estimator
-        An estimator with one of the attributes ``CALLBACK_ATTRIBUTES``.
+        An estimator with at least one of the attributes in ``CALLBACK_ATTRIBUTES``.
     samples : Samples
-        The rows, which are passed to the callbacks as ``X``.
+        All rows; the callbacks receive them as ``X``.
 
     Yields
     ------
     callable
-        Function to call with each row of the history. The callbacks receive a task of
-        the fit, named after the stage, with the row as its metadata.
+        Function to call with each row of the history. For each row, the callbacks are
+        notified of a task that is named after the stage and has the row as metadata.
     """
     context = {"estimator": estimator, "X": samples}
     fit = estimator._init_callback_context(max_subtasks=None)

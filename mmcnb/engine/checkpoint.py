@@ -1,9 +1,9 @@
-"""Checkpoints: the recorded totals of the passes of a fit.
+"""Checkpoints, which record the total of each pass of a fit.
 
-A fit depends on the rows only through the totals of its passes, and is deterministic
-otherwise. A resumed fit runs again from the start, but uses recorded totals instead of
-running their passes. Its result has the same bits, and it reads no rows for recorded
-passes.
+A fit depends on the rows only through the totals of its passes; all other steps are
+deterministic. A resumed fit runs again from the start, but takes the totals of recorded
+passes from the checkpoint instead of reading the rows. Its result is bitwise identical
+to the result of an uninterrupted fit.
 """
 
 import json
@@ -46,15 +46,17 @@ class Checkpoint:
     Parameters
     ----------
     folder : path
-        The folder. It is created if it does not exist; its parent must exist.
+        Path of the folder. The folder is created if it does not exist; its parent must
+        exist.
     identity : mapping of str to str, float, int, bool, None or dict
-        Everything the result depends on, by the names used in messages. For values of
-        the form ``{"digest": ...}``, a message states only that they differ.
+        All values that the result of the fit depends on. The keys are the names of the
+        values in messages. If two values of the form ``{"digest": ...}`` differ, the
+        message does not show them.
 
     Attributes
     ----------
     seed : int
-        Random seed that was drawn when the folder was created, for fits without a seed.
+        Seed of fits whose user has not set one. It is drawn when the folder is created.
 
     Raises
     ------
@@ -97,18 +99,19 @@ class Checkpoint:
 
     @property
     def mark(self) -> str:
-        """Text that distinguishes the fit from other fits that have equal passes."""
+        """Text that identifies the fit; it is part of the fingerprint of each pass."""
         return json.dumps([self.identity, self.seed], sort_keys=True)
 
     def recall(self, number: int, mark: str) -> tuple[Any] | None:
-        """Return the recorded total of a pass in a tuple of length one.
+        """Return the recorded total of a pass, as a tuple with one item.
 
-        The result is None if the entry is missing or damaged.
+        The result is None if the pass is not recorded or its entry is damaged.
 
         Raises
         ------
         InputError
-            If another pass is recorded under this number.
+            If the pass recorded under ``number`` does not have the fingerprint
+            ``mark``.
         """
         path = self._entry(number)
         if not path.exists():
@@ -129,7 +132,7 @@ class Checkpoint:
         return (total,)
 
     def record(self, number: int, mark: str, total: Any) -> None:
-        """Record the total of a pass."""
+        """Record the total of pass ``number``, which has the fingerprint ``mark``."""
         with self._writing():
             write_entry(self._entry(number), mark, total)
 
@@ -150,7 +153,7 @@ class Checkpoint:
             raise InputError(
                 f"checkpoint {self.name} belongs to another fit: {differing}; {REMEDY}."
             )
-        # Keep the recorded identity: 3 equals 3.0, but their text in `mark` differs.
+        # Use the recorded identity: 3 and 3.0 are equal, but differ as text in `mark`.
         self.identity = run["identity"]
         self.seed = run["seed"]
         passes = recorded_passes(self.folder)
@@ -173,7 +176,7 @@ class Checkpoint:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Raise InputError with a sentence in place of an error of the disk."""
+        """Convert a lock timeout or an OSError to an InputError."""
         try:
             yield
         except Timeout:
@@ -191,18 +194,19 @@ class Checkpoint:
 
 
 class CheckpointEngine(Engine):
-    """An engine that uses the recorded totals of a checkpoint, and records new totals.
+    """An engine that takes totals from a checkpoint, and records new totals in it.
 
     Parameters
     ----------
     engine : Engine
-        Engine that runs passes that are not recorded.
+        Engine that runs the passes that are not recorded yet.
     checkpoint : Checkpoint
-        The checkpoint, inside its ``with`` block.
+        A checkpoint whose ``with`` block has been entered.
     least_bytes : int, default=32 MiB
-        Passes over rows in memory are recorded only if the rows have at least this many
-        bytes, because it takes less time to repeat a pass over fewer bytes. The
-        threshold determines how passes are numbered, so it may depend only on the fit.
+        Passes over rows in memory are recorded only if the rows occupy at least this
+        many bytes, because passes over smaller arrays are faster to repeat. Only
+        recorded passes are numbered, so the interrupted fit and the resumed fit must
+        use the same threshold.
     """
 
     def __init__(
@@ -217,21 +221,22 @@ class CheckpointEngine(Engine):
         self._unordered = False
 
     def groups(self, pass_: Pass[Total], samples: Samples) -> Iterator[Total]:
-        """Yield the totals of all groups of rows, computed by the engine."""
+        """Yield the totals of all groups of rows, without recording them."""
         return self.engine.groups(pass_, samples)
 
     def cache(
         self, features: Samples, store: str, capacity: float = math.inf
     ) -> Samples:
-        """Let the engine cache features."""
+        """Cache features with the wrapped engine."""
         return self.engine.cache(features, store, capacity)
 
     def each(
         self, function: Callable[[Item], Result], items: Sequence[Item]
     ) -> list[Result]:
-        """Return the results for all items, without recording the passes of items.
+        """Return the results of a function for all items.
 
-        Items may run in any order, so their passes cannot be numbered.
+        The items may run in any order, so the passes that they run cannot be numbered
+        and are not recorded.
         """
         was_unordered = self._unordered
         self._unordered = True
@@ -241,7 +246,7 @@ class CheckpointEngine(Engine):
             self._unordered = was_unordered
 
     def run(self, pass_: Pass[Total], samples: Samples, description: str = "") -> Total:
-        """Return the recorded total of a pass, or run and record it."""
+        """Return the recorded total of a pass, or run the pass and record its total."""
         is_small = (
             not samples.is_reopenable and _bytes_in_memory(samples) < self.least_bytes
         )
@@ -269,7 +274,7 @@ class CheckpointEngine(Engine):
 
 
 def _described(value: Any) -> Any:
-    """Return a parameter as JSON; a large array becomes a digest of its numbers."""
+    """Return a JSON value for a parameter; a 2-D array is replaced by its digest."""
     if isinstance(value, np.ndarray) and value.ndim > 1:
         return {"digest": fingerprint(value)}
     if hasattr(value, "to_dict"):
@@ -278,15 +283,16 @@ def _described(value: Any) -> Any:
 
 
 def _bytes_in_memory(samples: Samples) -> float:
-    """Return how many bytes of memory rows occupy."""
+    """Return the number of bytes that ``samples`` occupy in memory."""
     if samples.is_sparse:
         return samples.n_samples * samples.row_bytes
-    # ``row_bytes`` of derived rows describes the rows from which they are computed.
+    # For derived samples, ``row_bytes`` is the size of the row from which a derived row
+    # is computed.
     return samples.n_samples * samples.n_features * samples.dtype.itemsize
 
 
 def environment() -> dict[str, str]:
-    """Return the library versions and the processor, which affect the last bits.
+    """Return library versions and the processor, on which the last bits depend.
 
     Examples
     --------
@@ -298,7 +304,7 @@ def environment() -> dict[str, str]:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that must be equal on workers and client, by name."""
+    """Return the library versions that workers and their client must share."""
     from mmcnb import __version__
 
     numbers = {"mmcnb": __version__} | {name: version(name) for name in LIBRARIES}
@@ -308,7 +314,7 @@ def versions() -> dict[str, str]:
 def differences(
     recorded: Mapping[str, Any], current: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Yield a clause about each difference between two identities.
+    """Yield a clause for messages about each difference between two identities.
 
     Examples
     --------
@@ -339,8 +345,8 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
     Raises
     ------
     InputError
-        If the path is a file, if the folder contains a link or other files, or if its
-        parent does not exist.
+        If the path is a file, the folder contains a symbolic link, the folder contains
+        other files but no checkpoint, or the parent of the folder does not exist.
     """
     path = output_path(folder)
     if not path.parent.is_dir():
@@ -368,7 +374,9 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
 
 
 def recorded_passes(folder: str | os.PathLike[str]) -> int:
-    """Return the number of recorded passes; 0 if the folder does not exist.
+    """Return the number of passes recorded in a checkpoint folder.
+
+    The result is 0 if the folder does not exist.
 
     Examples
     --------
@@ -397,7 +405,7 @@ def is_finished(folder: str | os.PathLike[str]) -> bool:
 
 
 def _read_run(folder: Path) -> dict[str, Any] | None:
-    """Return the record of the fit in a folder, or None if the folder has no record."""
+    """Return the parsed ``run.json`` of a checkpoint folder, or None if it has none."""
     path = folder / RUN
     if not path.exists():
         return None

@@ -11,19 +11,19 @@ COMPILED_BYTES_A_SECOND = 1.5 * 2**20
 
 
 def compile_seconds(routines: Mapping[str, float]) -> float:
-    """Return how many seconds it takes to compile the routines not yet compiled.
+    """Return the estimated seconds to compile the routines that are not yet compiled.
 
-    A routine is compiled if its machine code is in this process or in the cache.
+    A routine counts as compiled if its machine code is in this process or in the cache.
 
     Parameters
     ----------
     routines : mapping of str to float
-        Seconds to compile each routine, as in `FitNeeds`.
+        Seconds to compile each routine, by the name of the routine, as in `FitNeeds`.
 
     Returns
     -------
     float
-        Seconds; 0 if all routines are compiled.
+        Estimated seconds; 0 if all routines are compiled.
 
     Examples
     --------
@@ -40,7 +40,10 @@ def compile_seconds(routines: Mapping[str, float]) -> float:
 
 
 def can_compile_apart(routines: Mapping[str, float]) -> bool:
-    """Return whether another process can compile routines for this process.
+    """Return whether another process can compile at least one routine in advance.
+
+    This process would load the machine code from the cache, so numba must cache at
+    least one of the routines on disk.
 
     Examples
     --------
@@ -52,5 +55,8 @@ def can_compile_apart(routines: Mapping[str, float]) -> bool:
 
 
 def compiler_bytes(seconds: float) -> int:
-    """Return how many bytes a process takes, and keeps, to compile for some seconds."""
+    """Return the memory, in bytes, that a process needs to compile for ``seconds``.
+
+    The process does not release this memory before it ends.
+    """
     return int(COMPILER_BYTES + seconds * COMPILED_BYTES_A_SECOND) if seconds else 0

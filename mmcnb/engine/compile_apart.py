@@ -1,13 +1,14 @@
 """Compile routines in separate processes, which release their memory when they end.
 
 Numba needs more than 100 MiB to compile, and a process never returns this memory. If
-the memory limit of a fit has no room for it, the routines are compiled here first, in
-one process after another, and the fit reads the machine code from the cache.
+the memory limit of a fit is too small for this, separate processes first compile the
+routines, one process after another, and the fit loads the machine code from the cache.
 
 ``python -m mmcnb.engine.compile_apart START SPARSE NAME...`` compiles the routines that
-a fit needs, from position START on, until the memory of the process exceeds
-`GROWN_BYTES`. SPARSE is 1 if the rows are in CSR form, and the names are the routines
-that the plan of the fit counts. The command prints the position for the next process.
+a fit needs, beginning at index START, until the peak memory of the process exceeds
+`GROWN_BYTES`. SPARSE is 1 if the rows are in CSR form and 0 otherwise. Each NAME is a
+routine whose compilation the plan of the fit includes. The command prints the index at
+which the next process begins.
 """
 
 import csv
@@ -27,13 +28,13 @@ from mmcnb._machine import peak_memory
 logger = logging.getLogger("mmcnb")
 
 SIGNATURES = Path(kernels.__file__).with_name("signatures.csv")
-# A process ends after the routine with which its peak memory exceeds this many bytes.
+# A process ends after the first routine that raises its peak memory above this value.
 GROWN_BYTES = 170 * 2**20
-# Memory of the waiting process, before the fit has read any rows, and of the largest
-# process that compiles at the same time: 270 and 237 MiB by measurement.
+# Memory of the waiting process before the fit has read any rows, plus the memory of the
+# largest compiling process: 270 and 237 MiB by measurement.
 APART_BYTES = (272 + 238) * 2**20
-# Modules that only some methods call, and a routine that the plans of these methods
-# count.
+# Modules that only some methods call. A fit calls a module if its plan includes the
+# routine named here.
 GRAPH = "nearest_nodes_into"
 EVOLUTION = "evolve_labels"
 OF_SOME_METHODS = {
@@ -53,7 +54,7 @@ class ListedRoutine(NamedTuple):
     module, name : str
         Module and name of the routine.
     types : str
-        Numba's argument types as expressions, separated by semicolons.
+        Numba types of the arguments, as Python expressions separated by semicolons.
     """
 
     module: str
@@ -67,7 +68,9 @@ class ListedRoutine(NamedTuple):
 
 
 def listed_routines() -> list[ListedRoutine]:
-    """Return the routines in `SIGNATURES`, with one entry for each list of types.
+    """Return the entries of ``signatures.csv``.
+
+    A routine has one entry for each combination of argument types.
 
     Examples
     --------
@@ -80,7 +83,10 @@ def listed_routines() -> list[ListedRoutine]:
 
 
 def compile_module(module: str) -> None:
-    """Compile the listed routines of a module, or load them from the cache."""
+    """Compile the listed routines of a module, or load them from the cache.
+
+    The routines and their argument types are listed in ``signatures.csv``.
+    """
     names = vars(import_module(module))
     for routine in listed_routines():
         if routine.module == module:
@@ -88,12 +94,12 @@ def compile_module(module: str) -> None:
 
 
 def needed_routines(routines: Collection[str], is_sparse: bool) -> list[ListedRoutine]:
-    """Return the listed routines that a fit may call.
+    """Return the entries of `listed_routines` that a fit may call.
 
     Parameters
     ----------
     routines : collection of str
-        The routines that the plan of the fit counts.
+        Names of the routines whose compilation the plan of the fit includes.
     is_sparse : bool
         Whether the rows are in CSR form.
     """
@@ -112,14 +118,14 @@ def compile_from(start: int, needed: Sequence[ListedRoutine]) -> int:
     Parameters
     ----------
     start : int
-        Position of the first routine to compile.
+        Index of the first routine to compile.
     needed : sequence of ListedRoutine
-        All routines.
+        All routines that the fit may call.
 
     Returns
     -------
     int
-        Position of the next routine; the number of routines if none is left.
+        Index of the next routine to compile, or ``len(needed)`` if all are compiled.
     """
     for place, routine in enumerate(needed[start:], start):
         names = vars(import_module(routine.module))
@@ -135,7 +141,7 @@ def compile_apart(routines: Collection[str], is_sparse: bool) -> None:
     Parameters
     ----------
     routines : collection of str
-        The routines that the plan of the fit counts.
+        Names of the routines whose compilation the plan of the fit includes.
     is_sparse : bool
         Whether the rows are in CSR form.
     """
@@ -163,8 +169,8 @@ def compile_apart(routines: Collection[str], is_sparse: bool) -> None:
 def graph_compiled_apart() -> Iterator[None]:
     """Compile the routines of the graph in another process during the ``with`` block.
 
-    The ``with`` statement also waits for the process. If the process fails, later fits
-    compile the missing routines.
+    At the end of the block, wait for the process. If the process fails, a later fit
+    compiles the missing routines.
     """
     modules = [name for name, marker in OF_SOME_METHODS.items() if marker == GRAPH]
     code = f"from {__name__} import compile_module as of\n" + "\n".join(
@@ -186,14 +192,14 @@ def graph_compiled_apart() -> Iterator[None]:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment of a process that imports this package."""
+    """Return environment variables for a process that imports this package."""
     package = Path(kernels.__file__).parents[2]
     paths = [str(package), *filter(None, [os.environ.get("PYTHONPATH")])]
     return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Compile routines from a position on; print the position for the next process."""
+    """Compile routines and print the index at which the next process begins."""
     start, is_sparse, *routines = arguments
     needed = needed_routines(routines, is_sparse == "1")
     print(compile_from(int(start), needed))

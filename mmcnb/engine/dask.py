@@ -1,10 +1,10 @@
-"""Passes on a Dask cluster, where a task computes one or a few adjacent groups of rows.
+"""Passes on a Dask cluster, where each task computes a few adjacent groups of rows.
 
-Rows are not sent: workers open the samples themselves. A task gets the samples, the
-pass and its range of rows. Data that tasks share is sent once and stays on the workers:
-the samples during a fit, and the pass during a sweep. If the data is lost with a
-worker, Dask computes it again. Results are the same as with threads, because blocks and
-groups are the same.
+Workers open the samples themselves, so no rows are sent to them. A task receives the
+samples, the pass and a range of rows. Data that tasks share is sent once and stays on
+the workers: the samples until the end of the fit, and the pass until the end of the
+sweep. If the data is lost because a worker leaves, it is sent or computed again. The
+results equal those of threads, because blocks and groups do not depend on the engine.
 """
 
 import asyncio
@@ -44,47 +44,48 @@ from mmcnb.samples.derived import CachedSamples
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-# Number of groups that are sent together, per thread of the cluster. The next groups
-# are sent before these are finished.
+# Number of groups per thread of the cluster that are sent together. The next batch is
+# sent before the current batch is finished.
 GROUPS_AHEAD = 8
-# A scheduler needs about a millisecond for a task, and the pass over a group may take
-# some tens of milliseconds. More threads than this would wait for tasks of one group,
-# so a task then has several groups.
+# The scheduler needs about a millisecond per task, and a pass over one group may take
+# only some tens of milliseconds. With more threads than this and one group per task,
+# threads would wait for the scheduler, so a task then has several groups.
 THREADS_SERVED = 64
 # Minimum number of tasks per thread in a pass, so that all threads end at about the
 # same time.
 LEAST_TASKS = 4
-# Dask keeps the arguments of tasks at the scheduler, so larger arguments are scattered.
+# The scheduler stores the arguments of tasks, so data of more bytes than this is sent
+# to the workers with `Client.scatter` instead.
 GRAPH_BYTES = 4 * 2**20
-TRIES = 5  # number of attempts to send the same groups if workers are lost
+TRIES = 5  # maximum number of attempts to send the same groups if workers leave
 POLL_SECONDS = 1.0
-PATIENCE_SECONDS = 60.0  # how long to wait if the cluster has no workers
+PATIENCE_SECONDS = 60.0  # how long to wait for a worker if the cluster has none
 CONNECT_SECONDS = 5.0  # timeout for connecting to a scheduler
 
 
 class Task(NamedTuple):
-    """A task, which computes the totals of groups of rows on a worker."""
+    """A task, which computes the totals of adjacent groups of rows on a worker."""
 
-    worker: str
+    worker: str  # its address
     future: "Future"
 
 
-Tasks = dict[int, Task]  # by the first row of the task
+Tasks = dict[int, Task]  # by the number of the first row of each task
 Place = str | range | None  # a worker, a range of rows, or None for all workers
 
 
 class DaskEngine(Engine):
     """An engine that runs passes on the workers of a Dask cluster.
 
-    Passes over rows that workers cannot open, such as arrays in memory, run in threads
-    of this process.
+    Workers cannot open rows in the memory of this process, such as arrays. Passes over
+    these rows run in threads of this process.
 
     Parameters
     ----------
     engine : str or dask.distributed.Client
         A client, or an address as in `open_engine`.
     n_jobs : int or None, default=None
-        Number of threads of this process, for rows in its memory.
+        Number of threads for passes over rows in the memory of this process.
     show_progress : bool or None, default=False
         Whether to show a progress bar. None shows it if standard error is a terminal.
     """
@@ -98,9 +99,11 @@ class DaskEngine(Engine):
         super().__init__(show_progress)
         self.engine = engine
         self._threads = ThreadEngine(n_jobs)
-        self.assigned: dict[int, str] = {}  # worker of each task, by its first row
-        # Objects and their futures, by kind, id, and worker or rows. The object is
-        # kept, because its id is unique only while it is alive.
+        # Worker of each task, by the number of the first row of the task.
+        self.assigned: dict[int, str] = {}
+        # Objects that were sent and their futures, by kind, id, and worker or rows. The
+        # reference to the object is needed because an id is unique only while its
+        # object is alive.
         self._sent: dict[tuple[str, int, Place], tuple[object, Future]] = {}
 
     def __enter__(self) -> Self:
@@ -117,19 +120,26 @@ class DaskEngine(Engine):
     def map(
         self, function: Callable[[Item], Result], items: Sequence[Item]
     ) -> Iterator[Result]:
-        """Yield the results for all items, computed in threads of this process."""
+        """Yield the results of a function for all items, run in threads, in order."""
         return self._threads.map(function, items)
 
     def cache(
         self, features: Samples, store: str, capacity: float = math.inf
     ) -> Samples:
-        """Cache features on the workers that compute them, each up to a capacity."""
+        """Cache features on the workers, each of which uses at most ``capacity`` bytes.
+
+        Features that workers cannot open are cached in this process, in ``store``.
+        """
         if not features.is_reopenable:
             return super().cache(features, store)
         return CachedSamples(features, capacity=capacity)
 
     def groups(self, pass_: Pass[Total], samples: Samples) -> Iterator[Total]:
-        """Yield the totals of all groups; each group stays with the same worker."""
+        """Yield the totals of all groups, in order.
+
+        Each worker gets the same groups in every pass unless workers join or leave, so
+        that it can use its cached features.
+        """
         if not samples.is_reopenable:
             yield from self._threads.groups(pass_, samples)
             return
@@ -143,10 +153,10 @@ class DaskEngine(Engine):
     # -- data at the workers -----------------------------------------------------------
 
     def send(self, data: bytes, name: str) -> "Future":
-        """Send bytes to the cluster.
+        """Send bytes to the cluster, and return their future.
 
-        Up to `GRAPH_BYTES` bytes are sent as the argument of a task, which Dask can run
-        again if the data is lost.
+        Up to `GRAPH_BYTES` bytes are sent as the argument of a task, so that Dask can
+        run the task again if the worker with the data leaves. More bytes are scattered.
         """
         if len(data) > GRAPH_BYTES:
             return self._scatter(data)
@@ -163,7 +173,7 @@ class DaskEngine(Engine):
         return self._once("samples", samples, None, send)
 
     def samples_opened(self, samples: Samples, worker: str) -> "Future":
-        """Return a future of the samples that one worker has opened."""
+        """Return a future of the samples as opened by ``worker``."""
         name = self.samples_data(samples).key
 
         def send() -> "Future":
@@ -173,21 +183,26 @@ class DaskEngine(Engine):
         return self._once("opened", samples, worker, send)
 
     def values(self, values: np.ndarray, rows: range, worker: str) -> "Future":
-        """Return a future of the values, one per row, that a task needs."""
+        """Return a future of the slice of per-row values that a task needs."""
         part = values[rows.start : rows.stop]
         return self._once("values", values, rows, lambda: self._scatter(part, [worker]))
 
     def _scatter(
         self, data: bytes | np.ndarray, workers: list[str] | None = None
     ) -> "Future":
-        """Send data to one worker or any worker; raise `LostError` if it leaves.
+        """Send data to one of ``workers``, or to any worker if ``workers`` is None.
 
-        A broadcast to all workers might never return if one of them leaves. Instead,
-        the other workers fetch the data when their tasks need it.
+        The data is not broadcast to all workers, because a broadcast might never return
+        if one of the workers leaves. Other workers fetch the data when a task needs it.
+
+        Raises
+        ------
+        LostError
+            If the worker has left or leaves while the data is sent.
         """
         try:
             return self.client.scatter(data, workers=workers, hash=False)
-        # Dask raises KeyError for a worker that is gone.
+        # Dask raises KeyError for a worker that has left.
         except (OSError, KeyError) as error:
             raise LostError from error
 
@@ -204,13 +219,13 @@ class DaskEngine(Engine):
         return self._sent[key][1]
 
     def _forget(self) -> None:
-        """Release all futures now, because tracebacks may keep them alive."""
+        """Release all futures explicitly, because a traceback may keep them alive."""
         for _, future in self._sent.values():
             future.release()
         self._sent.clear()
 
     def forget_lost(self) -> None:
-        """Forget the data that were lost with a worker, so that they are sent again."""
+        """Forget data that was lost when a worker left, so that it is sent again."""
         workers = self._workers()
         for key, (_, future) in list(self._sent.items()):
             kind, _, place = key
@@ -226,11 +241,20 @@ class DaskEngine(Engine):
         return "an unknown address" if scheduler is None else str(scheduler.address)
 
     def assign(self, starts: range) -> None:
-        """Assign tasks to workers in turn, so that all threads have equal work."""
+        """Assign tasks to the threads of the cluster in turn.
+
+        Parameters
+        ----------
+        starts : range
+            Number of the first row of each task.
+        """
         self.assigned = dict(zip(starts, cycle(self.threads()), strict=False))
 
     def threads(self) -> list[str]:
-        """Return the worker of each thread of the cluster; wait for a worker."""
+        """Return the address of the worker of each thread of the cluster.
+
+        If the cluster has no workers, wait for one, for about `PATIENCE_SECONDS`.
+        """
         waited = 0.0
         workers = self._workers()
         while not workers:
@@ -262,12 +286,15 @@ class DaskEngine(Engine):
     def results(self, tasks: Tasks) -> list[Any]:
         """Return the results of tasks, or raise the error that a task raised.
 
-        `LostError` means that some tasks must be sent again.
+        Raises
+        ------
+        LostError
+            If a worker has left, so that some of the tasks must be sent again.
         """
         from distributed import CancelledError, KilledWorker
 
-        # A synchronous gather would never return if a worker with results is lost while
-        # it waits.
+        # A synchronous gather would never return if a worker that has results leaves
+        # during the call.
         futures = [task.future for task in tasks.values()]
         gather = self.client.gather(futures, asynchronous=True)
         gathered = asyncio.run_coroutine_threadsafe(
@@ -277,17 +304,19 @@ class DaskEngine(Engine):
             while not gathered.done():
                 with suppress(TimeoutError):
                     return gathered.result(POLL_SECONDS)
-                # The result of a finished task is "lost" if its worker leaves, and it
-                # may never become "pending" again.
+                # The status of a finished task becomes "lost" if its worker leaves, and
+                # Dask may never change the status back to "pending".
                 late = {
                     task.worker
                     for task in tasks.values()
                     if task.future.status in ("pending", "lost")
                 }
-                # Dask may wait forever for a worker that left, even if others remain.
+                # Dask may wait forever for a worker that has left, even if other
+                # workers remain.
                 if late - set(self._workers()):
                     raise LostError
-            return gathered.result()  # not suppressed: a task may raise TimeoutError
+            # A TimeoutError raised here comes from a task and must not be suppressed.
+            return gathered.result()
         except (CancelledError, KilledWorker) as error:
             raise LostError from error
         except (ImportError, AttributeError) as error:
@@ -302,40 +331,40 @@ class DaskEngine(Engine):
 
 
 class LostError(Exception):
-    """Tasks or their data were lost with a worker."""
+    """Error raised if tasks or their data were lost because a worker left."""
 
 
 class _Sweep:
-    """One pass over all groups of samples."""
+    """One pass over all groups of rows on the cluster."""
 
     def __init__(self, engine: DaskEngine, pass_: Pass, samples: Samples) -> None:
         self.engine = engine
         self.samples = samples
         self.n_threads = len(engine.threads())
         n_groups = math.ceil(samples.n_samples / GROUP_ROWS)
-        # The tasks of a pass stay the same, even if workers join or leave.
+        # The tasks of a pass do not change, even if workers join or leave.
         self.groups = groups_of_task(n_groups, self.n_threads)
         self.starts = range(0, samples.n_samples, self.groups * GROUP_ROWS)
         self.pickled, self.values = pickle_pass(pass_, samples.n_samples)
-        self.pass_: Future = None  # until it is sent
+        self.pass_: Future = None  # set when the pass is sent
 
     def _send(self) -> None:
-        """Send data that the workers do not have yet, or have lost."""
+        """Assign the tasks to the present workers, and send the pass if necessary."""
         self.engine.assign(self.starts)
         self.engine.forget_lost()
         if self.pass_ is None or not is_available(self.pass_):
             self.pass_ = self.engine.send(self.pickled, "pass")
 
     def totals(self) -> Iterator[tuple[Any, bool]]:
-        """Yield the total of each group, and whether its rows are cached.
+        """Yield the total of each group, and whether the group's features are cached.
 
-        The next groups are sent before the results of the current groups arrive.
+        The next batch of tasks is sent before the results of the current batch arrive.
         """
         self.engine.assign(self.starts)
         size = max(1, GROUPS_AHEAD // self.groups) * self.n_threads
         waiting = deque([self._submit(self.starts[:size])])
         try:
-            # The last iteration only collects results.
+            # The last iteration sends no tasks and collects the last results.
             for first in range(size, len(self.starts) + size, size):
                 if first < len(self.starts):
                     waiting.append(self._submit(self.starts[first : first + size]))
@@ -349,7 +378,7 @@ class _Sweep:
             self.pass_.release()
 
     def _submit(self, starts: Sequence[int]) -> Tasks:
-        """Send some tasks, and retry if a worker leaves."""
+        """Send the tasks whose first rows are ``starts``; retry if a worker leaves."""
         for attempt in range(TRIES):
             with suppress(LostError):
                 if attempt or self.pass_ is None:
@@ -377,14 +406,14 @@ class _Sweep:
         return {start: tasks[start] for start in starts}
 
     def _rows(self, start: int) -> range:
-        """Return the rows of the task that begins with a row."""
+        """Return the range of rows of the task that begins with row ``start``."""
         return range(start, min(start + self.starts.step, self.samples.n_samples))
 
     def _values(self, rows: range, worker: str) -> "list[Future]":
         return [self.engine.values(values, rows, worker) for values in self.values]
 
     def _results(self, tasks: Tasks) -> list[Any]:
-        """Return the results of tasks; lost tasks are sent again."""
+        """Return the results of tasks; send tasks again that were lost."""
         for attempt in range(TRIES):
             with suppress(LostError):
                 if attempt:
@@ -408,9 +437,9 @@ class _Sweep:
 
 
 def groups_of_task(n_groups: int, n_threads: int) -> int:
-    """Return the number of groups in a task.
+    """Return the number of groups in each task of a pass.
 
-    Each group has its own total, so the bits of a result do not depend on this number.
+    A task returns one total per group, so the results do not depend on this number.
 
     Examples
     --------
@@ -424,12 +453,12 @@ def groups_of_task(n_groups: int, n_threads: int) -> int:
 
 
 def on_worker(worker: str, key: str) -> dict[str, Any]:
-    """Return options of tasks for one worker; if it is gone, other workers run them."""
+    """Return options to run tasks on a worker or, if it has left, on other workers."""
     return {"key": key, "workers": [worker], "allow_other_workers": True, "pure": False}
 
 
 def is_available(future: "Future") -> bool:
-    """Return whether a future has a result, or will have one."""
+    """Return whether a future has a result or is still being computed."""
     return future.status in ("pending", "finished")
 
 
@@ -443,10 +472,11 @@ _sharing = RLock()
 
 @contextmanager
 def connection(engine: "str | Client") -> "Iterator[Client]":
-    """Yield the client ``engine``, or a client that is connected to this address.
+    """Yield a client: ``engine`` itself, or a client connected to this address.
 
-    Nested and parallel ``with`` blocks with the same address share a client. The last
-    block to end closes the client, and also the cluster if this process started it.
+    Nested and concurrent ``with`` blocks with the same address share one client. The
+    last of these blocks closes the client when it ends, and also closes the cluster if
+    this process started it. A client passed as ``engine`` stays open.
     """
     check_engine(engine)
     if not isinstance(engine, str):
@@ -473,10 +503,10 @@ def connection(engine: "str | Client") -> "Iterator[Client]":
 
 
 def _connect(address: str) -> "Client":
-    """Connect to an address.
+    """Return a client connected to an address.
 
     The attribute ``cluster`` of the client is the cluster that this process has
-    started, or None.
+    started, or None if the scheduler was already running.
     """
     try:
         from distributed import Client, LocalCluster
@@ -487,7 +517,7 @@ def _connect(address: str) -> "Client":
         ) from error
     local = LOCAL.fullmatch(address)
     if local:
-        # Errors of workers are raised in this process, so they need not be logged.
+        # Errors in tasks are raised in this process, so workers need not log them.
         cluster = LocalCluster(
             n_workers=int(local[1]),
             threads_per_worker=1,
@@ -509,20 +539,20 @@ def _connect(address: str) -> "Client":
 
 
 class _PassPickler(pickle.Pickler):
-    """A pickler that leaves out arrays with one value per row: weights and labels.
+    """A pickler that leaves out arrays with one value per row, such as weights.
 
-    A task needs only a part of these arrays.
+    Each task receives only its slice of these arrays.
     """
 
     def __init__(self, file: io.BytesIO, n_samples: int) -> None:
         super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
         self.n_samples = n_samples
-        self.values: dict[int, np.ndarray] = {}  # by id
+        self.values: dict[int, np.ndarray] = {}  # arrays that are left out, by id
 
     def persistent_id(self, obj: Any) -> int | None:
-        """Return the number of an array that is left out, or None for other objects."""
-        # An array of row numbers (int64) is not an array of values per row, even if it
-        # has the same length. Values are float64 ("d") or int8 ("b").
+        """Return the index of an array that is left out, or None for other objects."""
+        # Weights and labels are float64 ("d") or int8 ("b"). An int64 array contains
+        # row numbers, so it is pickled even if its length is the number of rows.
         if (
             not isinstance(obj, np.ndarray)
             or obj.shape != (self.n_samples,)
@@ -534,7 +564,7 @@ class _PassPickler(pickle.Pickler):
 
 
 class PassUnpickler(pickle.Unpickler):
-    """An unpickler that loads a pass for one task, with the values of its rows."""
+    """An unpickler that loads a pass with the per-row values of one task."""
 
     def __init__(self, data: bytes, values: list[np.ndarray], start: int) -> None:
         super().__init__(io.BytesIO(data))
@@ -542,12 +572,12 @@ class PassUnpickler(pickle.Unpickler):
         self.first = start
 
     def persistent_load(self, pid: int) -> Any:
-        """Return the values of the task in place of an array for all rows."""
+        """Return the values of the task in place of the array with index ``pid``."""
         return TaskValues(self.values[pid], self.first)
 
 
 class TaskValues:
-    """The part of an array that belongs to one task, sliced by row numbers."""
+    """The part of a per-row array that one task needs, sliced by global row numbers."""
 
     def __init__(self, values: np.ndarray, start: int) -> None:
         self.values = values
@@ -558,7 +588,7 @@ class TaskValues:
 
 
 def pickle_pass(pass_: Pass, n_samples: int) -> tuple[bytes, list[np.ndarray]]:
-    """Return a pickled pass, and separately its arrays with one value per row."""
+    """Return a pickled pass, and a list of its arrays with one value per row."""
     file = io.BytesIO()
     pickler = _PassPickler(file, n_samples if n_samples > GROUP_ROWS else -1)
     pickler.dump(pass_)
@@ -566,16 +596,20 @@ def pickle_pass(pass_: Pass, n_samples: int) -> tuple[bytes, list[np.ndarray]]:
 
 
 def pickle_samples(samples: Samples) -> bytes:
-    """Return pickled samples, with the library versions of this process."""
+    """Return pickled samples together with the library versions of this process."""
     from distributed.protocol.pickle import dumps
 
     return pickle.dumps((versions(), dumps(samples)))
 
 
 def _unpickle_samples(data: bytes) -> Samples:
-    """Return the samples; raise InputError if this worker has other versions.
+    """Return the unpickled samples.
 
-    With other versions, the last bits of results might differ.
+    Raises
+    ------
+    InputError
+        If the library versions of this worker differ from the client's. Different
+        versions might change the last bits of the results.
     """
     from distributed import get_worker
 
@@ -596,16 +630,17 @@ def _unpickle_samples(data: bytes) -> Samples:
             for opened in Opened._all.values()
             if isinstance(opened, CachedSamples)
         )
-        # Dask pauses workers that use 80 % of their memory limit, so all caches of a
-        # worker together take at most half of that.
+        # Dask pauses a worker that uses 80 % of its memory limit, so the caches of a
+        # worker may use at most 40 % of the limit in total.
         samples.capacity = min(samples.capacity, 0.4 * limit - cached)
     return samples
 
 
 class Opened:
-    """Samples that a worker process has opened, with the features that it caches.
+    """Samples that a worker process has opened, including the features it has cached.
 
-    The object is the result of a task, so it is freed when the fit or its client ends.
+    An instance is the result of a task, so Dask frees it when the fit ends or its
+    client is closed.
     """
 
     _lock = Lock()
@@ -621,7 +656,7 @@ class Opened:
         return type(self), (self.key,)
 
     def open(self, data: bytes) -> Samples:
-        """Return the samples; all tasks of this process share them."""
+        """Return the samples, which all tasks of this process share."""
         with Opened._lock:
             if self._samples is None:
                 self._samples = Opened._all.get(self.key) or _unpickle_samples(data)
@@ -636,7 +671,7 @@ def group_totals(
     samples: bytes,
     pass_: bytes,
 ) -> list[tuple[Any, bool]]:
-    """Return the total of each group of a task, and whether its rows are cached."""
+    """Return each group's total, and whether the group's features are cached."""
     features = opened.open(samples)
     loaded = PassUnpickler(pass_, values, rows.start).load()
     totals = []

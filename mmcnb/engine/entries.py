@@ -1,7 +1,7 @@
-"""Entries of a checkpoint: files with the total and the fingerprint of a pass.
+"""Entries of a checkpoint: files that store the total and fingerprint of a pass.
 
-An entry is an archive of the arrays in a total. Its header contains the fingerprint of
-the pass and the structure of the total.
+An entry is an archive of the arrays that the total contains. The header of the archive
+contains the fingerprint of the pass and the structure of the total.
 """
 
 import hashlib
@@ -16,8 +16,8 @@ from scipy.sparse import csr_array
 
 from mmcnb.stores.archive import DamagedArchiveError, read_archive, write_archive
 
-# Ending of unfinished files. A checkpoint has one writer at a time, so a file that a
-# killed process left is overwritten.
+# Suffix of files that are being written. A checkpoint has one writer at a time, so a
+# file with this suffix that a killed process left behind can be overwritten.
 PART = ".part"
 
 
@@ -27,13 +27,13 @@ def fingerprint(*values: Any) -> str:
     Parameters
     ----------
     *values : None, bool, int, float, str, ndarray, list, tuple, or dataclass of these
-        The values. Fields of dataclasses with ``compare=False`` are left out.
+        Values to hash. Dataclass fields with ``compare=False`` are left out.
 
     Returns
     -------
     str
-        Hexadecimal digest, equal in all processes for values of the same types and
-        bits.
+        Hexadecimal digest. Values with the same types and bits have the same digest in
+        every process.
     """
     arrays: list[np.ndarray] = []
     form = json.dumps(_encode(_by_names(values), arrays))
@@ -45,7 +45,7 @@ def fingerprint(*values: Any) -> str:
 
 
 def _by_names(value: Any) -> Any:
-    """Replace each dataclass in a value by the names and values of its fields."""
+    """Replace each dataclass in ``value`` by its name and its fields."""
     if is_dataclass(value):
         named = [
             (field.name, _by_names(getattr(value, field.name)))
@@ -61,21 +61,21 @@ def _by_names(value: Any) -> Any:
 
 
 def write_entry(path: Path, mark: str, total: Any) -> None:
-    """Write the total of a pass to a file, which appears complete or not at all.
+    """Write the total of a pass to a file atomically.
 
     Parameters
     ----------
     path : Path
-        The file; an existing file is replaced.
+        Path of the file. An existing file is replaced.
     mark : str
         Fingerprint of the pass.
     total : None, bool, int, float, str, ndarray, NumPy number, CSR array, list or tuple
-        Total of the pass; lists and tuples contain values of these types.
+        Total of the pass. Items of lists and tuples must also have one of these types.
 
     Raises
     ------
     OSError
-        If the file cannot be written; an existing file is unchanged.
+        If the file cannot be written. An existing file is then left unchanged.
     """
     arrays: list[np.ndarray] = []
     header = {"pass": mark, "total": _encode(total, arrays)}
@@ -85,26 +85,26 @@ def write_entry(path: Path, mark: str, total: Any) -> None:
 
 
 def read_entry(path: Path) -> tuple[str, Any]:
-    """Read an entry that `write_entry` wrote.
+    """Read an entry written by `write_entry`.
 
     Parameters
     ----------
     path : Path
-        The file.
+        Path of the file.
 
     Returns
     -------
     mark : str
         Fingerprint of the pass.
     total : object
-        Total of the pass, with the same types and bits.
+        Total of the pass, with the types and bits that it had when it was written.
 
     Raises
     ------
     InputError
         If the file does not exist or is not readable.
     DamagedArchiveError
-        If the file differs from what was written.
+        If the file is damaged or is not an entry.
     """
     header, arrays = read_archive(path)
     try:
@@ -118,7 +118,7 @@ def read_entry(path: Path) -> tuple[str, Any]:
         RecursionError,
         OverflowError,
     ) as error:
-        # The archive is intact, but it is not an entry.
+        # The archive is intact, but its content is not an entry.
         raise DamagedArchiveError from error
 
 
@@ -128,8 +128,8 @@ def _check_numbers(arrays: Iterable[np.ndarray]) -> None:
 
 
 def _encode(value: Any, arrays: list[np.ndarray]) -> Any:
-    """Return a value as JSON that refers to arrays by their index in ``arrays``."""
-    # This test is first, because a NumPy float64 is also a float.
+    """Return a JSON value in which arrays are replaced by their index in ``arrays``."""
+    # NumPy values must be tested first, because a NumPy float64 is also a float.
     if isinstance(value, np.ndarray | np.generic):
         kind = "array" if isinstance(value, np.ndarray) else "number"
         arrays.append(np.asarray(value))

@@ -1,4 +1,4 @@
-"""The report of a fit: a dict that prints as a short text."""
+"""Report of a fit: a dict with a short, readable repr."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -6,9 +6,9 @@ from typing import Any
 
 MOST_ENTRIES = 40  # maximum number of lines
 MOST_CHARACTERS = 240  # maximum number of characters of an entry
-MOST_ITEMS = 8  # maximum number of items of a list
-DIGITS = 4  # significant digits of a number
-# How an item of a list is printed: its name and one number.
+MOST_ITEMS = 8  # maximum number of items of a list that are printed
+DIGITS = 4  # significant digits of a printed number
+# Format of the items of each list of dicts, by the name of the entry of the report.
 ITEMS = {
     "candidates": "{candidate} (J {J:.2f})",
     "layers": "{n_clusters} clusters (J {J:.2f})",
@@ -19,7 +19,7 @@ ITEMS = {
 
 
 class Trust(dict[str, Any]):
-    """How far the clusters can be trusted: a dict that prints as a sentence.
+    """Level of trust in the clusters and its reason: a dict that prints as a sentence.
 
     Examples
     --------
@@ -29,12 +29,12 @@ class Trust(dict[str, Any]):
     """
 
     def __repr__(self) -> str:
-        """Return the level and the reason."""
+        """Return the level of trust and its reason as one sentence."""
         return f"{self.get('level')}: {self.get('reason')}"
 
 
 class Report(dict[str, Any]):
-    """The report of a fit: a dict that prints one short line per entry.
+    """Report of a fit: a dict that prints one short line per entry.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Report(dict[str, Any]):
             self["trust"] = Trust(self["trust"])
 
     def __repr__(self) -> str:
-        """Return one line per entry, and at most 40 lines."""
+        """Return one line per entry, with at most 40 lines."""
         width = max(map(len, self), default=0)
         lines = [
             f"{name:<{width}}  {shortened(_text_of(name, value))}"
@@ -64,7 +64,9 @@ class Report(dict[str, Any]):
 
 
 def verdict(report: Mapping[str, Any]) -> dict[str, str]:
-    """Return the verdict on the clusters: a text, which may be empty, for each title.
+    """Return the main statements of a report as texts, by their titles.
+
+    A text is empty if the report has no entry for its title.
 
     Examples
     --------
@@ -85,7 +87,7 @@ def verdict(report: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _left_out(columns: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the columns that are left out, with the reasons."""
+    """Return the name of each column that is left out, with the reason in brackets."""
     return [
         f"{column['name']} ({column['why']})"
         for column in columns
@@ -94,13 +96,13 @@ def _left_out(columns: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def shortened(text: str, most: int = MOST_CHARACTERS) -> str:
-    """Return a text on one line, cut if it is long."""
+    """Return a text as one line, truncated to ``most`` characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 3]}..."
 
 
 def _text_of(name: str, value: Any) -> str:
-    """Return an entry as text."""
+    """Return the printed value of an entry of the report."""
     if name == "columns" and isinstance(value, list):
         return _columns(value)
     if name == "number" and isinstance(value, dict) and value.get("reason"):
@@ -115,7 +117,7 @@ def _text_of(name: str, value: Any) -> str:
 
 
 def _columns(columns: list[dict[str, Any]]) -> str:
-    """Count the columns by treatment, and list the columns that are left out."""
+    """Return the number of columns by treatment, and the columns that are left out."""
     counts = Counter(column["treatment"] for column in columns)
     parts = [f"{count} {treatment}" for treatment, count in counts.items()]
     text = f"{len(columns)}: {', '.join(parts)}"
@@ -124,7 +126,7 @@ def _columns(columns: list[dict[str, Any]]) -> str:
 
 
 def _words(value: Any) -> str:
-    """Return a value as text with few digits and few items."""
+    """Return a value as text, with at most `DIGITS` digits and `MOST_ITEMS` items."""
     if isinstance(value, bool | str):
         return str(value)
     if isinstance(value, Trust):
@@ -141,7 +143,7 @@ def _words(value: Any) -> str:
 
 
 def _listed(texts: list[str]) -> str:
-    """Return the first items of a list, and the number of further items."""
+    """Join the first `MOST_ITEMS` items of a list, and append the number of others."""
     if len(texts) <= MOST_ITEMS:
         return ", ".join(texts) or "none"
     return f"{', '.join(texts[:MOST_ITEMS])} and {len(texts) - MOST_ITEMS:,} more"

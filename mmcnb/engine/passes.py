@@ -13,12 +13,13 @@ from mmcnb.samples import CSRBlock, Samples
 from mmcnb.samples.derived import Scaling
 from mmcnb.samples.matrix import Weights, as_matrix, column_moments, stack
 
-# Default size of a sample, chosen by `python -m benchmarks peers` and `rls`.
+# Default number of rows of the sample, chosen with `python -m benchmarks peers` and
+# `python -m benchmarks rls`.
 SAMPLE_ROWS = 2000
 Block: TypeAlias = np.ndarray | CSRBlock
 Matrix: TypeAlias = np.ndarray | csr_array
-# Sums over the rows: numbers or arrays. Checkpoints record lists and plain tuples, so
-# the totals of passes must not be named tuples.
+# Sums over rows, which are numbers or arrays. Checkpoints record named tuples as plain
+# tuples, so the totals of passes must be lists or plain tuples.
 Sums: TypeAlias = list[Any]
 
 
@@ -29,7 +30,7 @@ class WeightedPass:
     Parameters
     ----------
     weights : ndarray of shape (n,) or None
-        Sample weights; None weights all rows equally.
+        Sample weights. If None, all rows have weight 1.
     """
 
     weights: Weights
@@ -43,10 +44,10 @@ class WeightedPass:
 
 @dataclass(frozen=True)
 class SumPass(WeightedPass):
-    """A pass whose totals are lists of sums, added entry by entry."""
+    """A pass whose totals are lists of sums, which are added element by element."""
 
     def combine(self, total: Sums, other: Sums) -> Sums:
-        """Add the sums of two ranges of rows."""
+        """Add the sums for two ranges of rows."""
         return [a + b for a, b in zip(total, other, strict=True)]
 
 
@@ -55,21 +56,30 @@ class CollectingPass:
     """A pass whose totals are lists with one entry per block, in row order."""
 
     def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
-        """Join the entries of two ranges of rows."""
+        """Concatenate the lists for two ranges of rows."""
         return total + other
 
 
 @dataclass(frozen=True)
 class GatherPass(CollectingPass):
-    """A pass that gathers one or more rows by strictly increasing numbers."""
+    """A pass that gathers rows by their numbers.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m,), int64
+        Strictly increasing numbers of the rows to gather, with m of at least 1.
+    """
 
     rows: np.ndarray
 
     def block(self, rows: Block, start: int, stop: int) -> list[Matrix]:
-        """Return a list with the requested rows of one block; [] if it has none."""
+        """Return the requested rows of one block as a list of at most one matrix.
+
+        The list is empty if the block contains no requested rows.
+        """
         first, last = np.searchsorted(self.rows, (start, stop))
-        # Ten billion rows have millions of blocks, more than a sample has rows. Empty
-        # arrays for most of them would take memory, and time to join them.
+        # Ten billion rows have millions of blocks, more than the sample has rows. Empty
+        # arrays for most blocks would take memory, and time to concatenate them.
         if first == last:
             return []
         return [as_matrix(rows)[self.rows[first:last] - start]]
@@ -77,14 +87,14 @@ class GatherPass(CollectingPass):
 
 @dataclass(frozen=True)
 class _MomentsPass(SumPass):
-    """The total weight, and mean and sum of squares about the mean of each column."""
+    """A pass for the total weight, column means and sums of squares about the means."""
 
     def block(self, rows: Block, start: int, stop: int) -> Sums:
         return column_moments(as_matrix(rows), self.weights_of(start, stop))
 
     def combine(self, total: Sums, other: Sums) -> Sums:
-        # Chan, Golub & LeVeque (1979). Sums of squares about 0 would lose all digits if
-        # the mean of a column is far from 0.
+        # Update of Chan, Golub & LeVeque (1979). Sums of squares about 0 would lose all
+        # significant digits if the mean of a column is far from 0.
         weight, mean, squares = total
         other_weight, other_mean, other_squares = other
         both = weight + other_weight
@@ -96,22 +106,24 @@ class _MomentsPass(SumPass):
 
 @dataclass(frozen=True)
 class CombinedPass:
-    """Several passes in one sweep.
+    """A pass that runs several passes while the rows are read once.
+
+    Its total is the list of the totals of these passes.
 
     Parameters
     ----------
     passes : tuple of Pass
-        The passes; the total is the list of their totals.
+        The passes to run.
     """
 
     passes: tuple[Pass, ...]
 
     def block(self, rows: Block, start: int, stop: int) -> list[Any]:
-        """Return the totals of one block."""
+        """Return the total of one block for each pass."""
         return [pass_.block(rows, start, stop) for pass_ in self.passes]
 
     def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
-        """Combine the totals of two ranges of rows."""
+        """Combine the totals of two ranges of rows for each pass."""
         return [
             pass_.combine(a, b)
             for pass_, a, b in zip(self.passes, total, other, strict=True)
@@ -134,18 +146,19 @@ def draw_sample(
     samples : Samples
         All rows.
     rows : ndarray of shape (m,), int64
-        Strictly increasing row numbers.
+        Strictly increasing numbers of the rows to gather.
     weights : ndarray of shape (n,) or None, default=None
-        Sample weights of the moments.
+        Sample weights for the moments. If None, all rows have weight 1.
     moments : bool, default=False
         Whether to compute the moments.
 
     Returns
     -------
     sample : ndarray or csr_array of shape (m, d)
-        The rows.
+        The gathered rows.
     scaling : Scaling or None
-        Mean and standard deviation of each column over all rows; None if not requested.
+        Mean and standard deviation of each column over all rows, or None if ``moments``
+        is False.
     """
     if not moments:
         if not samples.is_reopenable:
@@ -157,18 +170,38 @@ def draw_sample(
 
 
 def scaling_of(moments: Sums) -> Scaling:
-    """Return the scaling by mean and standard deviation, from `column_moments`."""
+    """Return the mean and standard deviation of columns, given their moments.
+
+    Parameters
+    ----------
+    moments : list
+        Total weight, means, and sums of squares about the means, in the form that
+        `column_moments` returns.
+    """
     weight, mean, squares = moments
     return Scaling(mean, np.sqrt(squares / weight))
 
 
 def first_rows(labels: np.ndarray, n_clusters: int, start: int = 0) -> np.ndarray:
-    """Return the first row of each cluster among the rows from ``start`` on.
+    """Return the number of the first row of each cluster.
 
-    For an empty cluster, the result is the largest int64. Rows with label -1 do not
-    belong to a cluster.
+    Parameters
+    ----------
+    labels : ndarray of shape (m,)
+        Labels of the consecutive rows that begin with row ``start``. Rows with label -1
+        do not belong to a cluster.
+    n_clusters : int
+        Number of clusters.
+    start : int, default=0
+        Number of the row to which the first label belongs.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters,), int64
+        Number of the first row of each cluster, or the largest int64 if a cluster has
+        no rows.
     """
-    # The label -1 indexes the additional last entry, which is dropped.
+    # The label -1 indexes an additional last entry, which is dropped.
     first = np.full(n_clusters + 1, np.iinfo(np.int64).max)
     present, position = np.unique(labels, return_index=True)
     first[present] = start + position
@@ -176,7 +209,7 @@ def first_rows(labels: np.ndarray, n_clusters: int, start: int = 0) -> np.ndarra
 
 
 def row_sum(rows: Block, weights: np.ndarray) -> Sums:
-    """Return the weighted sum of the rows of a block in float64, and the weight."""
+    """Return the weighted sum of the rows of a block, and their total weight."""
     if isinstance(rows, CSRBlock):
         return [weights @ as_matrix(rows), float(weights.sum())]
     sums, _ = kernels.cluster_row_sums(
@@ -187,10 +220,10 @@ def row_sum(rows: Block, weights: np.ndarray) -> Sums:
 
 @dataclass(frozen=True)
 class RowSumPass(SumPass):
-    """Weighted sum of the features, and the total weight."""
+    """A pass for the weighted sum of the rows and their total weight."""
 
     def block(self, rows: Block, start: int, stop: int) -> Sums:
-        """Return the sums of one block."""
+        """Return the weighted sum of the rows of one block, and their total weight."""
         return row_sum(rows, self.weights_of(start, stop))
 
 
@@ -200,7 +233,11 @@ def sample_rows(
     weights: Weights,
     random_state: int | np.random.RandomState,
 ) -> np.ndarray:
-    """Draw rows with a positive weight uniformly; return increasing row numbers."""
+    """Draw row numbers at random, and return them in increasing order.
+
+    Rows are drawn uniformly without replacement from the rows with a positive weight.
+    If at most ``size`` rows have a positive weight, all their numbers are returned.
+    """
     n = n_samples if weights is None else int(np.count_nonzero(weights))
     if size >= n:
         drawn = np.arange(n)

@@ -1,4 +1,4 @@
-"""The plan of a fit: its memory, reads of the rows and time, estimated in advance."""
+"""Plan of a fit: its memory, passes over the data and time, estimated in advance."""
 
 import math
 import shutil
@@ -20,13 +20,14 @@ from mmcnb.engine.run import READ_AHEAD, TASK_BYTES, task_rows
 from mmcnb.errors import MemoryLimitError
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, Samples
 
-# Kernel columns up to this size are cached, and swept as often as the fit needs.
+# Kernel columns of up to this many bytes are cached if the memory limit or the disk
+# allows it, even if the plan estimates that computing them again is faster.
 CACHED_BYTES = 2**30
-# Each thread after the first has its own heap, which keeps up to this many bytes
-# between blocks: 2 to 14 MiB by measurement, with 2 to 8 threads.
+# Each thread after the first has its own heap. Between blocks, such a heap retains up
+# to this many bytes: 2 to 14 MiB by measurement, with 2 to 8 threads.
 HEAP_BYTES = 14 * 2**20
-# Rough rates of one core, in bytes per second, by which plans are ranked. `python -m
-# benchmarks engine` measures reads (435 MB per second of Zstandard chunks).
+# Rough throughput of one core in bytes per second, used to rank plans. `python -m
+# benchmarks engine` measures the rate of reads (435 MB/s for Zstandard chunks).
 READ_RATE = 400e6
 SWEEP_RATE = 8e9
 SCRATCH_RATE = 0.9e9
@@ -34,22 +35,27 @@ SCRATCH_RATE = 0.9e9
 
 @dataclass(frozen=True)
 class RowShape:
-    """The shape of the rows of a planned fit; the rows need not exist yet.
+    """Number, size and storage of the rows of a fit; the rows need not exist yet.
 
     Parameters
     ----------
     n_samples, n_features : int
-        Number of rows and of columns.
+        Number of rows and number of columns.
     dtype : str, default="float32"
-        Type of the numbers in a block.
+        Data type of the values in a block.
     row_bytes : float, default=0.0
-        Decoded bytes of a row; 0 means dense rows of ``dtype``.
-    is_reopenable, is_sparse : bool
-        Whether rows are read from storage (the plan does not count arrays of the
-        caller), and whether they are in CSR form.
-    chunk_bytes, edge_bytes : float, default=0.0
-        Decoded bytes of one storage chunk, and of the chunks that are cached because a
-        task needs only parts of them.
+        Decoded bytes of a row. 0 means that rows are dense, with values of type
+        ``dtype``.
+    is_reopenable : bool, default=True
+        Whether rows are read from storage or made block by block. The plan does not
+        include the memory of an array that the caller passes.
+    is_sparse : bool, default=False
+        Whether rows are in CSR form.
+    chunk_bytes : float, default=0.0
+        Decoded bytes of one storage chunk.
+    edge_bytes : float, default=0.0
+        Decoded bytes of the chunks that are cached because a task needs only parts of
+        them.
     held_bytes : float, default=0.0
         Bytes of rows that have been read from a table and stay in memory.
     """
@@ -72,14 +78,14 @@ class RowShape:
 
     @property
     def itemsize(self) -> int:
-        """Bytes of one number."""
+        """Bytes per value of type ``dtype``."""
         return np.dtype(self.dtype).itemsize
 
     @classmethod
     def of(cls, samples: Samples, n_jobs: int | None = None) -> Self:
-        """Return the shape of samples that ``n_jobs`` threads will read."""
+        """Return the `RowShape` of ``samples`` that ``n_jobs`` threads will read."""
         rows = task_rows(samples, n_threads(n_jobs))
-        # A chunk stays in memory if a task ends within the chunk.
+        # If a task ends inside a chunk, the decoded chunk stays in memory.
         cuts_chunks = samples.is_sparse or (
             rows < samples.n_samples and rows % samples.chunk_rows
         )
@@ -103,43 +109,45 @@ class FitNeeds:
     Parameters
     ----------
     n_landmarks : int, default=0
-        Number of kernel columns, the features of a row; 0 for a linear kernel, which
-        sweeps the rows themselves.
+        Number of kernel columns, which are the features of a row. 0 means a linear
+        kernel, for which the features are the rows themselves.
     sample_size : int, default=2000
-        Number of rows that the first pass draws.
+        Number of rows of the sample that the first pass draws.
     sample_bytes : float, default=0.0
         Bytes of the sample and of the arrays computed from the sample that stay in
         memory until the end of the fit.
     work_bytes : float, default=0.0
-        Additional bytes that the search on the sample needs, and frees before the first
-        sweep over all rows.
+        Additional bytes that the search on the sample needs. They are freed before the
+        first sweep over all rows.
     search_thread_bytes : float, default=0.0
-        Additional bytes that the search needs for each thread after the first.
+        Additional bytes that the search on the sample needs for each thread after the
+        first.
     larger_bytes : float, default=0.0
         Bytes of a second, larger sample during the sweeps over all rows; 0 if the fit
         does not draw a second sample.
     larger_rows : int, default=65536
         Maximum number of rows of the second sample.
     block_bytes : float, default=0.0
-        Bytes that the total of a block of rows occupies while it waits to be added, if
-        they matter.
+        Bytes of the total of a block until the total is added to the others. 0 means
+        that they are negligible.
     thread_bytes : float, default=0.0
-        Additional bytes of each thread during the sweeps.
-    sweeps, likely_sweeps : int, default=1
-        Maximum number of sweeps over the features after the first sweep, and the number
-        that is assumed to compare the stores.
+        Additional bytes that each thread needs during the sweeps.
+    sweeps : int, default=1
+        Maximum number of sweeps over the features after the first sweep.
+    likely_sweeps : int, default=1
+        Expected number of sweeps after the first sweep, used to estimate the time.
     reads : int, default=2
-        Number of reads of all rows in addition to sweeps: to draw the sample, to
-        compute the features, and for other passes.
+        Number of passes that read all rows, in addition to sweeps over the features.
+        These passes draw the sample, compute the features, and label the rows.
     row_seconds : float, default=0.0
         Seconds that one core needs to compute the features of a row.
     search_seconds : float, default=0.0
         Seconds that one core needs for all work on the sample.
     routines : dict of str to float, default={}
-        Compiled routines that the fit calls, by their names in `mmcnb.kernels`. The
-        values are CPU seconds to compile a routine and the routines used with it.
+        CPU seconds to compile each routine that the fit calls, including the routines
+        used with it. The keys are names in `mmcnb.kernels`.
     remedy : str, default=""
-        How to reduce the memory, for the message about a limit that is too small.
+        How to reduce the memory. The message about too small a limit ends with it.
     """
 
     n_landmarks: int = 0
@@ -162,27 +170,29 @@ class FitNeeds:
 
 @dataclass(frozen=True, repr=False)
 class FitPlan:
-    """The plan of a fit, with its bytes, reads and seconds as properties.
+    """Plan of a fit: its memory, number of passes and time.
 
     Parameters
     ----------
     rows : RowShape
-        The rows.
+        Number, size and storage of the rows.
     needs : FitNeeds
-        Bytes and work of the method.
+        Memory and work that the method needs.
     memory_limit : int
         Limit on the resident memory, in bytes.
     compile_seconds : float, default=0.0
-        Seconds to compile the routines that are not compiled yet.
+        Estimated seconds to compile the routines that are not compiled yet.
     threads : int, default=1
         Number of threads.
     store : {"memory", "scratch", "recompute"}, default="recompute"
-        Where kernel columns are cached.
+        Where kernel columns are cached. "recompute" means that they are not cached, so
+        each sweep computes them again.
     costs : dict of str to float, default={}
-        Estimated seconds of all passes, for each store that fits within the limit.
+        Estimated seconds of all passes, by store. Only stores that respect the memory
+        limit are included.
     compiles_apart : bool, default=False
         Whether other processes compile the routines before the fit begins, because
-        the limit does not allow compilation in the process of the fit.
+        the memory limit is too small to compile in the process of the fit.
     """
 
     rows: RowShape
@@ -198,7 +208,7 @@ class FitPlan:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Bytes by purpose; all are in memory, except "scratch"."""
+        """Bytes by purpose: bytes on disk for "scratch", bytes of memory otherwise."""
         needs = self.needs
         columns = int(self._feature_bytes)
         work = needs.work_bytes + (self.threads - 1) * needs.search_thread_bytes
@@ -210,7 +220,7 @@ class FitPlan:
             "sample": int(needs.sample_bytes),
             "work": int(work),
             "larger": int(needs.larger_bytes),
-            # labels that are being written to a file
+            # buffer for labels that are written to a file
             "row_state": 2**20 if self.rows.is_reopenable else 0,
             "cache": columns if self.store == "memory" else 0,
             "scratch": columns if self.store == "scratch" else 0,
@@ -235,7 +245,7 @@ class FitPlan:
 
     @property
     def capacity(self) -> int:
-        """Bytes that the limit leaves for cached features in a sweeping process."""
+        """Bytes that a process may use to cache features during the sweeps."""
         sizes = self.sizes
         always = sizes["libraries"] + sizes["rows"]
         return self.memory_limit - always - sizes["in_flight"]
@@ -247,7 +257,7 @@ class FitPlan:
 
     @property
     def _in_flight(self) -> float:
-        """Bytes of tasks, waiting totals, shared chunks, and heaps of threads."""
+        """Bytes of running tasks, pending totals, shared chunks, and thread heaps."""
         rows = self.rows
         needs = self.needs
         tasks = self.threads + READ_AHEAD
@@ -256,8 +266,8 @@ class FitPlan:
             BLOCK_ROWS * rows.row_bytes,
             rows.chunk_bytes,
         )
-        # A task needs decoded rows, a second copy inside the decoder, and the features
-        # of one block.
+        # A task needs memory for its decoded rows, for a second copy in the decoder,
+        # and for the features of one block.
         decoded = 2 * read if rows.is_reopenable else 0
         features = 4 * min(BLOCK_ROWS, rows.n_samples) * needs.n_landmarks
         task_blocks = max(1, int(TASK_BYTES / BLOCK_ROWS / rows.row_bytes))
@@ -266,18 +276,21 @@ class FitPlan:
         heaps = (self.threads - 1) * HEAP_BYTES + self.threads * needs.thread_bytes
         return tasks * (decoded + features) + totals + rows.edge_bytes + heaps
 
-    # -- reads and seconds -------------------------------------------------------------
+    # -- passes and seconds ------------------------------------------------------------
 
     @property
     def reads(self) -> int:
-        """Maximum number of reads of the rows, with sweeps that recompute features."""
+        """Maximum number of passes that read the rows.
+
+        If features are not cached, each sweep also reads the rows.
+        """
         if self.store == "recompute":
             return self.needs.reads + self.needs.sweeps
         return self.needs.reads
 
     @property
     def bytes(self) -> int:
-        """Decoded bytes of all reads."""
+        """Decoded bytes that all these passes read, at most."""
         return int(self.reads * self.rows.n_samples * self.rows.row_bytes)
 
     @property
@@ -287,7 +300,7 @@ class FitPlan:
 
     @property
     def pass_seconds(self) -> float:
-        """Estimated seconds of all reads and sweeps, including the first read."""
+        """Estimated seconds of all passes over the rows or over cached features."""
         n = self.rows.n_samples
         sweeps = self.needs.likely_sweeps
         read = n * self.rows.row_bytes / READ_RATE
@@ -301,19 +314,20 @@ class FitPlan:
             sweep += features + read
         seconds = (reads + features + sweeps * sweep) / self.threads
         if self.store == "scratch":
-            # The disk is shared by the threads: one write, and a read for each sweep.
+            # All threads share the disk. The features are written once, and each sweep
+            # reads them.
             seconds += (1 + sweeps) * (size / SCRATCH_RATE)
         return seconds
 
     def compile_ahead(self) -> None:
-        """Let other processes compile the routines if the plan requires it."""
+        """Compile the routines in other processes if the plan requires it."""
         if self.compiles_apart:
             compile_apart(self.needs.routines, self.rows.is_sparse)
 
     # -- the plan in words -------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plan as plain numbers and strings."""
+        """Return the plan as a dict of numbers and strings, and a dict of costs."""
         return {
             "n_samples": self.rows.n_samples,
             "n_features": self.rows.n_features,
@@ -333,7 +347,7 @@ class FitPlan:
         }
 
     def _places(self) -> str:
-        """Describe where kernel columns are cached, and the seconds of each store."""
+        """Return a text that names the chosen store, and the seconds for each store."""
         size = format_bytes(self._feature_bytes)
         places = {
             "memory": f"in memory ({size})",
@@ -391,19 +405,20 @@ def plan_fit(
     memory_limit: str | int | None = None,
     n_jobs: int | None = None,
 ) -> FitPlan:
-    """Plan a fit before any work.
+    """Plan a fit before it begins.
 
-    Kernel columns of up to 1 GiB are cached, in memory or in a scratch file, and swept
-    until the fit converges. Larger kernel columns are stored where ``likely_sweeps``
-    sweeps take the least time: in memory if they fit, in a scratch file, or nowhere, so
-    that each sweep computes them again.
+    The plan selects the store of the kernel columns and the number of threads for which
+    ``likely_sweeps`` sweeps take the least time within the memory limit. Kernel columns
+    can be cached in memory, cached in a scratch file, or computed again in each sweep.
+    Kernel columns of up to 1 GiB are always cached if the memory limit and the free
+    disk space allow it.
 
     Parameters
     ----------
     rows : RowShape
-        The shape of the rows.
+        Number, size and storage of the rows.
     needs : FitNeeds
-        Bytes and work of the method.
+        Memory and work that the method needs.
     memory_limit : str, int or None, default=None
         Limit on the resident memory. None means the setting of `mmcnb.config` or, if it
         is not set, half of the free memory.
@@ -451,7 +466,7 @@ def plan_passes(
     memory_limit: str | int | None = None,
     n_jobs: int | None = None,
 ) -> FitPlan:
-    """Plan passes that cache nothing.
+    """Plan passes over the rows that do not cache features.
 
     Parameters
     ----------
@@ -485,7 +500,16 @@ def plan_passes(
 
 
 def _least_plan(rows: RowShape, needs: FitNeeds, memory_limit: int) -> FitPlan:
-    """Return the plan with the least memory: one thread, and nothing cached."""
+    """Return the plan with the least memory: one thread and no cached features.
+
+    If the memory limit is too small to compile in the process of the fit, the plan
+    compiles in other processes.
+
+    Raises
+    ------
+    MemoryLimitError
+        If the limit is too small for this plan.
+    """
     seconds = compile_seconds(needs.routines)
     least = FitPlan(rows, needs, memory_limit, seconds)
     if least.peak <= memory_limit:
@@ -509,10 +533,10 @@ def _least_plan(rows: RowShape, needs: FitNeeds, memory_limit: int) -> FitPlan:
 
 
 def _stores(plan: FitPlan) -> list[str]:
-    """Return the possible stores of the features, regardless of the memory limit."""
+    """Return where features could be cached, regardless of the memory limit."""
     is_linear = plan.needs.n_landmarks == 0
     if is_linear and not plan.rows.is_reopenable:
-        return ["recompute"]  # the rows are their own features, and in memory
+        return ["recompute"]  # the rows are the features, and are already in memory
     is_too_large = plan._feature_bytes > shutil.disk_usage(tempfile.gettempdir()).free
     if is_too_large or (is_linear and plan.rows.is_sparse):
         return ["memory", "recompute"]

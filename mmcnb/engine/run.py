@@ -1,8 +1,9 @@
 """Run passes over the rows of samples.
 
-A pass applies a compiled routine to blocks of BLOCK_ROWS rows, and combines the small
-totals in order: the blocks of a group, and then the groups. The result therefore has
-the same bits for any storage chunks, number of threads and engine.
+A pass applies a compiled routine to blocks of BLOCK_ROWS rows. Totals of blocks are
+combined in row order to the total of a group, and totals of groups are combined in row
+order to the total of the pass. The result is therefore bitwise identical for any chunk
+size of the storage, any number of threads and any engine.
 """
 
 import logging
@@ -35,29 +36,34 @@ logger = logging.getLogger("mmcnb")
 Total = TypeVar("Total")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-# Decoded bytes of the rows in the task of a thread. `python -m benchmarks engine`
-# compares passes with a plain scan of the same store.
+# Target for the decoded bytes of the rows in a task of a thread. `python -m benchmarks
+# engine` compares passes with a plain scan of the same store.
 TASK_BYTES = 8 * 2**20
-READ_AHEAD = 1  # number of submitted tasks in addition to one per thread
+READ_AHEAD = 1  # number of tasks that are submitted in addition to one per thread
 
 
 class Pass(Protocol[Total]):
-    """A pass over the rows: a total for each block, and how totals are combined."""
+    """Protocol of a pass, which computes block totals and combines them."""
 
     def block(self, rows: np.ndarray | CSRBlock, start: int, stop: int) -> Total:
         """Return the total of one block, which has the rows ``start <= row < stop``.
 
-        The method must be a pure function, because any thread or process may call it.
+        The method must not have side effects, because any thread or process may call
+        it.
         """
 
     def combine(self, total: Total, other: Total) -> Total:
-        """Return the total of two adjacent ranges of rows, in row order."""
+        """Combine the totals of two adjacent ranges of rows.
+
+        The rows of ``total`` precede the rows of ``other``.
+        """
 
 
 def total_of_blocks(pass_: Pass[Total], blocks: Iterable[Total], start: int) -> Total:
-    """Return the total of the blocks of the group that begins with row ``start``.
+    """Combine the block totals of the group that begins with row ``start``.
 
-    If the pass has a method ``group(total, start)``, this method completes the total.
+    If the pass has a method ``group(total, start)``, the result is its return value for
+    the combined total.
     """
     total = reduce(pass_.combine, blocks)
     finish: Callable[[Total, int], Total] | None = getattr(pass_, "group", None)
@@ -66,20 +72,21 @@ def total_of_blocks(pass_: Pass[Total], blocks: Iterable[Total], start: int) -> 
 
 @dataclass
 class Traffic:
-    """Counts of the passes over the watched rows.
+    """Counts of the passes over the rows of a fit.
 
     Parameters
     ----------
     watched : Samples or None, default=None
-        The rows of the fit. Passes over other rows are not counted.
+        The rows of the fit. Only passes over these rows, or over features computed from
+        them, are counted. If None, no passes are counted.
     reads : int, default=0
-        Number of passes that read the rows from storage.
+        Number of passes over rows that are not cached.
     sweeps : int, default=0
         Number of passes over cached kernel columns.
     bytes : int, default=0
-        Decoded bytes of the rows read.
+        Decoded bytes of the rows that were read.
     resumed : bool, default=False
-        Whether the last pass came from a checkpoint.
+        Whether the total of the last pass was taken from a checkpoint.
     """
 
     watched: Samples | None = None
@@ -92,17 +99,17 @@ class Traffic:
         self._state = self._file_state()
 
     def _file_state(self) -> object:
-        """Return the state of the files; None for stores with checksums."""
+        """Return the state of the files, or None if their checksums are verified."""
         rows = self.watched
         return None if rows is None or rows.checksummed else rows.root.state()
 
     def check_unchanged(self, samples: Samples) -> None:
-        """Check that the files of the rows have not changed since the first pass.
+        """Raise InputError if the files of the rows have changed since the fit began.
 
-        Raises
-        ------
-        InputError
-            If another program has changed them.
+        Parameters
+        ----------
+        samples : Samples
+            The rows, whose name is used in the message.
         """
         if self._file_state() != self._state:
             raise InputError(
@@ -111,11 +118,11 @@ class Traffic:
             )
 
     def watches(self, samples: Samples) -> bool:
-        """Return whether samples are the watched rows or are computed from them."""
+        """Return whether ``samples`` are the watched rows or are computed from them."""
         return self.watched is not None and samples.root is self.watched.root
 
     def count(self, samples: Samples) -> None:
-        """Count one pass."""
+        """Count one pass over ``samples``."""
         self.resumed = False
         if self.watched is None or not self.watches(samples):
             return
@@ -126,7 +133,7 @@ class Traffic:
             self.bytes += int(samples.n_samples * self.watched.row_bytes)
 
     def sentence(self, samples: Samples, seconds: float) -> str:
-        """Describe the last pass: rows, source, bytes and seconds."""
+        """Return a sentence about a pass: its rows, source, bytes and seconds."""
         n = samples.n_samples
         if samples.cached or self.watched is None:
             return f"swept {n:,} rows, with kernel values cached, in {seconds:.2f} s."
@@ -138,7 +145,7 @@ class Traffic:
         )
 
     def to_dict(self) -> dict[str, int]:
-        """Return the counts as columns of a history."""
+        """Return the counts as a dict, for a row of ``history_``."""
         return {
             "reads": self.reads,
             "sweeps": self.sweeps,
@@ -156,7 +163,7 @@ class Engine(ABC):
         Whether to show a progress bar. None shows it if standard error is a terminal.
     """
 
-    fit_progress: Progress | None = None  # the bar of the running fit, if it is shown
+    fit_progress: Progress | None = None  # progress bar of the fit, or None if hidden
 
     def __init__(self, show_progress: bool | None = False) -> None:
         self.show_progress = show_progress
@@ -164,23 +171,25 @@ class Engine(ABC):
 
     @abstractmethod
     def groups(self, pass_: Pass[Total], samples: Samples) -> Iterator[Total]:
-        """Yield the totals of all groups of rows, in order."""
+        """Yield the totals of all groups of rows, in row order."""
 
     def cache(
         self, features: Samples, store: str, capacity: float = math.inf
     ) -> Samples:
-        """Cache features during their first sweep.
+        """Return features that are cached during the first pass over them.
 
-        Memory that the search on the sample has freed is returned to the system first.
+        Memory that the search on the sample has freed is first returned to the
+        operating system.
 
         Parameters
         ----------
         features : Samples
             Features to cache.
         store : {"memory", "scratch", "recompute"}
-            Where this process caches them.
+            Where to cache features in this process. "recompute" means that they are not
+            cached.
         capacity : float, default=inf
-            Bytes that each process of a cluster may cache.
+            Maximum number of bytes that each worker process of a cluster may cache.
         """
         return_freed_memory()
         return cache_features(features, store)
@@ -188,7 +197,7 @@ class Engine(ABC):
     def each(
         self, function: Callable[[Item], Result], items: Sequence[Item]
     ) -> list[Result]:
-        """Return the results of a function for all items; refresh the progress bar."""
+        """Return a function's results for all items, and refresh the progress bar."""
         results = []
         for result in self.map(function, items):
             results.append(result)
@@ -203,16 +212,17 @@ class Engine(ABC):
         return map(function, items)
 
     def run(self, pass_: Pass[Total], samples: Samples, description: str = "") -> Total:
-        """Run a pass over all blocks, and combine the totals in order.
+        """Run a pass over all blocks, and combine the totals in row order.
 
         Parameters
         ----------
         pass_ : Pass
-            The computation for each block, and the combination of totals.
+            Pass that computes the totals of blocks and combines totals.
         samples : Samples
             The rows.
         description : str, default=""
-            Name of the pass on its progress bar; "" shows no bar.
+            Label of the progress bar of the pass. If "", the pass has no progress bar
+            of its own.
 
         Returns
         -------
@@ -224,7 +234,11 @@ class Engine(ABC):
     def stream(
         self, pass_: Pass[Total], samples: Samples, description: str = ""
     ) -> Iterator[Total]:
-        """Yield the totals of all groups of rows, and count and show the pass."""
+        """Yield the totals of all groups of rows, in row order.
+
+        Also count the pass, advance the progress bar, and log a sentence about a pass
+        over the watched rows.
+        """
         self.traffic.count(samples)
         started = time.perf_counter()
         with self._progress_of_pass(samples, description) as bar:
@@ -239,7 +253,11 @@ class Engine(ABC):
     def _progress_of_pass(
         self, samples: Samples, description: str
     ) -> AbstractContextManager[Progress | None]:
-        """Return the bar that the pass advances: the bar of the fit, or a new bar."""
+        """Return the progress bar of the fit or of the pass, or None.
+
+        The result is a context manager. The bar of the fit advances only during passes
+        over the watched rows.
+        """
         fit = self.fit_progress
         is_counted = self.traffic.watches(samples)
         if fit is not None:
@@ -252,10 +270,10 @@ class Engine(ABC):
 
 
 def task_rows(samples: Samples, threads: int) -> int:
-    """Return the number of rows in the task of a thread.
+    """Return the number of rows in a task of a thread.
 
-    The result is a multiple of BLOCK_ROWS and, if storage chunks are small, of the
-    number of rows of a chunk.
+    The number is a multiple of BLOCK_ROWS. It is also a multiple of the number of rows
+    of a storage chunk if such a task has at most TASK_BYTES bytes.
     """
     blocks = max(1, int(TASK_BYTES / max(samples.row_bytes, 1.0) / BLOCK_ROWS))
     share = math.ceil(samples.n_samples / BLOCK_ROWS / (4 * threads))
@@ -269,7 +287,7 @@ def task_rows(samples: Samples, threads: int) -> int:
 def map_blocks(
     pass_: Pass[Total], samples: Samples, start: int, stop: int
 ) -> Iterator[Total]:
-    """Yield the totals of the blocks in a range of rows, which is read once."""
+    """Yield the totals of the blocks of the rows ``start <= row < stop``."""
     starts = range(start, stop, BLOCK_ROWS)
     for first, rows in zip(starts, samples.blocks(start, stop), strict=True):
         yield pass_.block(rows, first, min(first + BLOCK_ROWS, stop))
@@ -288,10 +306,11 @@ def total_of_group(pass_: Pass[Total], samples: Samples, start: int) -> Total:
 
 
 def single_threaded(user_api: str | None = None) -> Any:
-    """Limit BLAS and OpenMP, or one of them, to one thread in a ``with`` block.
+    """Return a context manager that limits BLAS and OpenMP to one thread.
 
-    Finding the thread pools of these libraries takes milliseconds. This search is
-    repeated only if modules have been imported since the last search.
+    If ``user_api`` is "blas" or "openmp", only this library is limited. Finding the
+    thread pools of the libraries takes milliseconds, so the search is repeated only if
+    the number of imported modules has changed since the last search.
     """
     return _pools(len(sys.modules)).limit(limits=1, user_api=user_api)
 
@@ -306,9 +325,9 @@ def _pools(n_modules: int) -> Any:
 class SingleThreadedBLAS:
     """A context manager that limits BLAS to one thread while engines run.
 
-    Results of BLAS depend on its number of threads, so blocks run in parallel instead.
-    The limit is global to the process. Engines that run at the same time share it, and
-    the last engine to end lifts it.
+    The last bits of BLAS results depend on the number of BLAS threads. BLAS therefore
+    uses one thread, and blocks are processed in parallel instead. The limit applies to
+    the whole process. Concurrent engines share it, and the last engine to end lifts it.
     """
 
     def __init__(self) -> None:
@@ -316,16 +335,17 @@ class SingleThreadedBLAS:
         self.begin()
 
     def begin(self) -> None:
-        """Reset the number of engines, as in a forked child, where no engine runs.
+        """Set the number of running engines to 0, and create a new lock.
 
-        The first engine of the child lifts the parent's limit when it ends.
+        A forked child calls this method, because no engine runs in the child. The last
+        running engine of the child lifts the limit inherited from the parent.
         """
         self.lock = threading.Lock()
         self.users = 0
 
     def __enter__(self) -> None:
-        # Compiled kernels call SciPy's BLAS. If it were loaded later, the limit would
-        # not apply to it.
+        # Compiled kernels call SciPy's BLAS. If this library were loaded later, the
+        # limit would not apply to it.
         import scipy.linalg  # noqa: F401
 
         with self.lock:
@@ -352,8 +372,8 @@ class ThreadEngine(Engine):
     Parameters
     ----------
     n_jobs : int or None, default=None
-        Number of threads. None means the setting of `mmcnb.config`, and -1 means all
-        cores.
+        Number of threads. -1 means all cores. None means the setting of `mmcnb.config`
+        or, if it is not set, all cores.
     show_progress : bool or None, default=False
         Whether to show a progress bar. None shows it if standard error is a terminal.
 
@@ -384,32 +404,45 @@ class ThreadEngine(Engine):
     ) -> None:
         self._pool.shutdown(cancel_futures=True)
         SINGLE_THREADED_BLAS.__exit__()
-        # If Ctrl-C interrupts a compiled kernel, Python raises SystemError.
+        # Python raises SystemError if Ctrl-C interrupts a compiled kernel.
         if isinstance(error, SystemError) and is_interrupt(error):
             raise KeyboardInterrupt from None
 
     def map(
         self, function: Callable[[Item], Result], items: Sequence[Item]
     ) -> Iterator[Result]:
-        """Yield the results for all items; the passes of an item run in one thread."""
+        """Yield the results of a function for all items, in order.
+
+        Items run in parallel, and each pass that an item runs stays in its thread.
+        """
         if self._is_serial:
             return super().map(function, items)
         return self._pool.map(function, items)
 
     @property
     def _is_serial(self) -> bool:
-        """Whether work stays in this thread: the only one, or a thread of the pool."""
+        """Whether to run work in the calling thread instead of the thread pool.
+
+        This is the case if the engine has only one thread, or if the calling thread
+        belongs to the pool.
+        """
         return self.threads == 1 or getattr(self._of_thread, "is_ours", False)
 
     def groups(self, pass_: Pass[Total], samples: Samples) -> Iterator[Total]:
-        """Yield the totals of all groups; threads compute the totals of blocks."""
+        """Yield the totals of all groups of rows, in row order.
+
+        The threads of the pool compute the totals of blocks.
+        """
         blocks = self._blocks(pass_, samples)
         for start in range(0, samples.n_samples, GROUP_ROWS):
             group = islice(blocks, GROUP_ROWS // BLOCK_ROWS)
             yield total_of_blocks(pass_, group, start)
 
     def _blocks(self, pass_: Pass[Total], samples: Samples) -> Iterator[Total]:
-        """Yield the totals of all blocks, with a bounded number of tasks ahead."""
+        """Yield the totals of all blocks, in row order.
+
+        At most ``threads + READ_AHEAD + 1`` tasks are submitted and not yet consumed.
+        """
         rows = task_rows(samples, self.threads)
         starts = range(0, samples.n_samples, rows)
 

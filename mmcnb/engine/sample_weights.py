@@ -1,4 +1,4 @@
-"""Read, check and rescale sample weights, of which only the proportions matter."""
+"""Read, check and rescale sample weights, whose scale must not affect the result."""
 
 import math
 import os
@@ -12,7 +12,7 @@ from mmcnb.samples.arrays import is_number, plain_values
 from mmcnb.stores.labels import read_column
 
 EXACT = 2.0**53  # sums of integers up to this number are exact in float64
-SCALED_ROWS = 2**16  # weights that are scaled at a time, to limit temporary memory
+SCALED_ROWS = 2**16  # number of weights scaled at a time, to limit temporary memory
 
 
 def read_weights(sample_weight: Any, n_samples: int) -> tuple[np.ndarray | None, float]:
@@ -21,16 +21,17 @@ def read_weights(sample_weight: Any, n_samples: int) -> tuple[np.ndarray | None,
     Parameters
     ----------
     sample_weight : float, ndarray or Zarr array of shape (n_samples,), or path
-        The user's weights.
+        The user's sample weights. A number is the weight of every row. A path names a
+        file or store that contains the weights.
     n_samples : int
         Number of rows.
 
     Returns
     -------
     weights : ndarray of shape (n_samples,), float64, or None
-        The rescaled weights; None if all weights are equal.
+        The rescaled weights, or None if all weights are equal.
     unit : float
-        The user's weight that corresponds to 1.
+        The user's weight that corresponds to a rescaled weight of 1.
 
     Raises
     ------
@@ -59,34 +60,35 @@ def _check_weights(weights: np.ndarray, n_samples: int) -> None:
     if weights.ndim != 1:
         raise InputError(
             f"sample_weight has shape {weights.shape}; "
-            "give one weight a row, or one number."
+            "pass one weight per row, or a single number."
         )
     if weights.size != n_samples:
         raise InputError(
             f"sample_weight has {weights.size} entries for {n_samples} rows; "
-            "give one weight a row."
+            "pass one weight per row."
         )
     is_bad = ~(np.isfinite(weights) & (weights >= 0))
     if is_bad.any():
         row = int(np.argmax(is_bad))
         raise InputError(
             f"sample_weight of row {row} is {weights[row]}; "
-            "give finite weights of at least 0."
+            "all weights must be finite and at least 0."
         )
     if np.count_nonzero(weights) < 2:
         raise InputError(
             "fewer than two rows have a sample_weight above zero; "
-            "give at least two rows a positive weight."
+            "at least two rows must have a positive weight."
         )
 
 
 def scaled_weights(weights: np.ndarray) -> tuple[np.ndarray | None, float]:
-    """Rescale weights so that w and c w, with c > 0, give the same result.
+    """Rescale weights so that w and c w lead to the same fit for any c > 0.
 
     If all weights are integer multiples of the smallest positive weight, up to
-    rounding, they become these integers, with the same bits for any c > 0. Otherwise
-    they are divided by a power of two, which is exact. Equal weights become None. The
-    second result is the unit: the original weight that corresponds to 1.
+    rounding, they are replaced by these integers, which do not depend on c. Otherwise
+    they are divided by a power of two, which is exact. Equal weights are replaced by
+    None. The second return value is the unit: the original weight that corresponds to a
+    rescaled weight of 1.
 
     Examples
     --------
@@ -105,12 +107,12 @@ def scaled_weights(weights: np.ndarray) -> tuple[np.ndarray | None, float]:
         multiples = _whole_multiples(weights, least)
         if multiples is not None:
             return multiples, least
-    # Divided by 2**highest, no weight exceeds 1, so the sum of the weights cannot
-    # overflow.
+    # After division by 2**highest, no weight exceeds 1, so the sum of the weights
+    # cannot overflow.
     highest = _exponent(largest)
     scaled = np.ldexp(weights, -highest)
-    # Multiplied by 2**lift, the least weight is in [1, 2), unless the sum would exceed
-    # the range in which it is exact.
+    # After multiplication by 2**lift, the smallest positive weight is in [1, 2), unless
+    # the sum of the weights would then exceed 2**53.
     lift_of_least = 1 - _exponent(math.ldexp(least, -highest))
     lift = min(lift_of_least, 53 - _exponent(float(scaled.sum())))
     return np.ldexp(scaled, lift, out=scaled), math.ldexp(1.0, highest - lift)
@@ -122,7 +124,11 @@ def _exponent(value: float) -> int:
 
 
 def _whole_multiples(weights: np.ndarray, least: float) -> np.ndarray | None:
-    """Return weights as multiples of the least; None if these are not integers."""
+    """Return the weights divided by ``least``, rounded to integers.
+
+    The result is None if the quotients are not integers up to rounding, or if their sum
+    exceeds 2**53.
+    """
     multiples = np.empty_like(weights)
     rounding = 4 * np.finfo(np.float64).eps
     for start in range(0, weights.shape[0], SCALED_ROWS):

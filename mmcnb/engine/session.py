@@ -1,4 +1,4 @@
-"""State of one fit: its engine, its history, its result, and its starts."""
+"""State of one fit: its engine, history, result and starts."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -23,11 +23,11 @@ from mmcnb.samples.donors import Donors
 if TYPE_CHECKING:
     from distributed import Client
 
-Row = dict[str, Any]  # a row of a history: the figures of one sweep by name
+Row = dict[str, Any]  # a row of ``history_``: the figures of one sweep, by name
 Record = Callable[[Row], None]
 Start = TypeVar("Start")
 
-# Figures of a fit that are sums of sample weights, or proportional to them.
+# Figures of a fit that are sums of sample weights or proportional to the weights.
 WEIGHTED_FIGURES = (
     "sizes",
     "noise",
@@ -44,17 +44,18 @@ def open_engine(
     n_jobs: int | None = None,
     show_progress: bool | None = False,
 ) -> AbstractContextManager[Engine]:
-    """Return the requested engine, for a ``with`` block.
+    """Return the requested engine, for use in a ``with`` statement.
 
     Parameters
     ----------
     engine : None, str or dask.distributed.Client, default=None
-        A client or the address of its scheduler selects a Dask cluster. ``"local:4"``
-        starts a cluster of four worker processes on this computer, which ends with the
-        block. None means the setting of `mmcnb.config` or, if it is not set, threads of
-        this process.
+        A client, or the address of a scheduler, selects a Dask cluster. ``"local:4"``
+        starts a cluster of four worker processes on this computer. The cluster is
+        closed at the end of the ``with`` block. None means the setting of
+        `mmcnb.config` or, if it is not set, threads of this process.
     n_jobs : int or None, default=None
-        Number of threads of this process.
+        Number of threads of this process. None means the setting of `mmcnb.config` or,
+        if it is not set, all cores.
     show_progress : bool or None, default=False
         Whether to show a progress bar. None shows it if standard error is a terminal.
 
@@ -66,7 +67,8 @@ def open_engine(
     Raises
     ------
     InputError
-        If ``engine`` is invalid, Dask is not installed, or no scheduler answers.
+        If ``engine`` is invalid, Dask is not installed, or no scheduler answers. The
+        last two are detected when the ``with`` block is entered.
     """
     cluster = configured("engine", engine)
     if cluster is None:
@@ -77,7 +79,7 @@ def open_engine(
 def connected(
     engine: "str | Client | None" = None,
 ) -> "AbstractContextManager[Client | None]":
-    """Stay connected to a cluster, so that the ``with`` blocks inside share a client.
+    """Connect to a cluster with a client that engines in the ``with`` block share.
 
     Parameters
     ----------
@@ -87,7 +89,8 @@ def connected(
     Returns
     -------
     context manager of dask.distributed.Client or None
-        The client; None if the engine runs threads of this process.
+        Context manager that yields the client, or None if the engine runs threads of
+        this process.
     """
     cluster = configured("engine", engine)
     return nullcontext() if cluster is None else connection(cluster)
@@ -102,17 +105,17 @@ def show_progress(engine: Engine, plan: FitPlan) -> Iterator[Callable[[str], Non
     engine : Engine
         Engine that runs the passes of the fit.
     plan : FitPlan
-        Plan of the fit, which has the likely number of passes.
+        Plan of the fit, from which the number of passes is estimated.
 
     Yields
     ------
     callable
-        Call it with the name of each stage when the stage begins.
+        Function to call with the name of each stage when the stage begins.
     """
     if engine.show_progress is False:
         yield lambda stage: None
         return
-    # The first read draws the sample, and the last read labels the rows.
+    # The reads include the passes that draw the sample and label the rows.
     n_rows = plan.rows.n_samples * (plan.needs.reads + plan.needs.likely_sweeps)
     bar = progress(n_rows, "sample", enabled=engine.show_progress, lines=True)
     with bar as engine.fit_progress:
@@ -120,26 +123,30 @@ def show_progress(engine: Engine, plan: FitPlan) -> Iterator[Callable[[str], Non
 
 
 def picklable(engine: Any) -> Any:
-    """Return the scheduler's address for a client, and other engines unchanged."""
+    """Replace a client by the address of its scheduler, which can be pickled.
+
+    Other values of the parameter ``engine`` are returned unchanged.
+    """
     if is_client(engine) and engine.scheduler is not None:
         return engine.scheduler.address
     return engine
 
 
 class History:
-    """The history of a fit: one row per sweep, with the reads and seconds so far.
+    """History of a fit: one row per sweep, with the passes and seconds so far.
 
-    ``seconds`` excludes compilation; ``compile_seconds`` is the time that this process
-    has spent compiling.
+    The column ``seconds`` excludes compilation. The column ``compile_seconds`` is the
+    time that this process has spent compiling since the fit began.
 
     Parameters
     ----------
     engine : Engine
-        Engine that counts the reads.
+        Engine that counts the passes.
     record : callable
         Function that is called with each completed row.
     weight_unit : float, default=1.0
-        The user's weight that a weight of 1 stands for; see `scaled_weights`.
+        The user's weight that corresponds to a rescaled weight of 1; see
+        `scaled_weights`.
     """
 
     def __init__(
@@ -152,7 +159,11 @@ class History:
         self._started = times()
 
     def record(self, row: Row) -> None:
-        """Add a row; its entry ``clock``, if any, replaces the present time."""
+        """Add the counts and seconds to a row, and append it to the history.
+
+        An optional entry ``clock`` contains the result of `times` for this row; without
+        it, the current times are used.
+        """
         seconds, compile_seconds = row.pop("clock", None) or times()
         completed = rescaled(row, self.weight_unit) | self.engine.traffic.to_dict()
         completed["seconds"] = seconds - self._started[0]
@@ -177,34 +188,39 @@ class FitSession:
     samples : Samples
         All rows.
     weights : ndarray of shape (n,) or None
-        Sample weights; None weights all rows equally.
+        Rescaled sample weights. If None, all rows have weight 1.
     plan : FitPlan
         Plan that determines where features are cached and how many sweeps are allowed.
     record : callable
-        Function that is called with a dict per sweep, for ``history_``.
+        Function that is called with a dict for each sweep, which becomes a row of
+        ``history_``.
     random_state : RandomState
-        Source of all random choices of the fit.
+        Random number generator of the fit.
     known : KnownRows or None, default=None
-        Known labels of rows of the sample.
+        Known labels of rows of the sample. None means that no labels are known.
     weight_unit : float, default=1.0
-        The user's weight that a weight of 1 stands for; see `scaled_weights`.
-    kept_labels : KeptLabels or None, default=None
-        Where a pass may store the labels that it computes for all rows.
-    sample : ndarray or csr_array of shape (m, d)
-        Rows drawn at random, with scaled and ordered columns; None before the draw.
-    sample_weights : ndarray of shape (m,) or None, default=None
-        Weights of the rows of the sample.
-    scaling : Scaling or None, default=None
-        Scaling of the columns; None if they are not scaled.
-    column_order : ndarray of shape (d,) or None, default=None
-        Order of the columns of the sample; None if it equals the order in the rows.
-    treatment : Treatment
-        Treatment of the columns, and its reason, once the sample is drawn.
+        The user's weight that corresponds to a rescaled weight of 1; see
+        `scaled_weights`.
     drawn_seed : int or None, default=None
-        Seed of ``random_state`` if it was drawn, because the user has set none.
+        Seed of ``random_state`` that was drawn because the user has not set one. None
+        means that the user has set a seed.
+    kept_labels : KeptLabels or None, default=None
+        Object in which a pass may store the labels that it computes for all rows.
+    sample : ndarray or csr_array of shape (m, d)
+        Rows drawn at random, with scaled and reordered columns. None before the sample
+        is drawn.
+    sample_weights : ndarray of shape (m,) or None, default=None
+        Weights of the rows of the sample. If None, all rows have weight 1.
+    scaling : Scaling or None, default=None
+        Scaling of the columns. None means that they are not scaled.
+    column_order : ndarray of shape (d,) or None, default=None
+        For each column of ``sample``, its index in ``samples``. None means that the
+        order is the same.
+    treatment : Treatment
+        Treatment of the columns and its reason. It is set when the sample is drawn.
     donors : Donors or None, default=None
-        Rows of the sample from which gaps of other arrays are filled. The donors of a
-        table are in the encoding of its samples instead.
+        Rows of the sample from which missing values of arrays are filled. For a table,
+        the donors are stored in the encoding of ``samples`` instead.
     """
 
     engine: Engine
@@ -230,17 +246,22 @@ class FitSession:
         return bool(self.sample.shape[0] < self.samples.n_samples)
 
     def cached(self, features: Samples) -> Samples:
-        """Cache features of all rows in the store that the plan has chosen."""
+        """Return features of all rows, cached in the store that the plan has chosen."""
         return self.engine.cache(features, self.plan.store, self.plan.capacity)
 
     def seed(self) -> int:
-        """Draw a random seed."""
+        """Draw a seed from ``random_state``."""
         return int(self.random_state.randint(2**31 - 1))
 
     def of_rows(self, rows: np.ndarray) -> "FitSession":
-        """Return a session whose sample has only these rows, in increasing order.
+        """Return a session whose sample has only some rows of this sample.
 
         The new session has no known labels.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Increasing indices of the rows in the sample.
         """
         if rows.size == self.sample.shape[0]:
             return replace(self, known=None)
@@ -250,7 +271,10 @@ class FitSession:
         )
 
     def of_size(self, size: int) -> "FitSession":
-        """Return a session whose sample has at most ``size`` rows, drawn at random."""
+        """Return a session whose sample has at most ``size`` rows.
+
+        If this sample is larger, the rows are drawn from it at random.
+        """
         n_rows = self.sample.shape[0]
         if n_rows <= size:
             return self
@@ -259,30 +283,33 @@ class FitSession:
 
 @dataclass(frozen=True)
 class FitResult:
-    """The result of a fit, before clusters are numbered and attributes are set.
+    """Result of a fit, before clusters are numbered and attributes are set.
 
     Parameters
     ----------
     model : Model
-        The model with its decision rule; its clusters may be in any order.
+        Model with the decision rule. Its clusters may be in any order.
     features : Samples
-        The features of all rows that the rule takes, cached if possible.
+        Features of all rows, on which the decision rule operates. They are cached if
+        possible.
     attributes : dict
         Fitted attributes by name, without the trailing underscore.
     report : dict
         Entries of ``report_``.
     per_cluster : dict of str to sequence, default={}
-        Figures with one entry per cluster, in the order of the rule. They are the first
-        entries of ``report_``.
+        Figures with one value per cluster, in the order of the clusters in ``model``.
+        They are the first entries of ``report_``.
     first_rows : ndarray of shape (k,) or None, default=None
-        First row of each cluster. Clusters are numbered in the order of their first
-        rows. None means that the rule already has this order.
+        Number of the first row of each cluster. Clusters are numbered in the order of
+        their first rows. None means that the clusters of ``model`` already have this
+        order.
     warnings : sequence of str, default=()
         Warnings of one sentence each, for ``report_["warnings"]``.
     quiet : sequence of str, default=()
         Warnings that are logged but not issued.
     kept_labels : list or None, default=None
-        Labels of all rows by this rule, if a pass has stored them.
+        Labels that the decision rule assigns to all rows. None means that no pass has
+        stored them.
     """
 
     model: Any  # its class is defined in a layer above this one
@@ -297,7 +324,10 @@ class FitResult:
 
 
 def whole_numbers(sizes: Sequence[float]) -> list[float]:
-    """Return sizes, with integral values below 2**53 (exact as floats) as int."""
+    """Return sizes, with integral values below 2**53 converted to int.
+
+    Larger floats need not be exact.
+    """
     return [
         int(size) if float(size).is_integer() and size < 2**53 else float(size)
         for size in sizes
@@ -305,7 +335,9 @@ def whole_numbers(sizes: Sequence[float]) -> list[float]:
 
 
 def rescaled(figures: Mapping[str, Any], unit: float) -> dict[str, Any]:
-    """Return figures, with sums of weights in the unit of the user's sample weights.
+    """Convert sums of rescaled weights to the unit of the user's sample weights.
+
+    Other figures are returned unchanged.
 
     Examples
     --------
@@ -329,11 +361,11 @@ def rescaled(figures: Mapping[str, Any], unit: float) -> dict[str, Any]:
 
 
 def ignore(row: Row) -> None:
-    """Ignore a row of a history."""
+    """Ignore a row of ``history_``."""
 
 
 def tag(record: Record, **columns: Any) -> Record:
-    """Return a function that adds columns to each row and records it."""
+    """Return a function that adds ``columns`` to a row and passes it to ``record``."""
     return lambda row: record(row | columns)
 
 
@@ -344,7 +376,7 @@ def run_starts(
     record: Record = ignore,
     in_threads: bool = True,
 ) -> list[Result]:
-    """Run a search from several starts, and record their sweeps in order.
+    """Run a search from several starts, and record their sweeps in the order of starts.
 
     Parameters
     ----------
@@ -353,17 +385,17 @@ def run_starts(
     run_start : callable
         Function ``run_start(start, record)`` that returns the result of a start.
     starts : sequence
-        Starts, such as labels or random seeds.
+        Starting points, such as initial labels or random seeds.
     record : callable, default=ignore
         Function that is called with each row of the history.
     in_threads : bool, default=True
-        Whether starts run in parallel. False runs one after another, which needs less
-        memory.
+        Whether starts run in parallel. If False, they run one after another, which
+        needs less memory.
 
     Returns
     -------
     list
-        Results, in the order of the starts.
+        Result of each start, in the order of ``starts``.
 
     Examples
     --------

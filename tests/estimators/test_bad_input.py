@@ -144,7 +144,7 @@ def test_rows_to_label_that_overflow_are_refused():
     ("weights", "sentence"),
     [
         (np.ones(99), "99 entries for 100 rows"),
-        (np.ones((100, 1)), "give one weight a row"),
+        (np.ones((100, 1)), "pass one weight per row"),
         (np.where(np.arange(100) == 41, -1.0, 1.0), "row 41 is -1"),
         (np.where(np.arange(100) == 42, np.nan, 1.0), "row 42 is nan"),
         (np.where(np.arange(100) == 43, np.inf, 1.0), "row 43 is inf"),

@@ -476,14 +476,14 @@ SITUATIONS = {
         "B",
         "mmcnb.CPMMC(random_state=0).fit(X, sample_weight=np.ones((3, 3)))",
         "sample_weight has shape (3, 3)",
-        by_hand("or one number", call="mmcnb.CPMMC().fit(X, sample_weight=1)"),
+        by_hand("or a single number", call="mmcnb.CPMMC().fit(X, sample_weight=1)"),
     ),
     "too few weights": Situation(
         "B",
         "mmcnb.CPMMC(random_state=0).fit(X, sample_weight=np.ones(3))",
         "sample_weight has 3 entries for 150 rows",
         by_hand(
-            "give one weight a row",
+            "pass one weight per row",
             call="mmcnb.CPMMC().fit(X, sample_weight=np.ones(150))",
         ),
     ),
@@ -492,7 +492,7 @@ SITUATIONS = {
         "mmcnb.CPMMC(random_state=0).fit(X, sample_weight=-np.ones(150))",
         "sample_weight of row 0 is -1.0",
         by_hand(
-            "give finite weights of at least 0",
+            "all weights must be finite and at least 0",
             call="mmcnb.CPMMC().fit(X, sample_weight=np.ones(150))",
         ),
     ),
