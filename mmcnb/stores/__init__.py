@@ -1,7 +1,8 @@
 """Zarr stores of rows and labels with checksums.
 
-`create_dense_store` and `create_csr_store` write rows, `convert` writes a store from
-any file, and `verify_store` and `describe_store` report on a store.
+`create_dense_store` and `create_csr_store` write rows that the caller passes, and
+`convert` writes a store from a file. `verify_store` checks a store against its
+checksums, and `describe_store` summarises a store.
 """
 
 from mmcnb.stores._convert import convert

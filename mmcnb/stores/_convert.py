@@ -43,7 +43,7 @@ STORES = ("npy", "hdf5", "zarr", "matrix")
 
 
 class _Stream(NamedTuple):
-    """The rows to convert, and the properties that are known before they are read."""
+    """Rows to convert, with their properties."""
 
     blocks: Blocks
     is_sparse: bool
@@ -54,12 +54,15 @@ class _Stream(NamedTuple):
     feature_names: list[str] | None = None
     sources: list[str] | None = None
     orders: Mapping[str, Sequence[str]] = MappingProxyType({})
-    # Number of categories of each column of the table, if some cells are gaps.
+    # For a table with missing values: number of categories of each column, or None for
+    # a numeric column. None without missing values.
     gaps: list[int | None] | None = None
-    encoding: Encoding | None = None  # the encoding of a table with gaps
-    # Called after all rows have been read, because the last row may have a new class.
+    encoding: Encoding | None = None  # encoding of a table with missing values
+    # Returns the class names. It is called after all rows have been read, because the
+    # last row may have a new class.
     class_names: Callable[[], list[str] | None] = lambda: None
-    # Also called at the end. It returns the attribute of the array ``index``.
+    # Returns the attribute of the array ``index``. It is also called after all rows
+    # have been read.
     row_index: Callable[[], dict[str, Any] | None] = lambda: None
 
 
@@ -84,16 +87,17 @@ def convert(  # noqa: PLR0913
     ----------
     source : path, array, sparse matrix, zarr.Array or zarr.Group
         CSV, LIBSVM or Matrix Market text (plain, .gz, .bz2, .xz or .zst), a folder from
-        10x Genomics, Parquet (a file, or a folder of files), Arrow IPC or Feather,
-        .npy, .npz, a Zarr or AnnData store, or rows in memory. A file with another
-        ending is read as LIBSVM text if its first line looks like LIBSVM text.
+        10x Genomics, Parquet (a file or a folder of files), Arrow IPC or Feather, .npy,
+        .npz, a Zarr or AnnData store, or rows in memory. A file with an unknown
+        extension is read as LIBSVM text if its first line looks like LIBSVM text.
     out : str or path-like
-        Path of the store, which appears when it is complete.
+        Path of the new store. The store appears at this path only when it is complete.
     layout : {"auto", "dense", "csr"}, default="auto"
-        Layout of the rows in the store. ``"auto"`` keeps dense rows dense, and sparse
-        rows sparse unless more than half of their values are stored.
+        Layout of the rows in the store. With ``"auto"``, dense rows are written as a
+        dense array. Sparse rows are written as CSR unless more than half of their
+        values are stored.
     element : str, default=None
-        Element of the source that contains the rows. None means ``"X"``.
+        Name of the element of the source that contains the rows. None means ``"X"``.
     memory_limit : int, default=None
         Limit on the resident memory of the process, in bytes. None means no limit.
     overwrite : bool, default=False
@@ -101,35 +105,37 @@ def convert(  # noqa: PLR0913
     zero_based : bool, default=False
         Whether the columns of LIBSVM text are numbered from 0 instead of 1.
     n_features : int, default=None
-        Number of columns of LIBSVM text, if the last columns may have no values.
+        Number of columns of LIBSVM text. It is needed if the last columns have no
+        stored values. None means that the last column with a stored value is the last.
     dtype : {"float32", "float64"}, default=None
-        Type of the stored numbers. None means float32 for text (float64 for a table
-        with different numbers that would be equal in float32), and the type of the
-        source otherwise.
+        Data type of the stored rows. None means float32 for text (float64 for a table
+        in which distinct numbers would be equal in float32), and the type of the source
+        otherwise.
     progress : bool or None, default=None
-        Whether to show a progress bar. None shows it on a terminal.
+        Whether to show a progress bar. None shows it on a terminal or in a notebook.
     show_columns : callable, default=None
-        Function that is called with the listing of a table's columns, once 100,000 rows
-        have been read.
+        Function that is called with a list of descriptions of a table's columns, once
+        100,000 rows have been read.
     **options
-        Options of tables; see `mmcnb.read_table`. Classes and row names become the
-        arrays ``y`` and ``index`` of the store.
+        Options for reading tables, as in `mmcnb.read_table`. Classes and row names of a
+        table are written to the arrays ``y`` and ``index`` of the store.
 
     Returns
     -------
     dict
         For a table: ``header``, ``rows_dropped``, ``cells_filled``, ``notes`` (a list
-        of sentences about the file) and ``columns``, a listing of the columns with
-        name, type, numbers of missing and distinct values, and treatment. For LIBSVM
-        text, only ``notes``, if labels were ignored. Otherwise empty.
+        of sentences about the file) and ``columns`` (for each column, its name, type,
+        number of missing values, number of distinct values, and treatment). For LIBSVM
+        text whose labels were ignored: ``notes``. For other sources, the dict is empty.
 
     Raises
     ------
     InputError
-        If the source cannot be used; the message names the file, line, row or column.
-        No store is written then.
+        If the source cannot be used. The message names the file, line, row or column,
+        and no store is written.
     MemoryLimitError
-        If the limit is too small; the message names the smallest limit that works.
+        If the memory limit is too small. The message names the smallest limit that
+        works.
 
     Examples
     --------
@@ -158,7 +164,7 @@ def convert(  # noqa: PLR0913
     if isinstance(source, str | os.PathLike):
         checked_path(source, "the source")
         source = expanded(source)
-    # This raises InputError if the store exists.
+    # AtomicOutput raises InputError if the store exists and overwrite is False.
     _check_apart(source, AtomicOutput(out, overwrite).target)
     form = _format(source)
 
@@ -199,7 +205,7 @@ def _opened(
     gaps: Mapping[str, Any],
     memory_limit: int | None,
 ) -> Samples:
-    """Open rows that are not a table, with options for missing values if given."""
+    """Open rows that are not a table; apply the options for missing values, if any."""
     if all(value is None for value in gaps.values()):
         return open_samples(source, element, memory_limit=memory_limit)
     from mmcnb.tables.array_table import open_array
@@ -214,10 +220,10 @@ def _convert_libsvm(
     n_features: int | None,
     write: Callable[[_Stream], None],
 ) -> dict[str, Any]:
-    """Write LIBSVM text; ignore its labels if they turn out not to be classes.
+    """Write LIBSVM text to a store, and return notes about ignored labels.
 
-    In that case, earlier rows have been written with labels, so all lines are read
-    again.
+    If a label turns out not to be a class, the text is read again and all labels are
+    ignored, because preceding rows have been written with their labels.
     """
 
     def stream(with_labels: bool) -> _Stream:
@@ -226,7 +232,7 @@ def _convert_libsvm(
             is_sparse=True,
             dtype=dtype,
             n_features=n_features,
-            cached_bytes=3 * 2**24,  # for pieces of text, measured
+            cached_bytes=3 * 2**24,  # measured memory of buffered text
         )
 
     try:
@@ -238,7 +244,7 @@ def _convert_libsvm(
 
 
 def _check_no_options(source: object, options: Mapping[str, object]) -> None:
-    """Raise InputError if a source that is not a table has options of tables."""
+    """Raise InputError if table options are passed for a source that is not a table."""
     what = source
     if not isinstance(source, str | os.PathLike):
         what = f"a {type(source).__name__}"
@@ -251,7 +257,7 @@ def _check_no_options(source: object, options: Mapping[str, object]) -> None:
 
 
 def _check_apart(source: object, target: Path) -> None:
-    """Raise InputError if the source is inside the target, or contains it."""
+    """Raise InputError if one of the source and the target contains the other."""
     if not isinstance(source, str | os.PathLike) or "://" in os.fspath(source):
         return
     source_path = Path(os.path.realpath(checked_path(source, "the source")))
@@ -275,12 +281,12 @@ def _check_memory(memory_limit: int | str | None, stream: _Stream) -> None:
             "give one such as 2**29."
         )
     row_bytes = (stream.n_features or 1) * stream.dtype.itemsize
-    # By measurement, pieces, chunks and libraries take 160 MiB in addition to the
-    # present memory of the process.
+    # By measurement, buffers, chunks and libraries need 160 MiB in addition to the
+    # current memory of the process.
     before = resident_memory() or LIBRARIES
     least = before + 160 * 2**20 + stream.cached_bytes + 4 * row_bytes
     if memory_limit < least:
-        # A process that is started on this advice may begin with slightly more memory.
+        # A new process with the recommended limit may start with slightly more memory.
         enough = format_bytes(least + 2**24, up=True)
         raise MemoryLimitError(
             f"memory_limit={format_bytes(memory_limit)} is too small to convert the "
@@ -308,8 +314,8 @@ def _convert_table(
 
     def write_all() -> None:
         lengths = [0] * max(1, len(table.files))
-        # If no rows of a single file are dropped, each row has the same number in the
-        # store as in the file.
+        # Row numbers are stored only if they may differ from those in the store: for
+        # several files, and if rows may be dropped.
         has_numbers = bool(table.files) or table_options.missing == "drop"
         dtype = _written_dtype(rows, table_options.dtype)
         gaps = None
@@ -350,7 +356,10 @@ def _convert_table(
 
 
 def _numbered(blocks: Blocks, lengths: list[int], has_numbers: bool) -> Blocks:
-    """Count the rows of each file, and use row numbers as names if requested."""
+    """Yield blocks of rows, and count the rows of each file in ``lengths``.
+
+    If ``has_numbers``, row numbers are used as the names of rows without names.
+    """
     for rows in blocks:
         lengths[rows.file] += n_rows_of(rows.block)
         if rows.names is None and has_numbers:
@@ -359,7 +368,7 @@ def _numbered(blocks: Blocks, lengths: list[int], has_numbers: bool) -> Blocks:
 
 
 def _format(source: object) -> str:
-    """Return the format of a source: store, libsvm, table or numpy."""
+    """Return the format of a source: "store", "libsvm", "table" or "numpy"."""
     if not isinstance(source, str | os.PathLike) or "://" in os.fspath(source):
         return "store"
     path = checked_path(source, "the source")
@@ -383,10 +392,10 @@ def _format(source: object) -> str:
 def _written_dtype(
     rows: "Samples | TableReader", dtype: npt.DTypeLike | None
 ) -> np.dtype:
-    """Return the requested dtype, or the dtype in which to store rows by default.
+    """Return the dtype in which to store rows.
 
-    By default, dense integers of 8 and 16 bits are stored unchanged, and other numbers
-    in the dtype of blocks.
+    If ``dtype`` is None, dense integers of 8 or 16 bits are stored unchanged, and other
+    values are stored in the dtype of blocks.
     """
     if dtype is not None:
         return np.dtype(dtype)
@@ -403,9 +412,9 @@ def _stream_of(
     dtype: npt.DTypeLike | None,
     y: np.ndarray | None = None,
 ) -> _Stream:
-    """Return a stream of rows with the class labels and row names of their store.
+    """Return a stream of rows, with the class labels and row names of their source.
 
-    ``y`` has the labels of a .npz file.
+    ``y`` contains the labels of a .npz file, and is None for other sources.
     """
     samples = getattr(samples, "unfilled", None) or samples
     gaps = getattr(samples, "gaps", None)  # only rows of a store have this attribute
@@ -460,9 +469,9 @@ def _write(
 ) -> None:
     """Write a store.
 
-    Sparse rows that become dense are written as CSR first, because the number of
-    columns may be unknown until the end. Then they are read back and written as dense
-    rows.
+    If sparse rows are to be stored densely, they are first written as CSR, because the
+    number of columns may be unknown until all rows have been read. Then they are read
+    back and written as dense rows.
     """
     with output:
         path = output.path
@@ -490,7 +499,7 @@ def _write_rows(
     if stream.encoding is not None:
         writer.encoding_of_table = stream.encoding.to_dict()
     n_samples = stream.n_samples
-    if n_samples is None:  # the reader of text shows its own progress
+    if n_samples is None:  # rows are read from text, whose reader shows a progress bar
         show_progress = False
     with writer, progress_bar(n_samples, "writing", enabled=show_progress) as bar:
         for rows in stream.blocks:
@@ -515,7 +524,7 @@ def _append_dense(
     rows: np.ndarray | scipy.sparse.csr_array,
     y: np.ndarray | None,
 ) -> None:
-    """Append rows in steps, because a block of sparse rows may be huge when dense."""
+    """Append rows in small steps, because sparse rows may be large when dense."""
     step = step_rows(writer.n_features * rows.dtype.itemsize)
     for start in range(0, rows.shape[0], step):
         part = slice(start, start + step)

@@ -1,4 +1,4 @@
-"""Write rows to Zarr stores with checksums, one chunk in memory at a time."""
+"""Write rows to Zarr stores with checksums, with one chunk in memory at a time."""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -21,10 +21,10 @@ from mmcnb.samples.inventory import ATTRIBUTE, FORMAT, metadata_digest
 from mmcnb.samples.paths import PathLike
 from mmcnb.stores.atomic import AtomicOutput
 
-PARTIAL = ".partial"  # ending of unfinished chunk files, as in Zarr
-LABEL_CHUNK_ROWS = GROUP_ROWS  # rows in a chunk of class labels or row names
-# Chunks of CSR values have fewer bytes than chunks of dense rows, because the values of
-# a row may be in two chunks.
+PARTIAL = ".partial"  # suffix of chunk files that are being written, as in Zarr
+LABEL_CHUNK_ROWS = GROUP_ROWS  # rows per chunk of class labels or row names
+# Number of values per chunk of CSR data. These chunks have fewer bytes than chunks of
+# dense rows, because the values of a row may be split between two chunks.
 CSR_CHUNK_VALUES = 2**18
 
 
@@ -34,13 +34,13 @@ class ArrayWriter:
     Parameters
     ----------
     store : LocalStore
-        The store.
+        Store that contains the array.
     name : str
         Path of the array inside the store.
     dtype : dtype
-        Type of the stored values.
+        Data type of the array.
     chunk_shape : tuple of int
-        Number of rows of a chunk and, unless the array is 1-D, of columns.
+        Number of rows of a chunk and, for a 2-D array, its number of columns.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class ArrayWriter:
         self.hashes: list[str] = []
 
     def append(self, values: np.ndarray) -> None:
-        """Add values; they are copied."""
+        """Append a copy of ``values`` along the first axis."""
         self.n_rows += len(values)
         start = 0
         while start < len(values):
@@ -85,9 +85,9 @@ class ArrayWriter:
     @cached_property
     def _array(self) -> zarr.Array:
         """The array, which is created when its first chunk is written."""
-        # An array that is shorter than a chunk is stored as one shorter chunk. If that
-        # chunk is longer than a block, its length is a multiple of BLOCK_ROWS, because
-        # readers read whole blocks.
+        # If the array is shorter than a chunk, its only chunk is shorter, too. A chunk
+        # longer than a block has a multiple of BLOCK_ROWS rows, because readers read
+        # whole blocks.
         rows = self._filled or len(self._chunk)
         if rows > BLOCK_ROWS:
             rows = -(-rows // BLOCK_ROWS) * BLOCK_ROWS
@@ -96,9 +96,20 @@ class ArrayWriter:
 
 
 def write_chunk(array: zarr.Array, number: int, chunk: np.ndarray) -> str:
-    """Write a chunk of whole rows of an array in a local folder; return its checksum.
+    """Write a chunk of an array in a local folder, and return its checksum.
 
-    Zarr would write the same file, but with an event loop and additional copies.
+    Zarr would write the same file, but more slowly, with an event loop and additional
+    copies.
+
+    Parameters
+    ----------
+    array : zarr.Array
+        Array whose chunks contain whole rows.
+    number : int
+        Zero-based index of the chunk along the first axis.
+    chunk : ndarray
+        Rows of the chunk. The last chunk of the array may have fewer rows than the
+        others.
     """
     root = cast(LocalStore, array.store).root
     key = array.metadata.encode_chunk_key((number, *[0] * (array.ndim - 1)))
@@ -124,7 +135,7 @@ def write_chunk(array: zarr.Array, number: int, chunk: np.ndarray) -> str:
 def create_array(
     store: LocalStore, name: str, dtype: np.dtype, n_rows: int, chunks: tuple
 ) -> zarr.Array:
-    """Create an array of a store in chunks of whole rows, with checksums."""
+    """Create an array whose chunks contain whole rows and have checksums."""
     return zarr.create_array(
         store,
         name=name or None,
@@ -139,7 +150,7 @@ def create_array(
 
 
 def _fill_value(dtype: np.dtype) -> str | float:
-    """Return a value that is rare in data, so that a missing chunk is noticed."""
+    """Return a fill value that is rare in data, so that a missing chunk is noticed."""
     if dtype.kind == "T":
         return ""
     if dtype.kind == "f":
@@ -151,23 +162,25 @@ def _fill_value(dtype: np.dtype) -> str | float:
 
 
 def chunk_rows_for(row_bytes: int) -> int:
-    """Return the number of rows of a chunk of at most 4 MiB.
+    """Return the number of rows of a chunk.
 
-    The result is a power of two, so that two groups of rows never share a chunk.
+    The result is the largest power of two with which a chunk has at most 4 MiB and at
+    most ``GROUP_ROWS`` rows, but at least 1. With a power of two, two groups of rows
+    never share a chunk.
     """
     rows = min(GROUP_ROWS, max(1, 4 * 2**20 // row_bytes))
     return 1 << (rows.bit_length() - 1)
 
 
 def set_record(root: zarr.Array | zarr.Group, record: dict[str, Any]) -> None:
-    """Write the inventory to the root of a store, after all arrays."""
+    """Write the inventory to the root of a store; call it after all other writes."""
     complete = {"format": FORMAT, **record}
     complete["metadata"] = metadata_digest(root.store, "", complete)
     root.update_attributes({ATTRIBUTE: complete})
 
 
 class StoreWriter(AtomicOutput):
-    """Base class of store writers: digest, labels, names and inventory.
+    """Base class of store writers, which writes labels, names and the inventory.
 
     Parameters
     ----------
@@ -176,28 +189,34 @@ class StoreWriter(AtomicOutput):
     n_features : int
         Number of columns; 0 if it is not known yet.
     dtype : dtype
-        Type of the stored numbers.
-    overwrite : bool, default=False
-        Whether to replace an existing store.
+        Data type of the stored rows.
+    overwrite : bool or None, default=False
+        Whether to replace an existing store. None is like False, but messages do not
+        suggest ``overwrite=True``.
 
     Attributes
     ----------
     attributes : dict
-        Attributes of the arrays, by path.
-    class_names, feature_names : list of str or None
-        Names of the classes, and of the columns.
+        Attributes of each array of the store, by the path of the array.
+    class_names : list of str or None
+        Names of the classes; None if classes have no names.
+    feature_names : list of str or None
+        Names of the columns; None if columns have no names.
     gaps : list of int or None, or None
-        If NaN stands for gaps: the number of categories of each column of the table,
-        or None for a column of numbers. None if there are no gaps.
+        For rows of a table in which NaN means a missing value: the number of categories
+        of each column of the table, or None for a numeric column. None if no values are
+        missing.
     encoding_of_table : dict or None
-        How the cells of a table with gaps became numbers, as a JSON object.
+        Encoding of a table with missing values, as a JSON object. None if no values are
+        missing.
     sources : list of str or None
-        The table's column from which each column comes.
+        For each column, the name of the table column from which it is derived. None if
+        the rows do not come from a table.
     orders : mapping of str to sequence of str
-        Categories of the ordinal columns of a table, in their order.
+        Ordered categories of each ordinal column of a table, by the name of the column.
     row_index : dict or None
-        Attribute of the array ``index``: the name of its values, and the files with
-        their numbers of rows.
+        Attribute of the array ``index``: the name of the row names, and the name and
+        number of rows of each file. None if the store has no row names.
     """
 
     encoding: tuple[str, str]  # name and version of AnnData's encoding
@@ -232,7 +251,7 @@ class StoreWriter(AtomicOutput):
         self.encoding_of_table: dict[str, Any] | None = None
 
     def finish(self) -> None:
-        """Write the buffered rows, the names, and the inventory."""
+        """Write the buffered rows, the attributes and the inventory."""
         n_samples = self._digest.n_samples
         matrix.check_shape((n_samples, self.n_features), self.name)
         if self.row_index is not None and "index" in self._arrays:
@@ -287,10 +306,19 @@ class StoreWriter(AtomicOutput):
         n_rows: int,
         y: npt.ArrayLike | None,
     ) -> None:
-        """Check rows that will be written, and add them to the digest and the counts.
+        """Check the next rows and write their labels, and update the digest and counts.
 
-        ``values`` are the numbers as the caller passed them, and ``block`` has the rows
-        to write.
+        Parameters
+        ----------
+        values : ndarray
+            Values of the rows as the caller passed them, before conversion to the dtype
+            of the store.
+        block : ndarray or CSRBlock
+            The rows in the dtype in which they are read back.
+        n_rows : int
+            Number of rows.
+        y : array of int of shape (n_rows,) or None
+            Class labels of the rows.
         """
         written = block.data if isinstance(block, matrix.CSRBlock) else block
         if (
@@ -334,7 +362,8 @@ class StoreWriter(AtomicOutput):
         Parameters
         ----------
         index : array of int or str of shape (n_rows,)
-            The names of the next rows. All calls together must give one name per row.
+            Names of the next rows. After the last call, the array must have one name
+            per row.
         """
         names = np.asarray(index)
         if "index" not in self._arrays:
@@ -353,7 +382,7 @@ def _encoded(encoding: str, version: str) -> dict[str, Any]:
 
 
 class DenseStoreWriter(StoreWriter):
-    """See `create_dense_store`."""
+    """Writer of a dense store, as returned by `create_dense_store`."""
 
     encoding = "array", "0.2.0"
 
@@ -400,7 +429,7 @@ class DenseStoreWriter(StoreWriter):
 
 
 class CSRStoreWriter(StoreWriter):
-    """See `create_csr_store`."""
+    """Writer of a CSR store, as returned by `create_csr_store`."""
 
     encoding = "csr_matrix", "0.1.0"
 
@@ -417,7 +446,8 @@ class CSRStoreWriter(StoreWriter):
                 f"dtype is {self._dtype}; "
                 "sparse rows are written as float32 or float64."
             )
-        self._width = n_features  # None: one more than the largest index so far
+        # Number of columns, or None if it follows from the largest column index.
+        self._width = n_features
         index_dtype = np.int32 if self.n_features < 2**31 else np.int64
         self._add("X/data", self._dtype, (CSR_CHUNK_VALUES,))
         self._add("X/indices", index_dtype, (CSR_CHUNK_VALUES,))
@@ -426,7 +456,7 @@ class CSRStoreWriter(StoreWriter):
 
     @property
     def density(self) -> float:
-        """Number of stored values, divided by the size of the matrix."""
+        """Fraction of the elements of the matrix that are stored."""
         size = self._digest.n_samples * self.n_features
         return self._arrays["X/data"].n_rows / size
 
@@ -442,11 +472,11 @@ class CSRStoreWriter(StoreWriter):
         Parameters
         ----------
         data : array of shape (nnz,), or SciPy CSR matrix
-            Values of the rows, or the rows themselves.
+            Stored values of the rows, or the rows as a matrix.
         indices : array of int of shape (nnz,), default=None
-            Column of each value; None if ``data`` is a matrix.
+            Column index of each value; None if ``data`` is a matrix.
         indptr : array of int of shape (n_rows + 1,), default=None
-            Row pointers; None if ``data`` is a matrix.
+            Index pointer of the rows; None if ``data`` is a matrix.
         y : array of int of shape (n_rows,), default=None
             Class labels; pass them with all blocks of rows or with none.
         """
@@ -488,10 +518,10 @@ def create_dense_store(
     chunk_rows: int | None = None,
     overwrite: bool | None = False,
 ) -> DenseStoreWriter:
-    """Write rows, block by block, to a dense Zarr store with checksums.
+    """Create a dense Zarr store with checksums, to which rows are appended.
 
-    The store appears at its path when the ``with`` block ends. After an error, nothing
-    is left.
+    The store appears at its path when the ``with`` block ends. After an error, all
+    written files are removed.
 
     Parameters
     ----------
@@ -500,7 +530,7 @@ def create_dense_store(
     n_features : int
         Number of columns.
     dtype : dtype, default="float32"
-        Type of the stored numbers. Integers are read back as floats.
+        Data type of the stored rows. Integers are read back as floats.
     chunk_rows : int, default=None
         Number of rows of a chunk. None means the largest power of two with which a
         chunk has at most 4 MiB and at most ``GROUP_ROWS`` rows.
@@ -511,13 +541,13 @@ def create_dense_store(
     Returns
     -------
     DenseStoreWriter
-        A context manager with the method ``append(X, y=None)``. Set its attribute
-        ``feature_names`` to the names of the columns if they have names.
+        Context manager with the method ``append(X, y=None)``. If the columns have
+        names, set its attribute ``feature_names`` to a list of the names.
 
     Raises
     ------
     InputError
-        If the path exists, rows have the wrong shape, a number is not finite, or the
+        If the path exists, rows have the wrong shape, a value is not finite, or the
         disk is full.
 
     Examples
@@ -540,10 +570,10 @@ def create_csr_store(
     dtype: npt.DTypeLike = "float32",
     overwrite: bool = False,
 ) -> CSRStoreWriter:
-    """Write sparse rows, block by block, to a Zarr store with checksums.
+    """Create a CSR Zarr store with checksums, to which sparse rows are appended.
 
-    The store has AnnData's encoding. It appears at its path when the ``with`` block
-    ends. After an error, nothing is left.
+    The store uses AnnData's encoding of CSR matrices. It appears at its path when the
+    ``with`` block ends. After an error, all written files are removed.
 
     Parameters
     ----------
@@ -552,22 +582,22 @@ def create_csr_store(
     n_features : int or None, default=None
         Number of columns. None means one more than the largest column index.
     dtype : {"float32", "float64"}, default="float32"
-        Type of the stored numbers.
+        Data type of the stored values.
     overwrite : bool, default=False
         Whether to replace an existing store.
 
     Returns
     -------
     CSRStoreWriter
-        A context manager with the methods ``append(data, indices, indptr, y=None)`` and
-        ``append(csr, y=y)``. Set its attribute ``feature_names`` to the names of the
-        columns if they have names.
+        Context manager whose method ``append`` is called with ``(data, indices, indptr,
+        y=None)`` or ``(csr, y=y)``. If the columns have names, set its attribute
+        ``feature_names`` to a list of the names.
 
     Raises
     ------
     InputError
-        If the path exists, an index is out of range, a number is not finite, or the
-        disk is full.
+        If the path exists, an index is out of range, a value is not finite, or the disk
+        is full.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Arrays and a JSON header in one file, which is written atomically.
 
-The format is NumPy's .npz: an uncompressed zip archive with a checksum of each member.
-Archives are not trusted: they are checked when they are read.
+The format is NumPy's .npz format: an uncompressed zip archive with a checksum of each
+member. Archives may be damaged or malicious, so they are checked when they are read.
 """
 
 import json
@@ -19,7 +19,7 @@ from mmcnb.stores.atomic import atomic_write
 
 
 class DamagedArchiveError(Exception):
-    """A file that is not an archive, or differs from what was written."""
+    """Error for a file that is not an archive or is damaged."""
 
 
 def write_archive(
@@ -33,18 +33,18 @@ def write_archive(
     Parameters
     ----------
     path : path
-        The file; an existing file is replaced.
+        Path of the file. An existing file is replaced.
     header : mapping
-        Header, with values that JSON can represent.
+        Header, whose values JSON can represent.
     arrays : mapping of str to ndarray
-        Arrays of numbers, by name.
+        Numeric arrays, by name.
     part : Path or None, default=None
-        Temporary file; see `atomic_write`.
+        Temporary file, as in `atomic_write`.
 
     Raises
     ------
     OSError
-        If the file cannot be written; an existing file is unchanged.
+        If the file cannot be written. An existing file is then left unchanged.
     """
     text = json.dumps({"arrays": sorted(arrays)} | dict(header)).encode()
     members: dict[str, Any] = {"header": np.frombuffer(text, np.uint8), **arrays}
@@ -55,14 +55,21 @@ def write_archive(
 def read_archive(path: PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Read the header and the arrays of an archive.
 
-    Together, the arrays never take more memory than the size of the file.
+    The arrays never occupy more memory in total than the size of the file.
+
+    Returns
+    -------
+    header : dict
+        Header of the archive.
+    arrays : dict of str to ndarray
+        Arrays, by name.
 
     Raises
     ------
     InputError
-        If the path is not a regular file, or is not readable.
+        If the path is not a regular file or is not readable.
     DamagedArchiveError
-        If the file is not an archive, or is damaged.
+        If the file is not an archive or is damaged.
     """
     file = open_file(path)
     try:
@@ -88,7 +95,10 @@ def read_archive(path: PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]
 
 
 def _check_members(members: ZipFile, n_bytes: int) -> None:
-    """Raise BadZipFile if an archive claims more bytes than its file has."""
+    """Raise BadZipFile if members are compressed, overlap or have the same name.
+
+    Members overlap if the sum of their sizes exceeds ``n_bytes``, the size of the file.
+    """
     entries = members.infolist()
     if any(entry.compress_type != ZIP_STORED for entry in entries):
         raise BadZipFile("a member is compressed")

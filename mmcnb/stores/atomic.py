@@ -1,8 +1,9 @@
-"""Outputs that appear complete or not at all.
+"""Atomic outputs, which appear at their destination complete or not at all.
 
-An output is written to a folder beside its destination, and then renamed.
-`atomic_write` writes a single file, `AtomicOutput` a store or table, and `together`
-several outputs. `mmcnb.stores.leftovers` describes the folders.
+An output is written to a hidden folder beside its destination, and then renamed.
+`atomic_write` writes a single file, `AtomicOutput` writes a store or table, and
+`together` commits several outputs at once. `mmcnb.stores.leftovers` describes the
+hidden folders.
 """
 
 import atexit
@@ -24,7 +25,8 @@ from mmcnb.errors import InputError, OptionError, one_line
 from mmcnb.samples.paths import PathLike, is_store_folder, output_path
 from mmcnb.stores.leftovers import LOCK, NEW, OLD, PART, clear, inspect, unlock
 
-# The disk is full, or the user's quota or the process's limit is exhausted.
+# The disk is full, the user's quota is exhausted, or the file exceeds a limit on its
+# size.
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -38,12 +40,12 @@ def atomic_write(path: PathLike, *, part: Path | None = None) -> Iterator[IO[byt
     Parameters
     ----------
     path : str or path-like
-        The file. An existing file is replaced at the end of the block, and is unchanged
-        after an error.
+        Path of the file. An existing file is replaced at the end of the block, and is
+        left unchanged if the block raises an exception.
     part : Path or None, default=None
-        Temporary file in the same folder. None creates it in a hidden folder. If the
-        file has only one writer at a time, use a fixed name, so that a temporary file
-        left by a killed process is overwritten.
+        Path of the temporary file, in the same folder. None creates it in a hidden
+        folder. A fixed name can be used if the file has only one writer at a time; a
+        temporary file that a killed process left behind is then overwritten.
 
     Yields
     ------
@@ -53,9 +55,9 @@ def atomic_write(path: PathLike, *, part: Path | None = None) -> Iterator[IO[byt
     Raises
     ------
     InputError
-        If the folder does not exist, or another process is writing the same file.
+        If the folder does not exist or another process is writing the same file.
     OSError
-        If the file cannot be written; the temporary file is removed.
+        If the file cannot be written. The temporary file is then removed.
 
     Examples
     --------
@@ -86,21 +88,21 @@ def atomic_write(path: PathLike, *, part: Path | None = None) -> Iterator[IO[byt
 
 
 class AtomicOutput:
-    """A file or folder that is written at `path` and moved to ``target``.
+    """A file or folder that is written to `path` and then moved to ``target``.
 
-    The output is moved when the ``with`` block ends. After an error, everything written
-    is removed, and the target is unchanged. Writers of specific outputs derive from
-    this class, and complete the output in ``finish``. On Linux, the new and the old
-    output are exchanged in one step. On other systems, a process that is killed may
-    leave the old output in the hidden folder; the next writer or `mmcnb doctor --clean`
-    moves it back.
+    The output is moved when the ``with`` block ends. After an error, all written files
+    are removed, and the target is left unchanged. Writers of specific outputs are
+    subclasses that complete the output in ``finish``. On Linux, the new output and the
+    old output are exchanged atomically if the file system supports it. Otherwise, a
+    process that is killed during the move may leave the old output in the hidden
+    folder. The next writer or `mmcnb doctor --clean` then moves it back.
 
     Parameters
     ----------
     target : path-like
         Destination of the output.
     overwrite : bool or None, default=None
-        Whether to replace an existing output; a folder is replaced only if it is empty
+        Whether to replace an existing output. A folder is replaced only if it is empty
         or a Zarr store. None is like False, but messages do not suggest
         ``overwrite=True``.
 
@@ -109,15 +111,15 @@ class AtomicOutput:
     target : Path
         Absolute path of the destination.
     path : Path
-        The file or folder to write, on the same disk as the target.
+        Path of the file or folder to write, in a hidden folder beside the target.
     name : str
-        Path of the target in messages.
+        Path of the target for messages.
 
     Raises
     ------
     InputError
-        If the target exists, its folder does not exist, another process is writing the
-        target, or, at the end of the ``with`` block, the output could not be written.
+        If the target exists and may not be replaced, its parent folder does not exist,
+        another process is writing the target, or the output cannot be written.
     """
 
     def __init__(self, target: PathLike, overwrite: bool | None = None) -> None:
@@ -129,8 +131,8 @@ class AtomicOutput:
         self.name = name_of(self.target)
         self._check()
         self._lock = FileLock(folder / LOCK, timeout=10, thread_local=False)
-        # This finalizer removes what was written so far, or the replaced output, when
-        # the block ends or, at the latest, when the process ends.
+        # This finalizer removes the hidden folder with its contents (an unfinished or a
+        # replaced output) when the block ends or, at the latest, when the process ends.
         process = os.getpid()
         self._discard = weakref.finalize(self, _remove, process, folder, self._lock)
 
@@ -164,12 +166,12 @@ class AtomicOutput:
         )
 
     def __enter__(self) -> Self:
-        """Lock the folder of `path`, and remove what a killed process left in it."""
+        """Lock the hidden folder, and remove files that a killed process left in it."""
         with ExitStack() as stack:
             stack.callback(self._discard)
             stack.enter_context(writing(self.name))
-            # A writer that has just finished may remove the folder at this moment, so
-            # try again.
+            # Another writer that has just finished may remove the folder before it is
+            # locked, so try again.
             for _ in range(100):
                 with suppress(FileNotFoundError):
                     self._lock.acquire()
@@ -193,20 +195,23 @@ class AtomicOutput:
             commit([self])
 
     def _close(self) -> None:
-        """Close open files, also after an error; the base class has no open files."""
+        """Close open files, after success or an error; the base class has none."""
 
     def finish(self) -> None:
         """Complete the output before it is moved; the base class does nothing."""
 
     @contextmanager
     def begun(self) -> Iterator[Self]:
-        """Begin the output; at the end of the ``with`` block, remove what remains."""
+        """Begin the output, and discard it at the end of the ``with`` block.
+
+        An output that has been moved to the target by `commit` is not discarded.
+        """
         with ExitStack() as stack:
             stack.callback(self._discard)
             yield self.__enter__()
 
     def _place(self) -> None:
-        """Move the output to the target; an old output moves to `path`."""
+        """Move the output to the target, and an old output to `path`."""
         self._check()
         is_exchange = bool(self._overwrite) and os.path.lexists(self.target)
         with writing(self.name):
@@ -231,12 +236,12 @@ class AtomicOutput:
 
 @contextmanager
 def together(outputs: Sequence[AtomicOutput]) -> Iterator[None]:
-    """Begin some outputs; when the ``with`` block ends, all of them appear, or none.
+    """Begin several outputs, and move all or none of them when the block ends.
 
     Parameters
     ----------
     outputs : sequence of AtomicOutput
-        The outputs; write each to its ``path`` in the block.
+        Outputs, each of which must be written to its ``path`` in the ``with`` block.
 
     Raises
     ------
@@ -244,7 +249,7 @@ def together(outputs: Sequence[AtomicOutput]) -> Iterator[None]:
         If an output cannot be written.
     """
     with ExitStack() as stack:
-        # All processes lock in the same order, so they cannot deadlock.
+        # All processes acquire the locks in the same order, so they cannot deadlock.
         for output in sorted(outputs, key=lambda output: output.target):
             stack.enter_context(output.begun())
         yield
@@ -262,7 +267,7 @@ def commit(outputs: Sequence[AtomicOutput]) -> None:
     Raises
     ------
     InputError
-        If a target has appeared in the meantime, or cannot be written.
+        If a target has appeared in the meantime or cannot be written.
     """
     written = [output.path.lstat() for output in outputs]
     try:
@@ -278,21 +283,21 @@ def commit(outputs: Sequence[AtomicOutput]) -> None:
 
 @contextmanager
 def scratch_folder(parent: PathLike, name: str) -> Iterator[Path]:
-    """Create a folder that is removed when the ``with`` block ends.
+    """Create a temporary folder, which is removed when the ``with`` block ends.
 
-    If the process is killed, `mmcnb doctor` finds the folder.
+    If the process is killed, the folder is left behind, but `mmcnb doctor` finds it.
 
     Parameters
     ----------
     parent : path
-        Folder in which to create the folder.
+        Folder in which to create the temporary folder.
     name : str
-        Purpose of the folder, which is part of its name.
+        Prefix of the name of the temporary folder.
 
     Yields
     ------
     Path
-        The folder.
+        Path of a writable folder inside the temporary folder.
 
     Examples
     --------
@@ -316,11 +321,12 @@ def name_of(target: PathLike) -> str:
 
 @contextmanager
 def writing(name: str) -> Iterator[None]:
-    """Raise InputError with a sentence in place of an error of the disk or a lock."""
+    """Convert OSError and lock timeouts to an InputError with a full sentence."""
     try:
         yield
     except OSError as error:
-        # A timeout of filelock has no errno; a timeout of a network disk has one.
+        # The timeout of a lock has no errno, whereas the timeout of a network disk has
+        # one.
         if isinstance(error, TimeoutError) and error.errno is None:
             raise InputError(
                 f"{name} is being written by another process: "
@@ -337,15 +343,16 @@ def writing(name: str) -> Iterator[None]:
 
 
 def _renamed(source: Path, target: Path, is_exchange: bool) -> bool:
-    """Try to rename without replacing, or to exchange two paths, in one step.
+    """Try to rename ``source`` to ``target``, or to exchange them, atomically.
 
-    Return whether this succeeded. Only Linux supports it, and not on all file systems.
+    An existing target is not replaced. Return whether the operation succeeded. Only
+    Linux supports it, and only on some file systems.
     """
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError, TypeError):
         return False
-    folder = -100  # AT_FDCWD: relative paths start from the working folder
+    folder = -100  # AT_FDCWD: relative paths are relative to the working directory
     flag = 2 if is_exchange else 1  # RENAME_EXCHANGE or RENAME_NOREPLACE
     status = rename(folder, os.fsencode(source), folder, os.fsencode(target), flag)
     if status != 0 and ctypes.get_errno() == errno.EEXIST:
@@ -354,15 +361,17 @@ def _renamed(source: Path, target: Path, is_exchange: bool) -> bool:
 
 
 def _remove(process: int, folder: Path, lock: BaseFileLock) -> None:
-    """Remove a folder that this process has locked; do nothing in a forked child."""
+    """Remove a hidden folder that this process has locked, except in a forked child."""
     if os.getpid() != process:
         return
     if not lock.is_locked:
-        # A writer that stops before it has the lock may have created the folder.
+        # A writer that was stopped before it acquired the lock may have created the
+        # folder.
         with suppress(OSError):
             folder.rmdir()
         return
-    # After an error, threads of Zarr may still be writing, so clean up again at exit.
+    # After an error, Zarr's threads may still be writing files, so clean up again when
+    # the process exits.
     if sys.exc_info()[0] is not None:
         atexit.register(inspect, folder)
     try:
@@ -370,7 +379,7 @@ def _remove(process: int, folder: Path, lock: BaseFileLock) -> None:
             stack.callback(unlock, folder, lock)
             stack.callback(clear, folder)  # again, if the first call is interrupted
             clear(folder)
-    # This error must not hide the error of the block, so it is only a warning.
+    # An exception here would hide the exception of the ``with`` block, so only warn.
     except OSError as error:
         warnings.warn(
             f"{folder} could not be removed ({one_line(error)}); "

@@ -1,4 +1,4 @@
-"""Write a table with the clusters of its rows in new columns, as CSV or Parquet."""
+"""Write a copy of a table, with new columns for the clusters, as CSV or Parquet."""
 
 import json
 import os
@@ -29,12 +29,12 @@ GROUP_BYTES = 2**26  # approximate size of a row group of a Parquet file
 
 
 def table_kind(path: PathLike) -> str:
-    """Return the kind of a table by its path: "text", "parquet" or "folder".
+    """Return the kind of output table for a path: "text", "parquet" or "folder".
 
     Raises
     ------
     InputError
-        If the path has the ending of another format.
+        If the path has an unsupported extension.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def table_kind(path: PathLike) -> str:
 
 
 def free_names(names: Sequence[str], taken: Sequence[str]) -> list[str]:
-    """Return names for new columns; a name that the table already has gets a number.
+    """Return unused names for new columns, with a number appended if necessary.
 
     Examples
     --------
@@ -77,14 +77,15 @@ def free_names(names: Sequence[str], taken: Sequence[str]) -> list[str]:
 
 
 class NewColumns:
-    """Values of new columns for the rows that were labelled, taken in row order.
+    """Values of the new columns for the labelled rows, consumed in row order.
 
     Parameters
     ----------
     types : mapping of str to pyarrow.DataType
-        Type of each column.
+        Type of each new column, by name.
     groups : iterator of dict
-        Arrays by column; each dict covers the rows that follow the preceding dict.
+        Values of the new columns for consecutive groups of rows. Each dict contains an
+        array per column, by name.
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class NewColumns:
         Raises
         ------
         InputError
-            If fewer rows were labelled.
+            If fewer than ``n_rows`` labelled rows are left.
         """
         while self._n_ready < n_rows:
             group = next(self._groups, None)
@@ -121,7 +122,10 @@ class NewColumns:
         return {name: values[:n_rows] for name, values in columns.items()}
 
     def beside(self, positions: np.ndarray, n_rows: int) -> "list[pa.Array]":
-        """Return columns for ``n_rows`` rows, with values only at ``positions``."""
+        """Return the new columns for the next ``n_rows`` rows of the table.
+
+        The next labelled rows are at ``positions``. Other rows have missing values.
+        """
         import pyarrow as pa
 
         is_empty = np.ones(n_rows, bool)
@@ -135,14 +139,14 @@ class NewColumns:
 
 
 class RowsThatTookPart:
-    """Positions of the labelled rows in a table that is read from its first row on.
+    """Finder of the labelled rows in a table that is read from its first row on.
 
-    Rows may have been left out of a fit because of missing cells.
+    Rows of the table that were dropped because of missing values are not labelled.
 
     Parameters
     ----------
     index : RowIndex
-        Numbers of the labelled rows.
+        Row numbers of the labelled rows in the table.
     """
 
     def __init__(self, index: RowIndex) -> None:
@@ -152,14 +156,21 @@ class RowsThatTookPart:
         self._n_found = 0
 
     def positions(self, file: int, first: int, n_rows: int) -> np.ndarray:
-        """Return the positions of labelled rows among the next rows.
+        """Return the positions of the labelled rows among the next rows.
 
         Parameters
         ----------
         file : int
-            Number of the file that has the next rows.
-        first, n_rows : int
-            Number of the first of these rows in the file, and number of these rows.
+            Zero-based index of the file that contains the next rows.
+        first : int
+            Row number, within the file, of the first of the next rows.
+        n_rows : int
+            Number of the next rows.
+
+        Returns
+        -------
+        ndarray of int
+            Positions relative to ``first``.
         """
         start = self._n_found
         stop = min(start + n_rows, int(self._stops[file]))
@@ -169,7 +180,7 @@ class RowsThatTookPart:
         return positions
 
     def check(self, name: str) -> None:
-        """Raise InputError unless all labelled rows were found in the table."""
+        """Raise InputError if a labelled row was not found in the table ``name``."""
         if self._n_found != self._index.n_samples:
             raise InputError(
                 f"{name} has changed since it was opened; run this again when no "
@@ -178,11 +189,11 @@ class RowsThatTookPart:
 
 
 class TableFile(ABC):
-    """A writer of record batches with one schema, to a file or a folder."""
+    """Base class of writers of record batches to a file or a folder."""
 
     @abstractmethod
     def write(self, rows: "pa.RecordBatch") -> None:
-        """Write some rows."""
+        """Write a batch of rows."""
 
     @abstractmethod
     def close(self) -> None:
@@ -190,7 +201,7 @@ class TableFile(ABC):
 
 
 class TextFile(TableFile):
-    """CSV text; columns of types that CSV does not have become strings."""
+    """Writer of CSV text, which converts types that CSV cannot represent to strings."""
 
     def __init__(self, path: Path, schema: "pa.Schema") -> None:
         from pyarrow import csv
@@ -201,7 +212,7 @@ class TextFile(TableFile):
         self._writer = csv.CSVWriter(str(path), self._schema, write_options=options)
 
     def write(self, rows: "pa.RecordBatch") -> None:
-        """Write some rows."""
+        """Write a batch of rows."""
         import pyarrow as pa
 
         columns = []
@@ -215,12 +226,14 @@ class TextFile(TableFile):
 
 
 def schema_of_text(schema: "pa.Schema", name: str) -> "pa.Schema":
-    """Return the schema for writing a table as CSV.
+    """Return the schema with which a table is written as CSV.
+
+    ``name`` is the name of the table for messages.
 
     Raises
     ------
     InputError
-        If a column has lists or other nested values.
+        If a column contains lists or other nested values.
     """
     import pyarrow as pa
     from pyarrow import types
@@ -247,7 +260,7 @@ def schema_of_text(schema: "pa.Schema", name: str) -> "pa.Schema":
 
 
 class ParquetFile(TableFile):
-    """A Parquet file, written in row groups of about `GROUP_BYTES`."""
+    """Writer of a Parquet file in row groups of about `GROUP_BYTES` bytes."""
 
     def __init__(self, path: Path, schema: "pa.Schema") -> None:
         from pyarrow import parquet
@@ -257,7 +270,7 @@ class ParquetFile(TableFile):
         self.waiting_bytes = 0
 
     def write(self, rows: "pa.RecordBatch") -> None:
-        """Buffer some rows, and write a row group when `GROUP_BYTES` are buffered."""
+        """Buffer rows, and write a row group if at least `GROUP_BYTES` are buffered."""
         self._waiting.append(rows)
         self.waiting_bytes += rows.nbytes
         if self.waiting_bytes >= GROUP_BYTES:
@@ -280,19 +293,21 @@ class ParquetFile(TableFile):
 
 
 class ParquetFolder(TableFile):
-    """A folder with a Parquet file for each cluster, such as cluster=0/part-0.parquet.
+    """Writer of a folder with a Parquet file per cluster, in Hive partitioning.
 
-    Rows without a cluster are left out, because not all libraries read the folder that
+    The file of cluster 0 is called ``cluster=0/part-0.parquet``, for example. Rows
+    without a cluster are left out, because some libraries cannot read the folder that
     Hive partitioning uses for missing values.
 
     Parameters
     ----------
     path : Path
-        The folder, which is created.
+        Path of the folder to create.
     schema : pyarrow.Schema
-        Schema of the rows.
+        Schema of the rows, including ``column``.
     column : str
-        The column whose values name the folders.
+        Name of the column that contains the clusters. Its values are stored only in the
+        names of the subfolders.
     """
 
     def __init__(self, path: Path, schema: "pa.Schema", column: str) -> None:
@@ -335,10 +350,10 @@ class ParquetFolder(TableFile):
 def _metadata_of_texts(
     metadata: Mapping[bytes, bytes] | None,
 ) -> Mapping[bytes, bytes] | None:
-    """Return the metadata of a table in which pandas' column names are strings.
+    """Return the metadata of a table, in which pandas' column names are strings.
 
-    If the column names of the table were numbers, pandas would try to convert the names
-    of the new columns to numbers.
+    If the metadata declared that column names are numbers, pandas would try to convert
+    the names of the new columns to numbers.
     """
     if metadata is None or b"pandas" not in metadata:
         return metadata
@@ -352,21 +367,23 @@ def _metadata_of_texts(
 
 
 class JoinedTableWriter(AtomicOutput):
-    """Writer of a table with new columns, which appears when the ``with`` block ends.
+    """Writer of a copy of a table with new columns.
+
+    The copy appears at its path when the ``with`` block ends.
 
     Parameters
     ----------
     path : path
-        Path of the table, whose ending determines its kind; see `table_kind`.
+        Path of the copy. It determines the kind of the copy, as in `table_kind`.
 
     Attributes
     ----------
     kind : {"text", "parquet", "folder"}
-        Kind of the table.
+        Kind of the copy.
     names : list of str
-        Names of the new columns; set when rows are written.
+        Names of the new columns. They are set when rows are written.
     n_rows : int
-        Number of rows of the table.
+        Number of rows that have been written.
     """
 
     names: list[str]
@@ -385,7 +402,21 @@ class JoinedTableWriter(AtomicOutput):
         index: RowIndex,
         new: NewColumns,
     ) -> None:
-        """Write all rows of a table, with the new columns."""
+        """Write all rows of a table with the new columns.
+
+        Parameters
+        ----------
+        name : str
+            Name of the table for messages.
+        schema : pyarrow.Schema
+            Schema of the table.
+        parts : iterator of TablePart
+            Consecutive parts of the table.
+        index : RowIndex
+            Row numbers of the labelled rows in the table.
+        new : NewColumns
+            Values of the new columns for the labelled rows.
+        """
         import pyarrow as pa
 
         self.names = free_names([*new.types], schema.names)
@@ -417,10 +448,21 @@ class JoinedTableWriter(AtomicOutput):
         new: NewColumns,
         decimal: str,
     ) -> None:
-        """Write CSV text with additional cells in each row.
+        """Write the text of CSV files with additional cells in each row.
 
-        All other bytes are copied from the files; the header is copied from the first
-        file.
+        All other bytes are copied from the files. The header is copied from the first
+        file only.
+
+        Parameters
+        ----------
+        files : sequence of CSVFile
+            Files of the table.
+        index : RowIndex
+            Row numbers of the labelled rows in the files.
+        new : NewColumns
+            Values of the new columns for the labelled rows.
+        decimal : {".", ","}
+            Decimal separator of the new values.
         """
         self.names = free_names([*new.types], files[0].names)
         found = RowsThatTookPart(index)

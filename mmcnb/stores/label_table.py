@@ -1,4 +1,4 @@
-"""Tables of labels, as CSV or Parquet: written in blocks, and read back."""
+"""Write and read CSV and Parquet tables of labels."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ParquetWriter
 
 TABLES = (".csv", ".parquet")
-VALUE_COLUMNS = ("cluster", "class")  # what `read_values` reads by default
+VALUE_COLUMNS = ("cluster", "class")  # columns that `read_values` reads by default
 
 
 def is_table(path: PathLike) -> bool:
-    """Return whether labels at a path are a table; otherwise they are a Zarr array.
+    """Return whether labels at a path are stored as a table instead of a Zarr array.
 
     Raises
     ------
     InputError
-        If the path has the ending of another format.
+        If the path has an extension other than .csv, .parquet and .zarr.
 
     Examples
     --------
@@ -47,14 +47,15 @@ def is_table(path: PathLike) -> bool:
 
 
 def ending_of(path: PathLike) -> str:
-    """Return the ending of a path in lower case."""
+    """Return the extension of a path in lower case."""
     return Path(path).suffix.lower()
 
 
 class TableWriter(AtomicOutput):
-    """Writer of a table of rows, block by block, as CSV or Parquet.
+    """Writer of a CSV or Parquet table with columns that identify its rows.
 
-    The file appears when the ``with`` block ends. After an error, nothing is left.
+    The file appears at its path when the ``with`` block ends. After an error, all
+    written files are removed.
 
     Parameters
     ----------
@@ -62,14 +63,16 @@ class TableWriter(AtomicOutput):
         Path of the table, which ends with ``.csv`` or ``.parquet``.
     index : RowIndex
         Names or numbers of the rows that will be written, which become the first
-        columns: "file" if the rows are from a folder, followed by the names, or by the
-        numbers in "row". The column of names is called "index" if it has no name, or if
-        another column has the same name.
+        columns of the table. If rows come from a folder of files, the first column is
+        "file". Row numbers are in the column "row". Row names are in a column with
+        their own name, or in "index" if they have no name or another column has the
+        same name.
 
     Raises
     ------
     InputError
-        If the path exists, rows are missing at the end, or the disk is full.
+        If the path exists, the disk is full, or fewer or more rows than ``index`` has
+        were written when the ``with`` block ends.
 
     Examples
     --------
@@ -91,16 +94,16 @@ class TableWriter(AtomicOutput):
         super().__init__(path)
         self._index = index
         self._written = 0
-        # The first `append` opens the file, because its columns must be known then.
+        # The file is opened by the first call of `append`, when its columns are known.
         self._file: CSVWriter | ParquetWriter | None = None
 
     def append(self, columns: Mapping[str, np.ndarray]) -> None:
-        """Add the next rows.
+        """Append rows to the table.
 
         Parameters
         ----------
         columns : mapping of str to ndarray of shape (n_rows,)
-            Values by column. All calls must have the same columns.
+            Values of each column, by name. All calls must have the same columns.
         """
         import pyarrow as pa
         from pyarrow import csv, parquet
@@ -116,7 +119,7 @@ class TableWriter(AtomicOutput):
         self._written += n_rows
 
     def _rows(self, n_rows: int, others: Mapping[str, object]) -> dict[str, "pa.Array"]:
-        """Return the columns that identify the next rows."""
+        """Return the columns that identify the next ``n_rows`` rows."""
         columns = self._index.columns(self._written, self._written + n_rows)
         rows = {}
         for name, values in columns.items():
@@ -128,7 +131,7 @@ class TableWriter(AtomicOutput):
             self._file.close()
 
     def finish(self) -> None:
-        """Check the number of rows."""
+        """Raise InputError if the number of written rows differs from ``index``."""
         if self._written != self._index.n_samples:
             raise InputError(
                 f"{self.name}: {self._written} rows were written, but "
@@ -137,7 +140,7 @@ class TableWriter(AtomicOutput):
 
 
 def as_arrow(values: Any) -> "pa.Array":
-    """Convert names or numbers of rows to Arrow: numbers, times or strings."""
+    """Convert row names or numbers to an Arrow array of numbers, times or strings."""
     import pyarrow as pa
 
     array = np.asarray(values)
@@ -153,16 +156,15 @@ def as_arrow(values: Any) -> "pa.Array":
 class LabelTable:
     """A CSV or Parquet table of labels or classes.
 
-    A CSV file in the form that `predict` writes is read by pyarrow alone. Other CSV
-    files, with semicolons, titles above the header or another encoding, are read by the
-    table reader of fits.
+    Parquet files, and CSV files in UTF-8 with commas and a header in line 1, are read
+    with pyarrow. Other CSV files are read with the same table reader that fits use.
 
     Parameters
     ----------
     path : path
-        The table.
+        Path of the table.
     column : str or None, default=None
-        Name of the column with the values, if it is known.
+        Name of the column with the values, or None if it is unknown.
 
     Attributes
     ----------
@@ -207,10 +209,21 @@ class LabelTable:
         )
 
     def value_column(self, column: str | None, others: Sequence[str] = ()) -> str:
-        """Return the name of the column of values.
+        """Return the name of the column that contains the values.
 
-        The result is ``column`` if given. Otherwise it is "cluster" or "class", or the
-        only column that is neither among ``others`` nor identifies the rows.
+        Parameters
+        ----------
+        column : str or None
+            Name of the column. None means "cluster" or, if it does not exist, "class".
+            If neither exists, None means the only column that is not in ``others`` and
+            is not called "file", "row" or "index".
+        others : sequence of str, default=()
+            Names of columns that do not contain the values.
+
+        Raises
+        ------
+        InputError
+            If the table has no such column.
         """
         if column is None:
             named = [name for name in VALUE_COLUMNS if name in self.columns]
@@ -229,7 +242,16 @@ class LabelTable:
     def read(
         self, columns: list[str], types: "Mapping[str, pa.DataType] | None" = None
     ) -> "pa.Table":
-        """Read some columns; ``types`` maps columns of CSV text to their types."""
+        """Read columns of the table.
+
+        Parameters
+        ----------
+        columns : list of str
+            Names of the columns.
+        types : mapping of str to pyarrow.DataType, or None, default=None
+            Types of columns of a CSV file, by name. The types of other columns are
+            inferred. Integer types are ignored.
+        """
         import pyarrow as pa
         from pyarrow import csv, parquet
 
@@ -247,12 +269,14 @@ class LabelTable:
             return csv.read_csv(str(self.path), convert_options=options)
 
     def plain(self, values: "pa.ChunkedArray", name: str) -> np.ndarray:
-        """Return values as an array.
+        """Return ``values`` as a NumPy array.
+
+        ``name`` is the name of their column in messages.
 
         Raises
         ------
         InputError
-            If a value is missing, or is not UTF-8 text.
+            If a value is missing or is not UTF-8 text.
         """
         import pyarrow as pa
 
@@ -269,9 +293,9 @@ class LabelTable:
 
 
 def _names_of_plain_csv(path: PathLike) -> list[str] | None:
-    """Return the columns of a UTF-8 CSV file with commas and a header in line 1.
+    """Return the column names of a UTF-8 CSV file with commas and a header in line 1.
 
-    The result is None for other files.
+    If the file does not have this form, the result is None.
     """
     import pyarrow as pa
     from pyarrow import csv
@@ -289,7 +313,7 @@ def _names_of_plain_csv(path: PathLike) -> list[str] | None:
 
 
 def _read_as_fits_do(path: Path, columns: list[str]) -> "pa.Table":
-    """Read columns of a CSV file as integers or text, by the table reader of fits."""
+    """Read columns of a CSV file as integers or text, with the table reader of fits."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -303,7 +327,8 @@ def _read_as_fits_do(path: Path, columns: list[str]) -> "pa.Table":
     wanted = {table.keys[position]: TEXT for position in positions}
     try:
         parts = [part.columns for part in table.parts(wanted)]
-    except TypeChangedError:  # a later line was not UTF-8; the table has recorded this
+    # A later line is not valid UTF-8. The table has recorded this, so read it again.
+    except TypeChangedError:
         parts = [part.columns for part in table.parts(wanted)]
     read = {}
     for name, key in zip(columns, wanted, strict=True):
@@ -315,26 +340,25 @@ def _read_as_fits_do(path: Path, columns: list[str]) -> "pa.Table":
 
 
 def read_values(path: PathLike, column: str | None = None) -> np.ndarray:
-    """Read one value per row from a column of a CSV or Parquet table, or a Zarr array.
+    """Read one value per row from a CSV or Parquet table or from a Zarr array.
 
     Parameters
     ----------
     path : path
-        The table or array.
+        Path of the table or array.
     column : str or None, default=None
-        Name of the column. None means "cluster" or "class", or the only column apart
-        from row numbers and row names.
+        Name of the column of a table, as in `LabelTable.value_column`.
 
     Returns
     -------
     ndarray of shape (n_rows,)
-        Numbers or text, in the order of the rows.
+        Numbers or strings, in the order of the rows.
 
     Raises
     ------
     InputError
-        If the table cannot be read or has no such column, if a value is missing, or if
-        row numbers do not increase.
+        If the table or array cannot be read, the table has no such column, a value is
+        missing, or the row numbers in a table do not increase.
     """
     if ending_of(path) not in TABLES:
         return read_column(path, "labels")
@@ -353,7 +377,7 @@ def read_values(path: PathLike, column: str | None = None) -> np.ndarray:
 
 
 def _rise(numbers: np.ndarray, files: np.ndarray | None = None) -> bool:
-    """Return whether row numbers increase within each file."""
+    """Return whether row numbers increase strictly within each file."""
     if numbers.dtype.kind not in "iu":
         return False
     is_next = numbers[1:] > numbers[:-1]

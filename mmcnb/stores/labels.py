@@ -1,4 +1,4 @@
-"""Class labels stored beside rows, and cluster labels that are written in chunks."""
+"""Read class labels and row names of stores, and write cluster labels in chunks."""
 
 import os
 from dataclasses import dataclass
@@ -27,22 +27,24 @@ from mmcnb.samples.zarr import (
 from mmcnb.stores._write import PARTIAL, create_array, set_record, write_chunk
 from mmcnb.stores.atomic import AtomicOutput, writing
 
-# A store of rows, one of its arrays, the path of either, or rows read from a store.
+# A store of rows, an array in it, the path of a store or array, or opened rows.
 Source: TypeAlias = str | os.PathLike[str] | zarr.Group | zarr.Array | Samples
 
 
 @dataclass(frozen=True)
 class LabelsSink:
-    """A picklable writer of chunks of a labels array, for any process.
+    """Writer of chunks of an array of labels, which can be pickled.
+
+    Several processes can write chunks of the same array.
 
     Parameters
     ----------
     path : str
-        Temporary path of the array, which all writing processes can access.
+        Temporary path of the array. It must be accessible to all writing processes.
     n_samples : int
-        Number of labels.
+        Number of labels of the array.
     name : str
-        Name of the labels in messages.
+        Name of the labels for messages.
 
     Examples
     --------
@@ -60,14 +62,15 @@ class LabelsSink:
     name: str
 
     def write(self, start: int, labels: npt.ArrayLike) -> str:
-        """Write a whole chunk; writing it again replaces it.
+        """Write a whole chunk, or replace it if it has been written already.
 
         Parameters
         ----------
         start : int
-            First row of the chunk, a multiple of ``LabelsWriter.chunk_rows``.
+            Number of the first row of the chunk, which must be a multiple of
+            ``LabelsWriter.chunk_rows``.
         labels : array of int of shape (n_rows,)
-            The labels of a chunk. All chunks have ``LabelsWriter.chunk_rows`` labels,
+            Labels of the chunk. All chunks have ``LabelsWriter.chunk_rows`` labels,
             except the last chunk, which may have fewer.
 
         Returns
@@ -78,7 +81,7 @@ class LabelsSink:
         Raises
         ------
         InputError
-            If the labels are not integers of at least -1, are not a whole chunk, or
+            If the labels are not integers of at least -1, do not form a whole chunk, or
             cannot be written.
         """
         chunk = np.asarray(labels)
@@ -108,9 +111,9 @@ class LabelsSink:
 
 @lru_cache(maxsize=4)
 def _array_to_write(path: str) -> zarr.Array:
-    """Open an array to write.
+    """Open an array for writing.
 
-    The array is cached, because opening takes as long as writing a chunk.
+    The result is cached, because opening an array takes as long as writing a chunk.
     """
     return zarr.open_array(path, mode="r+")
 
@@ -118,16 +121,17 @@ def _array_to_write(path: str) -> zarr.Array:
 class LabelsWriter(AtomicOutput):
     """Writer of cluster labels to a Zarr array of int32 with checksums.
 
-    Chunks of labels are written with `sink`, in any order and from any process, and
-    then recorded by `finish_chunks`. The array appears at its path when the ``with``
-    block ends. After an error, nothing is left.
+    Chunks of labels are written by the result of `sink`, in any order and by any
+    process. Then `finish_chunks` verifies the chunks and records their checksums. The
+    array appears at its path when the ``with`` block ends. After an error, all written
+    files are removed.
 
     Parameters
     ----------
     path : str or path-like
         Path of the array.
     n_samples : int
-        Number of labels.
+        Number of labels of the array.
     overwrite : bool or None, default=False
         Whether to replace an existing store. None is like False, but messages do not
         suggest ``overwrite=True``.
@@ -135,7 +139,7 @@ class LabelsWriter(AtomicOutput):
     Attributes
     ----------
     chunk_rows : int
-        Number of rows of a chunk.
+        Number of labels per chunk.
 
     Raises
     ------
@@ -169,17 +173,17 @@ class LabelsWriter(AtomicOutput):
         )
 
     def sink(self) -> LabelsSink:
-        """Create the array, and return the object with which workers write chunks."""
+        """Create the array, and return a writer of its chunks that can be pickled."""
         root = cast(LocalStore, self._array.store).root
         return LabelsSink(str(root), self._expected, self.name)
 
     def finish_chunks(self, digests: list[str]) -> None:
-        """Read all chunks back, compare them with their checksums, and record them.
+        """Verify all chunks by reading them, and record their checksums.
 
         Parameters
         ----------
         digests : list of str
-            Checksums that `LabelsSink.write` returned, in the order of the rows.
+            Checksums of all chunks, as returned by `LabelsSink.write`, in row order.
 
         Raises
         ------
@@ -205,36 +209,37 @@ class LabelsWriter(AtomicOutput):
         content = ContentDigest(False, array.dtype)
         for start in range(0, self._expected, GROUP_ROWS):
             content.update(stored.read(start, start + GROUP_ROWS))
-        # A killed worker leaves the file of an unfinished chunk.
+        # A worker that was killed may have left the file of an unfinished chunk.
         for unfinished in self.path.rglob(f"*{PARTIAL}"):
             unfinished.unlink()
         set_record(array, {**record, "digest": content.hexdigest(0)})
         self._is_finished = True
 
     def finish(self) -> None:
-        """Raise InputError unless all labels have been recorded."""
+        """Raise InputError if `finish_chunks` has not been called."""
         if not self._is_finished:
             raise InputError(f"{self.name}: labels were not finished.")
 
 
 def open_class_labels(source: Source) -> np.ndarray | None:
-    """Read the class labels that a store has beside its rows.
+    """Read the class labels of the rows of a store.
 
     Parameters
     ----------
     source : path, zarr.Group, zarr.Array or Samples
-        The store, or its rows.
+        The store, or the rows of the store.
 
     Returns
     -------
     ndarray of int of shape (n_samples,), or None
-        The array ``y`` of the group that contains the rows. Names of classes are
-        numbered in sorted order. None if there is no such array, or for data in memory.
+        Values of the array ``y`` in the group that contains the rows. Values that are
+        not integers are replaced by their index in sorted order. None if the array does
+        not exist or the rows are not from a store.
 
     Raises
     ------
     DamagedStoreError
-        If the labels differ from those that were written.
+        If the labels differ from what was written.
 
     Examples
     --------
@@ -254,7 +259,14 @@ def open_class_labels(source: Source) -> np.ndarray | None:
 
 
 def stored_classes(source: Source) -> np.ndarray | None:
-    """Read the classes of a store's rows: names if it has names, otherwise numbers."""
+    """Read the classes of the rows of a store.
+
+    Returns
+    -------
+    ndarray of str or int of shape (n_samples,), or None
+        Class names or, if the classes have no names, class labels. None if the store
+        has no class labels.
+    """
     labels = open_class_labels(source)
     array = array_beside(source, "y")
     if array is None:
@@ -270,10 +282,17 @@ def class_names(
 ) -> list[str] | None:
     """Return the class names of an array of labels, or None if it has no names.
 
+    Parameters
+    ----------
+    array : zarr.Array
+        Array of labels, whose attribute ``class_names`` contains the names.
+    labels : ndarray of int or None, default=None
+        Labels, each of which must have a name. None skips this check.
+
     Raises
     ------
     InputError
-        If the attribute is not a list of strings, or some ``labels`` have no name.
+        If the attribute is not a list of strings, or a label has no name.
     """
     place = describe(array)
     names: object = attributes_of(array, place).get("class_names")
@@ -298,7 +317,7 @@ def class_names(
 def read_column(source: Source, name: str) -> np.ndarray:
     """Read one number per row from a Zarr array or its path.
 
-    ``name`` is the user's parameter, for messages.
+    ``name`` is the name of the parameter for messages.
     """
     node = open_node(source)
     if (
@@ -314,29 +333,29 @@ def read_column(source: Source, name: str) -> np.ndarray:
 
 
 def read_array(array: zarr.Array) -> np.ndarray:
-    """Read all values of an array, checked against the inventory of its store."""
+    """Read all values of an array, and verify their checksums if they are stored."""
     stored = stored_array(array)
     return stored.read(0, stored.length)
 
 
 def open_index(source: Source) -> np.ndarray | None:
-    """Read the row names that a store has beside its rows.
+    """Read the row names or row numbers of a store.
 
     Parameters
     ----------
     source : path, zarr.Group, zarr.Array or Samples
-        The store, or its rows.
+        The store, or the rows of the store.
 
     Returns
     -------
     ndarray of int64 or str of shape (n_samples,), or None
-        The array ``index`` of the group that contains the rows. None if there is no
-        such array, or for data in memory.
+        Values of the array ``index`` in the group that contains the rows. None if the
+        array does not exist or the rows are not from a store.
 
     Raises
     ------
     DamagedStoreError
-        If the names differ from those that were written.
+        If the values differ from what was written.
 
     Examples
     --------
@@ -351,7 +370,10 @@ def open_index(source: Source) -> np.ndarray | None:
 
 
 def array_beside(source: Source, name: str) -> zarr.Array | None:
-    """Open a 1-D array in the group that contains the rows; None if it is missing."""
+    """Open a 1-D array in the group that contains the rows.
+
+    The result is None if the array does not exist or the rows are not from a store.
+    """
     place: object = source
     if isinstance(source, Samples):
         place = source.root.path if is_zarr(source.root) else None
@@ -362,7 +384,7 @@ def array_beside(source: Source, name: str) -> zarr.Array | None:
     group = open_node(place)
     if group.path:
         group = reopen(group.store, group.path.rpartition("/")[0])
-    # This raises an error if the inventory lists the array, but it is missing.
+    # Raises an error if the inventory lists an array that is missing.
     find_inventory(group, describe(group))
     if not isinstance(group, zarr.Group):
         return None

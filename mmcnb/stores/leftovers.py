@@ -1,9 +1,9 @@
-"""Folders of unfinished outputs, and what killed processes leave in them.
+"""Find and remove unfinished outputs that killed processes have left behind.
 
 `mmcnb.stores.atomic` writes an output to a folder ``.part-NAME`` beside its
-destination. A lock file in that folder ensures that an output has one writer at a time.
-The system releases the lock of a killed process, so a free lock shows that the writer
-is gone.
+destination. A lock file in this folder ensures that an output has only one writer at a
+time. The operating system releases the lock of a killed process, so the writer no
+longer exists if the lock is free.
 """
 
 import os
@@ -27,26 +27,28 @@ UNKNOWN = "is unknown"
 
 
 def leftovers(folder: PathLike, clean: bool = False) -> list[dict[str, Any]]:
-    """List the unfinished outputs in a folder, of running and of killed processes.
+    """List the unfinished outputs of running and killed processes in a folder.
 
     Parameters
     ----------
     folder : path
-        The folder; its subfolders are not searched.
+        Folder to search, without its subfolders.
     clean : bool, default=False
-        Whether to remove the outputs of processes that are gone. A replaced output is
-        moved back if nothing has taken its place.
+        Whether to remove the unfinished outputs of processes that no longer exist. If a
+        process was killed while it replaced an old output and the destination does not
+        exist, the old output is moved back.
 
     Returns
     -------
     list of dict
-        For each unfinished output: ``path``; ``of``, the name of the output; ``owner``,
-        the state of its process ("works", "is gone" or "is unknown"); and ``done``,
-        what was done with the output, or None.
+        A dict for each unfinished output, with the following entries: ``path`` of its
+        hidden folder; ``of``, the name of the output; ``owner``, the state of its
+        process ("works", "is gone" or "is unknown"); and ``done`` ("put back",
+        "removed", "could not be removed", or None if nothing was done).
     """
     entries = []
     for path in sorted(Path(folder).iterdir()):
-        # Do not follow links, which may lead anywhere.
+        # Do not follow symbolic links, which may lead outside the folder.
         if path.name.startswith((PART, ".old-")) and not path.is_symlink():
             entry = inspect(path, clean)
             if entry is not None:
@@ -55,11 +57,11 @@ def leftovers(folder: PathLike, clean: bool = False) -> list[dict[str, Any]]:
 
 
 def inspect(path: Path, clean: bool = True) -> dict[str, Any] | None:
-    """Describe one unfinished output, like `leftovers`; return None if it is gone."""
+    """Return the entry of `leftovers` for one folder, or None if it does not exist."""
     lock = FileLock(path / LOCK)
     owner = UNKNOWN
     done = None
-    # The folder may belong to another user, or to version 0.2, which had no locks.
+    # The folder may belong to another user, or to version 0.2, which did not use locks.
     with suppress(OSError):
         names = {
             entry.name for entry in path.iterdir() if not entry.name.startswith(PROBE)
@@ -88,10 +90,10 @@ def inspect(path: Path, clean: bool = True) -> dict[str, Any] | None:
 
 
 def clear(folder: Path) -> bool:
-    """Remove the contents of a locked folder, except its lock.
+    """Remove the contents of a locked hidden folder, except its lock file.
 
-    Return whether a replaced output was moved back. It is moved back if nothing has
-    taken its place.
+    If the folder contains an old output and the destination does not exist, the old
+    output is moved back. Return whether this was done.
     """
     old = folder / OLD
     target = folder.with_name(folder.name.removeprefix(PART))
@@ -107,10 +109,10 @@ def clear(folder: Path) -> bool:
 
 
 def unlock(folder: Path, lock: BaseFileLock) -> None:
-    """Release a lock, and remove its folder.
+    """Release a lock, and remove its hidden folder.
 
     The lock file is removed before the lock is released, so that a waiting process
-    cannot acquire the removed file.
+    does not acquire a lock on a removed file.
     """
     file = folder / LOCK
     is_open = False
@@ -119,7 +121,7 @@ def unlock(folder: Path, lock: BaseFileLock) -> None:
     except OSError:  # Windows cannot remove an open file
         is_open = True
     lock.release()
-    # Another process may have started to write in the folder.
+    # Removing the folder fails if another process has started to write to it.
     with suppress(OSError):
         if is_open:
             file.unlink(missing_ok=True)

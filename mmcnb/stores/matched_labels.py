@@ -1,4 +1,4 @@
-"""Labels or classes of rows: from an array, or from a table matched by row names."""
+"""Read labels or classes of rows from an array, or match a table to the rows."""
 
 import os
 from typing import TYPE_CHECKING, Any
@@ -24,10 +24,21 @@ if TYPE_CHECKING:
 
 
 def labels_of_rows(labels: Any, column: str | None, samples: Samples) -> np.ndarray:
-    """Return one label or class per row of samples, from an array or a path.
+    """Return one label or class for each row of ``samples``.
 
-    If a table has row names or row numbers, in the columns that `predict` writes, its
-    rows are matched by them. Other labels must be in the order of the rows.
+    If a table of labels has columns with row names or row numbers, as written by
+    `predict`, its rows are matched to ``samples`` by these columns. Other labels must
+    be in the order of the rows.
+
+    Parameters
+    ----------
+    labels : array-like or path
+        Labels or classes, or the path of a table or Zarr array that contains them.
+    column : str or None
+        Name of the column of a table that contains the labels; None selects it as in
+        `LabelTable.value_column`.
+    samples : Samples
+        The rows.
 
     Raises
     ------
@@ -60,7 +71,7 @@ def labels_of_rows(labels: Any, column: str | None, samples: Samples) -> np.ndar
 def _values_at(
     path: str, column: str | None, index: RowIndex, rows_name: str
 ) -> np.ndarray:
-    """Read the values of a table or an array at a path, one for each row."""
+    """Read one value for each row from the table or array at a path."""
     if ending_of(path) not in TABLES:
         return read_values(path, column)
     table = LabelTable(path, column)
@@ -78,12 +89,17 @@ def _values_at(
 
 
 def _keys_of(columns: list[str], index: RowIndex) -> list[str]:
-    """Return the columns of a table that identify its rows; [] if it has none."""
+    """Return the names of the columns that identify the rows of a table.
+
+    The list is empty if the table has no such columns.
+    """
     keys = index.keys
-    # In a table of several files, row numbers start again in each file.
+    # A table with a column of files numbers the rows of each file separately, so these
+    # numbers do not identify rows of a single source.
     if index.is_plain and FILE in columns:
         return []
-    # A column of row names is called "index" if another column has the same name.
+    # `TableWriter` calls the column of row names "index" if a column of values has the
+    # same name.
     is_named = not {"cluster", "margin"} & set(keys)
     if is_named and all(key in columns for key in keys):
         return keys
@@ -93,10 +109,11 @@ def _keys_of(columns: list[str], index: RowIndex) -> list[str]:
 
 
 def _in_order(table: LabelTable, column: str | None, index: RowIndex) -> np.ndarray:
-    """Return the values of a table without names or numbers that identify its rows.
+    """Return the values of a table without columns that identify its rows.
 
-    The table has one value for each row, or one for each row of the file that the rows
-    come from. In the second case, the values of rows that were left out are skipped.
+    The table contains one value for each row of the samples, or one value for each row
+    of the file from which the samples were read. In the second case, the values of rows
+    that were dropped are skipped.
     """
     if index.numbers is None or index.files:
         return read_values(table.path, column)
@@ -111,12 +128,23 @@ def _in_order(table: LabelTable, column: str | None, index: RowIndex) -> np.ndar
 def _matched(
     path: str, table: "pa.Table", wanted: "dict[str, pa.Array]", rows_name: str
 ) -> np.ndarray:
-    """Return, for each wanted row, its row number in the table.
+    """Return the position in the table of each wanted row.
+
+    Parameters
+    ----------
+    path : str
+        Path of the table for messages.
+    table : pyarrow.Table
+        Table with the columns that identify rows.
+    wanted : dict of str to pyarrow.Array
+        Names or numbers of the wanted rows, by column.
+    rows_name : str
+        Name of the wanted rows for messages.
 
     Raises
     ------
     InputError
-        If a row is not in the table, or occurs twice.
+        If a wanted row is not in the table, or a row occurs twice in the table.
     """
     keys = [*wanted]
     here = [_as_type_of(table[key].combine_chunks(), wanted[key]) for key in keys]
@@ -142,7 +170,7 @@ def _matched(
 
 
 def _as_type_of(values: Any, others: Any) -> "pa.Array":
-    """Return values as int64 if both are integers, and as strings otherwise."""
+    """Convert ``values`` to int64 if both arrays are integers, otherwise to strings."""
     import pyarrow as pa
 
     if pa.types.is_integer(values.type) and pa.types.is_integer(others.type):

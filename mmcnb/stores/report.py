@@ -19,40 +19,41 @@ from mmcnb.samples.paths import PathLike, checked_path, join
 from mmcnb.samples.stored import StoredArray
 from mmcnb.stores.labels import array_beside, class_names
 
-LABELS = ""  # path of an array of labels, which is the root of its store
-# Number of the digest's part to which each array of rows or labels contributes.
+LABELS = ""  # path of an array of labels, which is the root of its own store
+# Index of the part of the digest to which each array contributes.
 DIGEST_PARTS = {LABELS: 0, "X": 0, "X/data": 0, "X/indices": 1, "X/indptr": 2}
-ARRAYS_OF_ROWS = (LABELS, "X", "X/indptr")  # these have one entry per row
-MOST_CLASSES = 1000  # class counts are not reported for more distinct values of y
+ARRAYS_OF_ROWS = (LABELS, "X", "X/indptr")  # arrays from which rows are counted
+MOST_CLASSES = 1000  # class counts are reported for at most this many classes
 
 
 def verify_store(
     path: PathLike, element: str | None = None, progress: bool | None = None
 ) -> dict[str, Any]:
-    """Read a whole store, and compare it with its inventory.
+    """Read a whole store, and compare its chunks with the stored checksums.
 
     Parameters
     ----------
     path : str or path-like
-        A store of rows, or an array of labels.
+        Path of a store of rows or of an array of labels.
     element : str, default=None
-        Element to read if the store has no checksums. None means ``"X"``.
+        Name of the element to read if the store has no checksums. None means ``"X"``.
     progress : bool or None, default=None
-        Whether to show a progress bar. None shows it on a terminal.
+        Whether to show a progress bar. None shows it on a terminal or in a notebook.
 
     Returns
     -------
     dict
-        ``store``, ``checksummed``, the numbers of ``chunks`` and ``bytes`` that were
-        read (None for a store without checksums), ``digest``, and the sentence
-        ``verdict``.
+        ``store`` (its path), ``checksummed`` (bool), ``chunks`` and ``bytes`` (the
+        number of chunks and decoded bytes that were read; None for a store without
+        checksums), ``digest``, and ``verdict`` (a sentence).
 
     Raises
     ------
     DamagedStoreError
-        If chunks are missing or differ from what was written. The message lists them.
+        If chunks are missing or differ from what was written. The message names up to
+        three of them.
     InputError
-        If the store cannot be read, or a number is not finite.
+        If the store cannot be read or contains a value that is not finite.
 
     Examples
     --------
@@ -88,17 +89,18 @@ def verify_store(
 
 
 def _read_recorded(inventory: Inventory, show_progress: bool | None) -> dict[str, int]:
-    """Read all recorded chunks; return their number and decoded bytes.
+    """Read all chunks in the inventory, and return their number and decoded bytes.
 
     Raises
     ------
     DamagedStoreError
-        If chunks or rows differ from what was written.
+        If chunks are missing, or chunks or the digest of the rows differ from what was
+        written.
     """
     n_bytes = 0
     damaged: list[str] = []
     n_chunks = sum(map(len, inventory.arrays.values()))
-    arrays: dict[str, Any] = {}  # Zarr arrays by path
+    arrays: dict[str, Any] = {}  # Zarr arrays, by path
     for path in inventory.arrays:
         arrays[path] = _zarr.reopen(inventory.store, join(inventory.root, path))
     content = _content_digest(arrays)
@@ -128,7 +130,7 @@ def _read_recorded(inventory: Inventory, show_progress: bool | None) -> dict[str
 
 
 def _content_digest(arrays: Mapping[str, zarr.Array]) -> ContentDigest:
-    """Return an empty digest for a store with these arrays."""
+    """Return an empty digest for the rows or labels in ``arrays``."""
     if LABELS in arrays:
         return ContentDigest(False, arrays[LABELS].dtype)
     is_sparse = "X/data" in arrays
@@ -139,7 +141,11 @@ def _content_digest(arrays: Mapping[str, zarr.Array]) -> ContentDigest:
 def _add_chunk(
     content: ContentDigest, path: str, values: np.ndarray, previous: np.ndarray
 ) -> None:
-    """Add a chunk to the digest of rows; ``previous`` is the value before the chunk."""
+    """Add a chunk to the digest of the rows.
+
+    ``previous`` contains the last value of the preceding chunk of the same array, and
+    is empty for the first chunk.
+    """
     digested = values
     if path == "X/indptr":
         digested = np.diff(values, prepend=previous)
@@ -150,7 +156,7 @@ def _add_chunk(
 
 
 def unchecked(samples: Samples) -> str:
-    """Return what is wrong with a store without checksums, and what to do."""
+    """Return a clause about the risk of a store without checksums, and a remedy."""
     return (
         "the store has no checksums, so damage can change numbers unnoticed: "
         f"write a checked copy with `{copy_command(samples)}`"
@@ -160,21 +166,21 @@ def unchecked(samples: Samples) -> str:
 def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]:
     """Describe a store, or a file of rows that is not a table.
 
-    Only metadata is read for stores, .npy files and HDF5 files.
+    For stores, .npy files and HDF5 files, the rows themselves are not read.
 
     Parameters
     ----------
     path : str or path-like
-        The store or file.
+        Path of the store or file.
     element : str, default=None
-        Element that contains the rows. None means ``"X"``.
+        Name of the element that contains the rows. None means ``"X"``.
 
     Returns
     -------
     dict
         ``store``, ``element``, ``n_samples``, ``n_features``, ``layout``, ``density``
-        (share of nonzero values; None if they would have to be counted), ``dtype``,
-        ``chunk_shape``, ``codec``, ``zarr_format``, ``bytes_on_disk``,
+        (fraction of nonzero values, or None if the store does not record it),
+        ``dtype``, ``chunk_shape``, ``codec``, ``zarr_format``, ``bytes_on_disk``,
         ``class_counts``, ``checksummed``, ``digest`` (None without checksums) and
         ``advice`` (a sentence or None). Entries that do not apply are None.
 
@@ -220,7 +226,7 @@ def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]
 
 
 def _describe_file(path: PathLike, samples: Samples) -> dict[str, Any]:
-    """Describe rows of a file or a folder that is not a Zarr store."""
+    """Describe the rows of a file or folder that is not a Zarr store."""
     density = None
     if samples.is_sparse:
         value_bytes = samples.dtype.itemsize + 4
@@ -245,7 +251,7 @@ def _describe_file(path: PathLike, samples: Samples) -> dict[str, Any]:
 
 
 def _density(samples: Any) -> float | None:
-    """Return the share of nonzero values; None if it is not recorded."""
+    """Return the fraction of nonzero values, or None if it is not recorded."""
     size = samples.n_samples * samples.n_features
     if samples.is_sparse:
         return int(samples.arrays[0].shape[0]) / size
@@ -255,7 +261,10 @@ def _density(samples: Any) -> float | None:
 
 
 def _class_counts(samples: Samples) -> dict[object, int] | None:
-    """Count the rows of each class; return None for no labels or too many classes."""
+    """Return the number of rows of each class.
+
+    The result is None if the store has no labels or more than `MOST_CLASSES` classes.
+    """
     array = array_beside(samples, "y")
     if array is None:
         return None
@@ -276,7 +285,7 @@ def _class_counts(samples: Samples) -> dict[object, int] | None:
 
 
 def _bytes_on_disk(path: str | None) -> int | None:
-    """Return the total size of a store's files; None if it is not on a local disk."""
+    """Return the total size of a store's files, or None if they are not local."""
     if path is None or "://" in path:
         return None
     return sum(size for _, size, _ in files_below(checked_path(path)))

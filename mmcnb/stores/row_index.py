@@ -1,4 +1,4 @@
-"""Read and write the names or numbers that identify rows in their source."""
+"""Read and write row names and row numbers, which identify rows in their source."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,27 +14,27 @@ from mmcnb.samples.row_index import FILE, INDEX, ROW, RowIndex
 from mmcnb.samples.zarr import describe, stored_array
 from mmcnb.stores.labels import array_beside
 
-# Attribute of the array ``index`` with the name of its values, and the files and their
-# numbers of rows.
+# Attribute of the array ``index`` that contains the name of the row names, and the name
+# and number of rows of each file.
 ATTRIBUTE = "row_index"
 
 
 def row_index_of(X: object, samples: Samples) -> RowIndex:
-    """Return the names or numbers that identify rows in their source.
+    """Return the row names or row numbers that identify rows in their source.
 
     Parameters
     ----------
     X : object
         The rows as the user passed them.
     samples : Samples
-        The same rows, opened.
+        The rows as samples.
 
     Returns
     -------
     RowIndex
-        The index of a pandas frame, ``obs_names`` of AnnData, the row names or numbers
-        of a table, or the names or numbers in a store. Other rows are identified only
-        by their position.
+        The index of a pandas data frame, the ``obs_names`` of an AnnData object, or the
+        row names or row numbers of a table or store. Rows of other sources are
+        identified by their position.
     """
     rows = samples.root
     names: Any = getattr(X, "obs_names", None)
@@ -52,14 +52,17 @@ def row_index_of(X: object, samples: Samples) -> RowIndex:
 
 
 def attribute(index: RowIndex) -> dict[str, Any]:
-    """Return the attribute that describes an array of row names or numbers."""
+    """Return the value of the attribute `ATTRIBUTE` for row names or row numbers."""
     files = [list(pair) for pair in zip(index.files, index.lengths, strict=True)]
     name = ROW if index.is_numbered else index.keys[-1]
     return {"name": name, "files": files}
 
 
 def values_to_store(index: RowIndex, start: int, stop: int) -> np.ndarray | None:
-    """Return row names or numbers as an array; None if a row has several names."""
+    """Return row names or row numbers as an array of int64 or strings.
+
+    The result is None if a row has more than one name, as in a pandas MultiIndex.
+    """
     columns = index.columns(start, stop)
     columns.pop(FILE, None)
     if len(columns) > 1:
@@ -74,11 +77,11 @@ def values_to_store(index: RowIndex, start: int, stop: int) -> np.ndarray | None
 
 
 def _stored_index(array: zarr.Array, n_samples: int) -> RowIndex:
-    """Return the row index that is stored in an array of names or numbers."""
+    """Return the row index that is stored in the array ``index`` of a store."""
     values = stored_array(array)
     place = describe(array)
     record: Any = attributes_of(array, place).get(ATTRIBUTE)
-    if record is None:  # an earlier version or another program wrote the array
+    if record is None:  # the array was written by an earlier version or another program
         return RowIndex(n_samples, names=values)
     if not isinstance(record, dict):
         record = {}
@@ -88,7 +91,7 @@ def _stored_index(array: zarr.Array, n_samples: int) -> RowIndex:
         raise DamagedStoreError(
             f"{place} has an attribute {ATTRIBUTE} that mmcnb did not write: {RESTORE}."
         )
-    is_numbers = name == ROW  # a column of names is never called this
+    is_numbers = name == ROW  # row names never have this name
     return RowIndex(
         n_samples,
         files=tuple(file for file, _ in files),
@@ -100,7 +103,7 @@ def _stored_index(array: zarr.Array, n_samples: int) -> RowIndex:
 
 
 def _are_files(files: Any, n_samples: int) -> bool:
-    """Return whether a value lists files with their numbers of rows."""
+    """Return whether a value is a valid list of files and their numbers of rows."""
     if not isinstance(files, list):
         return False
     total = 0
