@@ -1,1 +1,1 @@
-"""Read tables as rows of numbers: CSV text, Parquet, Arrow and data frames."""
+"""Read files of tables, data frames and arrays with gaps as rows of numbers."""

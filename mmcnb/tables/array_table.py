@@ -32,7 +32,7 @@ OF_ARRAYS = ("na_values", "missing")
 
 
 def is_of_arrays(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path leads to an array of numbers rather than a table."""
+    """Return whether a path or URL refers to a numeric array rather than a table."""
     if "://" in os.fspath(path):
         return True
     place = checked_path(path)
@@ -42,7 +42,7 @@ def is_of_arrays(path: str | os.PathLike[str]) -> bool:
 
 
 def refuse_table_options(source: object, options: TableOptions) -> None:
-    """Raise InputError if an option does not apply to dense rows."""
+    """Raise InputError if an option is set that does not apply to numeric arrays."""
     for field in fields(options):
         is_given = getattr(options, field.name) != field.default
         if is_given and field.name not in OF_ARRAYS:
@@ -57,7 +57,7 @@ def refuse_table_options(source: object, options: TableOptions) -> None:
 
 
 class ArrayTable(BaseTable):
-    """A table of the columns of dense rows, read a limited number of rows at a time.
+    """Dense rows as a table, which is read a limited number of rows at a time.
 
     Parameters
     ----------
@@ -66,7 +66,9 @@ class ArrayTable(BaseTable):
     """
 
     is_text = False
-    has_known_marks = False  # arrays without NaN are not searched for -999 either
+    # Arrays without NaN are not searched for numbers such as -999, so arrays with NaN
+    # are not searched either.
+    has_known_marks = False
     fault_of_empty = "no value in an array"
 
     def __init__(self, rows: Samples) -> None:
@@ -76,8 +78,8 @@ class ArrayTable(BaseTable):
         self.names = names or list(map(str, range(rows.n_features)))
         self.keys = self.names
         self.types = [pa.from_numpy_dtype(rows.dtype)] * rows.n_features
-        # A group is a few megabytes of whole chunks, so that each chunk is decoded only
-        # once.
+        # A group consists of whole chunks, at least about 8 MiB in all, so that each
+        # chunk is decoded only once.
         length = rows.chunk_rows * -(-step_rows(rows.row_bytes) // rows.chunk_rows)
         starts = range(0, rows.n_samples, length)
         self.lengths = [min(length, rows.n_samples - start) for start in starts]
@@ -85,7 +87,7 @@ class ArrayTable(BaseTable):
         self._rows = rows
 
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
-        """Read columns of all rows, or of one group; see `BaseTable.parts`."""
+        """Yield columns of all rows or of one group of rows; see `BaseTable.parts`."""
         groups = range(len(self.lengths or ())) if group is None else [group]
         for number in groups:
             first = number * self._length
@@ -105,7 +107,7 @@ class ArrayTable(BaseTable):
 
 
 class StoredTable(ArrayTable):
-    """The columns of a table in a store, with text columns instead of 0/1 columns."""
+    """A table in a store, with its 0/1 columns converted back to text columns."""
 
     def __init__(self, rows: Any) -> None:
         super().__init__(rows)
@@ -130,7 +132,7 @@ class StoredTable(ArrayTable):
 
     @property
     def text_columns(self) -> list[int]:
-        """Numbers of the text columns."""
+        """Zero-based indices of the text columns."""
         return [k for k, name in enumerate(self.names) if name in self._texts]
 
     def _columns(self, block: np.ndarray, wanted: Types) -> dict[str, pa.Array]:
@@ -147,7 +149,7 @@ class StoredTable(ArrayTable):
 
 
 class FilledSamples(ChunkedSamples):
-    """Rows of a file or a store, with missing values filled when rows are read."""
+    """Rows of a file or a store, whose missing values are filled when rows are read."""
 
     unfilled: Any = None
 
@@ -167,7 +169,7 @@ class FilledSamples(ChunkedSamples):
         self.is_reopenable = base.is_reopenable
         self.checksummed = base.checksummed
         self._options = replace(options, encoding=self.encoding)
-        # Callers reach other data of the store through these attributes.
+        # Callers use these attributes to read other arrays of the store.
         for name in ("storage", "arrays", "node"):
             if hasattr(base, name):
                 setattr(self, name, getattr(base, name))
@@ -202,22 +204,24 @@ def open_array(
     element : str or None, default=None
         Element of an HDF5 file or a Zarr group.
     options : TableOptions or None, default=None
-        Markers of missing values (``na_values``), and their treatment (``missing``).
+        Markers of missing values (``na_values``), and how missing values are treated
+        (``missing``). None uses the default options.
 
     Returns
     -------
     Samples
+        The rows, with missing values treated accordingly.
 
     Raises
     ------
     InputError
-        The rows are sparse, or cannot be read.
+        If the rows are sparse, or cannot be read.
     """
     rows = _unfilled(_unchecked(source, element))
     if rows.is_sparse:
         raise InputError(
             f"{rows.name} has sparse rows, and na_values and missing apply to dense "
-            "rows only: leave both options out, or give X.toarray()."
+            "rows only: leave both options out, or pass X.toarray()."
         )
     return _open(rows, options or TableOptions())
 
@@ -225,7 +229,7 @@ def open_array(
 def open_as_fitted(
     source: Any, element: str | None, options: TableOptions
 ) -> Samples | None:
-    """Open dense rows that have the columns of a fit; return None for other rows."""
+    """Open dense rows whose columns match those of a fit; return None otherwise."""
     encoding = options.encoding
     if encoding is None or encoding.is_ordered or not encoding.is_plain:
         return None
@@ -237,19 +241,19 @@ def open_as_fitted(
 
 
 def _has_columns(rows: Samples, encoding: Encoding) -> bool:
-    """Return whether rows have the columns of a fit."""
+    """Return whether the columns of the rows match those of a fit."""
     if encoding.has_names:
         return rows.feature_names == encoding.names
     return rows.feature_names is None and rows.n_features == len(encoding.columns)
 
 
 def _unfilled(samples: Samples) -> Samples:
-    """Return the rows of a store before their missing values are filled."""
+    """Return rows of a store without their missing values filled."""
     return getattr(samples, "unfilled", None) or samples
 
 
 def _unchecked(source: Any, element: str | None) -> Samples:
-    """Open rows that may contain NaN and infinite numbers."""
+    """Open rows that may contain NaN and infinite values."""
     try:
         return open_samples(source, element)
     except NotFiniteError as error:
@@ -259,7 +263,7 @@ def _unchecked(source: Any, element: str | None) -> Samples:
 
 
 def open_stored_gaps(rows: Any, options: TableOptions | None = None) -> Samples:
-    """Open the rows of a store, and fill the missing values that NaN marks."""
+    """Open rows of a store, and fill the missing values, which are stored as NaN."""
     options = options or TableOptions()
     samples = _open(rows, options)
     if isinstance(samples, FilledSamples) and options.na_values is None:
@@ -310,25 +314,25 @@ def _filled(rows: Samples, options: TableOptions) -> Samples:
 def _open_refilled(
     rows: Samples, options: TableOptions, encoding: Encoding | None
 ) -> Samples:
-    """Open rows, and fill their missing values with the numbers that the fit uses."""
+    """Open rows, and fill their missing values from neighbours, as a fit does."""
     return _open_any(rows, refilling(options, encoding))
 
 
 def _open_any(rows: Samples, options: TableOptions) -> Samples:
-    """Open the rows of a store with missing values, or any other rows."""
+    """Open rows, which may come from a store with missing values."""
     if getattr(rows, "gaps", None) is not None:
         return open_stored_gaps(rows, options)
     return _open(rows, options)
 
 
 def _check_marks(table: ArrayTable, options: TableOptions) -> None:
-    """Raise InputError if no marker of missing values is a number."""
+    """Raise InputError if ``na_values`` is set but contains no number."""
     if options.na_values is None or options.encoding is not None:
         return
     if not any(options.numeric_marks_of(name) for name in table.names):
         raise InputError(
             f"na_values={list(options.na_values)} has no number, but {table.name} has "
-            "only numbers: give the numbers that mark missing values."
+            "only numbers: pass the numbers that mark missing values."
         )
 
 

@@ -1,4 +1,4 @@
-"""Arrow types that columns of tables are read as."""
+"""Classify the Arrow types of table columns."""
 
 import pyarrow as pa
 from pyarrow import types
@@ -11,8 +11,8 @@ BOOL = pa.bool_()
 def kind_of(data_type: pa.DataType) -> str:
     """Return the kind of an Arrow type.
 
-    It is "number", "flag" (boolean), "text" (also for categories), "date", "time" (time
-    of day or duration) or "other".
+    The kind is "number", "flag" (boolean), "text" (also for categories), "date", "time"
+    (time of day or duration) or "other".
 
     Examples
     --------
@@ -42,11 +42,11 @@ def kind_of(data_type: pa.DataType) -> str:
 def is_text(data_type: pa.DataType) -> bool:
     """Return whether a type is one of Arrow's string types.
 
-    A dictionary of strings is not such a type, because its values are categories.
+    The result is False for dictionary types, whose values are categories.
     """
     return data_type in (pa.string(), TEXT, pa.string_view())
 
 
 def type_name(data_type: pa.DataType) -> str:
-    """Return the name of a type on one line, even if field names contain newlines."""
+    """Return the name of a type as one line, even if field names contain newlines."""
     return " ".join(str(data_type).split())

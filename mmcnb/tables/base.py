@@ -1,4 +1,4 @@
-"""Base class of tables, whose columns have names and numbers."""
+"""Base class of tables, which finds columns by name or index."""
 
 import csv
 import difflib
@@ -23,18 +23,19 @@ class Part(NamedTuple):
     Attributes
     ----------
     columns : dict of str to pyarrow.Array
-        The columns, by key.
+        The values of each column, by column key.
     n_rows : int
-        Number of rows.
+        Number of rows in the part.
     place : callable
-        Returns the name of a row for messages, given its number in the part.
+        Given the zero-based index of a row in the part, returns the text that messages
+        use for this row, such as "line 17".
     ragged : sequence of str
         A sentence about each line that was left out because it has the wrong number of
         cells.
     first : int
-        Number of the first row in its file.
+        Zero-based index, in the file, of the first row of the part.
     file : int
-        Number of the file in its folder.
+        Zero-based index of the file in its folder.
     """
 
     columns: dict[str, pa.Array]
@@ -52,9 +53,9 @@ def parts_of(batch: pa.RecordBatch, wanted: Types, first: int = 0) -> Iterator[P
     ----------
     batch : pyarrow.RecordBatch
     wanted : mapping of str to pyarrow.DataType
-        Keys of the columns, and the types to convert them to.
+        For the key of each column to return, the type to convert the column to.
     first : int, default=0
-        Number of the first row of the batch in its file.
+        Zero-based index, in the file, of the first row of the batch.
     """
     n_bytes = 0
     for key in wanted:
@@ -72,50 +73,52 @@ def parts_of(batch: pa.RecordBatch, wanted: Types, first: int = 0) -> Iterator[P
 
 
 def row_place(first: int) -> Callable[[int], str]:
-    """Return a function that returns the name of a row, counting from ``first``."""
+    """Return a function that maps a row index ``k`` to the text "row {first + k}"."""
     return lambda row: f"row {first + row}"
 
 
 class BaseTable:
-    """Base class of tables, whose columns are found by name or number.
+    """Base class of tables, which finds columns by name or index.
 
     Attributes
     ----------
     name : str
         Name of the table in messages.
     keys : list of str
-        Keys of the columns in `Part`.
+        Keys of the columns in `Part.columns`.
     types : list of pyarrow.DataType
-        Types of the columns. A later row may change them.
+        Arrow types of the columns. They may change while rows are read.
     names : list of str
-        Names of the columns, or their numbers if there is no header.
+        Names of the columns, or "0", "1", ... if there is no header.
     has_names : bool
         Whether there is a header.
     is_text : bool
-        Whether cells are read from text.
+        Whether the table is CSV text, whose cells must be parsed.
     has_known_marks : bool
-        Whether to search for numbers such as -999 that mark missing values.
+        Whether to search for numbers that conventionally mark missing values, such as
+        -999.
     fault_of_empty : str
-        Key in `FAULTS` of the message about a column that an option asks for, but that
-        has no values.
+        Key in `FAULTS` of the message about a column without values that an option
+        asks for.
     index_columns : tuple of int
-        Columns that are known to contain row names.
+        Indices of the columns that are known to contain row names.
     paths : sequence of Path
-        Files of the table; empty if it is in memory.
+        Paths of the files of the table; empty if the table is in memory.
     files : tuple of str
-        Names of the files relative to their folder; empty if the table is not a folder.
+        Paths of the files relative to their folder; empty if the table is not a folder.
     lengths : list of int or None
         Number of rows in each group that can be read separately; None if there are no
         groups.
     notes : sequence of str
         Sentences about decisions made, and values changed, while reading.
     partial_keys : set of str
-        Keys of the columns that only some of the files have.
+        Keys of the columns that some files of a folder lack.
     blocks : sequence of str
         For each column, the name of the list that it is an element of, or ``""``. Empty
         if there are no lists.
     metadata : mapping or None
-        Schema metadata of a single file, if there is any.
+        Arrow schema metadata, if the table is a single file that contains such
+        metadata; otherwise None.
     """
 
     name: str
@@ -141,53 +144,54 @@ class BaseTable:
         Parameters
         ----------
         wanted : mapping of str to pyarrow.DataType
-            Keys of the columns, and the types to read them as.
+            For the key of each column to read, the type to read the column as.
         group : int or None, default=None
-            Number of the group; None reads all rows.
+            Zero-based index of the group. If None, all rows are read.
 
         Yields
         ------
         Part
-            A limited number of rows.
+            The next rows, in parts of limited size.
         """
         raise NotImplementedError
 
     def orders(self) -> dict[int, list[str]]:
-        """Return the texts of ordered categories, by column number."""
+        """Return the ordered categories of columns as texts, by column index."""
         return {}
 
     def label_of(self, position: int) -> str:
-        """Return the number and name of a column, for messages."""
+        """Return the index and name of a column, for messages."""
         if self.has_names:
             return f"column {position} ({self.names[position]!r})"
         return f"column {position}"
 
     def option(self, position: int) -> str:
-        """Return how to refer to a column on the command line: its name or number."""
+        """Return the name or index that selects a column on the command line."""
         name = self.names[position]
         number = str(position)
         is_clear = self.names.count(name) == 1 and not name.startswith("-")
-        # A blank name is used only if another column's name equals this column's
-        # number.
+        # A blank name is used only if the index of the column would be ambiguous,
+        # because it is the name of a column.
         if self.has_names and is_clear and (name.strip() or number in self.names):
             return shlex.quote(name)
         return number
 
     def resolve(self, references: Any, option: str) -> list[int]:
-        """Return the numbers of the columns that an option refers to.
+        """Return the indices of the columns that an option refers to.
 
         Parameters
         ----------
         references : str, int, sequence of these, or None
-            Names or numbers. A name that no column has may be the name of a list, which
-            selects all elements of the list, or several names separated by commas.
+            Names or indices of columns; negative indices count from the end. A string
+            that is not the name of a column may be the name of a list, which selects
+            all elements of the list, or may contain several names separated by commas.
         option : str
             Name of the option, for messages.
 
         Raises
         ------
         InputError
-            A column does not exist, or a name is ambiguous.
+            If a column does not exist, or if several columns have the same name.
         """
         if isinstance(references, str | int):
             references = [references]
@@ -208,19 +212,19 @@ class BaseTable:
         return list(dict.fromkeys(positions))
 
     def position_in_fit(self, name: str, by_number: bool) -> int:
-        """Return the number of a column that a fitted model needs.
+        """Return the index of a column that a fitted model needs.
 
         Parameters
         ----------
         name : str
             Name of the column in the fit, which may contain commas.
         by_number : bool
-            Whether a name such as "3" may be the number of a column.
+            Whether a name such as "3" may be the index of a column.
 
         Raises
         ------
         InputError
-            There is no such column, or there are several.
+            If no column, or more than one column, has this name.
         """
         if is_numeral(name) and name not in self.names and not by_number:
             raise InputError(
@@ -238,7 +242,7 @@ class BaseTable:
         return position
 
     def _lack(self, name: str) -> str:
-        """Return the end of a message that a column of the fit is missing."""
+        """Return the end of the message about a missing column of the fit."""
         if not self.has_names:
             return (
                 f"has no header, but the model needs a column {name!r}: write the "
@@ -271,7 +275,7 @@ class BaseTable:
         return None
 
     def _unknown(self, reference: object) -> str:
-        """Return the end of a message about a reference that no column matches."""
+        """Return the end of the message about a reference that no column matches."""
         n_names = len(self.names)
         if not isinstance(reference, str) or is_numeral(reference):
             return (
@@ -294,7 +298,7 @@ class BaseTable:
 
 
 def is_numeral(reference: object) -> TypeGuard[str]:
-    """Return whether a reference is a string that contains an integer."""
+    """Return whether a reference is a string that represents an integer."""
     return (
         isinstance(reference, str)
         and reference.isascii()

@@ -1,4 +1,4 @@
-"""Parse the texts of cells as numbers, flags, seconds, ranks or texts."""
+"""Parse the text of cells as numbers, flags, dates, times or ordered texts."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,7 +11,7 @@ from mmcnb.tables.orders import places_of_texts
 
 
 def parse_cells(texts: pa.Array, form: CellForm) -> pa.Array:
-    """Parse texts in a given form, and return null for texts that do not match it.
+    """Parse texts in a given form, and replace texts that do not match it with null.
 
     Parameters
     ----------
@@ -23,8 +23,8 @@ def parse_cells(texts: pa.Array, form: CellForm) -> pa.Array:
     Returns
     -------
     pyarrow.Array
-        float64 for numbers, dates, times (in seconds) and ordered texts, bool for
-        flags, and the texts themselves for text.
+        float64 for numbers, for dates and times (in seconds) and for ordered texts
+        (zero-based ranks); bool for flags; the texts themselves for the kind "text".
 
     Examples
     --------
@@ -50,7 +50,7 @@ def parse_cells(texts: pa.Array, form: CellForm) -> pa.Array:
 
 
 def _places(texts: pa.Array, form: CellForm) -> pa.Array:
-    """Return the ranks of texts in an order, from 0, and null for texts outside it."""
+    """Return the zero-based rank of each text in an order, or null if it has none."""
     distinct = pc.unique(texts)
     of_texts = ["" if text is None else text for text in distinct.to_pylist()]
     places = places_of_texts(form.levels, of_texts, form.by_keys)

@@ -1,4 +1,4 @@
-"""Select the columns of a table as options or a fit require, and assign their roles."""
+"""Select the columns of a table that options or a fit require, and assign roles."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -20,7 +20,8 @@ from mmcnb.tables.record_columns import IDENTIFIES, NUMBERS_ROWS, is_duration
 
 UNNAMED = ("", "Unnamed: 0")  # names that a first column of row names may have
 ORDERED_DATE = re.compile("%[dm][-/.]%[dm][-/.]%[yY]")
-LEAST_FEATURES = 2  # features that remain if columns describing records are dropped
+# Columns that describe the record are left out only if this many columns remain.
+LEAST_FEATURES = 2
 TYPE_OF_PLAIN_CELLS = {"flag": BOOL, "number": FLOAT64}
 # For each kind of column in a fit, the kinds that the column may have in new rows.
 ALIKE = {
@@ -34,31 +35,32 @@ ALIKE = {
 }
 
 Decisions = Mapping[int, Decision]
-"""What kind of values the texts of each column are, by column number."""
+"""The kind of values that the texts of each column represent, by column index."""
 
 
 def choose_columns(
     table: BaseTable, options: TableOptions, decisions: Decisions
 ) -> list[TableColumn]:
-    """Decide the role of each column.
+    """Assign a role to each column of a table.
 
     Parameters
     ----------
     table : BaseTable
     options : TableOptions
     decisions : mapping of int to Decision
-        What kind of values the texts of each column are, by column number.
+        The kind of values that the texts of each column represent, by column index.
 
     Returns
     -------
     list of TableColumn
-        Features come first, in the order in which they are written.
+        The features, in the order of the blocks that are read, and then the other
+        columns.
 
     Raises
     ------
     InputError
-        A column does not exist, is both used and dropped, or has no name, or no feature
-        is left.
+        If a column does not exist, is both used and dropped, or has no name, or if no
+        feature is left.
     """
     if options.encoding is not None:
         return encoded_columns(table, options.encoding, options.index_column)
@@ -98,14 +100,14 @@ def choose_columns(
         if position not in features:
             role = roles.get(position, Role.LEFT_OUT)
             columns.append(_column(table, position, role))
-    # Only features are written, so they must be numbered from 0.
+    # Blocks contain only the features, so the features must have the first indices.
     columns.sort(key=lambda column: not column.is_feature)
     check_features(table, columns)
     return columns
 
 
 def decisions_asked_for(table: BaseTable, options: TableOptions) -> dict[int, Decision]:
-    """Return the decisions that follow from options and from ordered categories."""
+    """Return decisions made by options or ordered categories, by column index."""
     if options.encoding is not None:
         return {}
     decisions: dict[int, Decision] = {}
@@ -189,7 +191,11 @@ def _is_time_of_day(column: TableColumn) -> bool:
 
 
 def _asks_for_dates(column: TableColumn, options: TableOptions) -> bool:
-    """Return whether an option asks for dates, or gives the order of day and month."""
+    """Return whether options request the dates of a column as a feature.
+
+    They do so with "epoch", or by specifying which of day and month comes first in the
+    dates of the column.
+    """
     if column.kind != "date":
         return False
     formats = () if column.form is None else column.form.formats
@@ -221,7 +227,7 @@ def _check_uses(table: BaseTable, used: list[int], dropped: list[int]) -> None:
 
 
 def _check_kinds(table: BaseTable, positions: list[int]) -> None:
-    """Raise InputError if class labels or row names are not numbers, texts or dates."""
+    """Raise InputError if a column cannot contain class labels or row names."""
     for position in positions:
         data_type = table.types[position]
         if kind_of(data_type) == "other":
@@ -233,9 +239,10 @@ def _check_kinds(table: BaseTable, positions: list[int]) -> None:
 
 
 def _written_index(table: BaseTable, named: set[int], labels: list[int]) -> list[int]:
-    """Return the column of row names that pandas wrote, unless it is the label column.
+    """Return a list with the index of the column of row names that pandas wrote.
 
-    The list is empty if there is no such column, or if there are several.
+    The list is empty if there is no such column, if there are several, or if the column
+    contains the class labels.
     """
     index = list(table.index_columns)
     if table.has_names and table.names[0].strip() in UNNAMED and 0 not in named:
@@ -251,8 +258,8 @@ def check_features(table: BaseTable, columns: Sequence[TableColumn]) -> None:
     Raises
     ------
     InputError
-        No column is a feature. The message contains the reason for each column that no
-        option has left out.
+        If no column is a feature. The message states why columns were left out, unless
+        an option has left them out.
     """
     if not columns:
         raise InputError(f"{table.name} has no columns: give it at least one.")
@@ -276,11 +283,12 @@ def check_features(table: BaseTable, columns: Sequence[TableColumn]) -> None:
 
 
 def leave_out_records(features: Sequence[TableColumn]) -> None:
-    """Leave out columns that describe the record, as long as two features remain.
+    """Leave out columns that describe the record, as long as two columns remain.
 
-    If fewer than two would remain, the columns whose values repeat most are kept,
-    because they are the least likely to be identifiers or timestamps. A column that
-    numbers the rows is kept only if no other column remains.
+    If fewer than two would remain, columns that describe the record are kept, beginning
+    with those whose values repeat most often, because they are the least likely to be
+    identifiers or timestamps. A column that numbers the rows is kept only if no other
+    column remains.
     """
     taken = [column for column in features if not column.why]
     records = [column for column in taken if column.record is not None]
@@ -295,7 +303,7 @@ def leave_out_records(features: Sequence[TableColumn]) -> None:
 
 
 def _certainty(column: TableColumn) -> tuple[bool, float, bool, bytes]:
-    """Return a sort key that measures how certainly a column describes the record."""
+    """Return a sort key for how certain it is that a column describes the record."""
     sign = column.record
     assert sign is not None
     is_counter = sign.why == NUMBERS_ROWS
@@ -305,21 +313,21 @@ def _certainty(column: TableColumn) -> tuple[bool, float, bool, bytes]:
 def encoded_columns(
     table: BaseTable, encoding: Encoding, index_column: str | int | None = None
 ) -> list[TableColumn]:
-    """Return the columns of a fit in another table.
+    """Find the columns of a fit in another table.
 
     Parameters
     ----------
     table : BaseTable
     encoding : Encoding
-        The columns of the fit.
+        Description of the columns of the fit.
     index_column : str, int or None, default=None
-        Column of row names. By default, the fit's column of row names if the table has
-        it, otherwise the column of row names that pandas wrote.
+        Column of row names. If None, this is the fit's column of row names if the table
+        has it, and otherwise the column of row names that pandas wrote, if any.
 
     Raises
     ------
     InputError
-        A column does not exist, or has values of a different kind.
+        If a column does not exist, or has values of a different kind than in the fit.
     """
     names = encoding.names_or_numbers
     width = len(names)
@@ -368,7 +376,11 @@ def _check_lists(table: BaseTable, names: Sequence[str]) -> None:
 def _index_of_fit(
     table: BaseTable, encoding: Encoding, features: set[int]
 ) -> list[int]:
-    """Return the column of row names of the fit, or one that pandas wrote."""
+    """Return a list with the index of the column of row names, if there is one.
+
+    It is the column of row names of the fit or, if the table lacks that column, the one
+    that pandas wrote.
+    """
     name = encoding.index_column
     is_there = name in table.names and encoding.has_names == table.has_names
     if name is not None and is_there:
@@ -412,7 +424,7 @@ def _encoded_column(
 
 
 def _form_of_kind(kind: str, options: Mapping[str, Any]) -> CellForm:
-    """Return the form in which to read texts if the column was not text in the fit."""
+    """Return how to parse the texts of a column that was not text in the fit."""
     if kind == "date":
         return CellForm("date", formats=("ISO8601", CLOCK_FORMAT))
     if kind == "number":

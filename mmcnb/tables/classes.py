@@ -25,18 +25,20 @@ class ClassLabels:
     def numbers(self, values: pa.Array) -> tuple[np.ndarray, int]:
         """Convert the labels of the next rows to integers.
 
-        The first label of the column decides whether labels are read as integers.
+        The first label of the column decides whether all labels are read as integers.
 
         Parameters
         ----------
         values : pyarrow.Array
+            Labels as integers or texts.
 
         Returns
         -------
         labels : ndarray of int64
+            The integers, or the indices of the texts in `names`.
         first_wrong : int
-            First row whose label is not an integer although all earlier labels are; -1
-            if there is no such row.
+            Index in ``values`` of the first label that is not an integer, if labels
+            are read as integers; -1 if there is no such label.
         """
         if types.is_integer(values.type):
             return np.array(values, np.int64), -1

@@ -34,19 +34,21 @@ class OpenedFile(NamedTuple):
     Attributes
     ----------
     schema : pyarrow.Schema
+        Names and Arrow types of the columns.
     lengths : list of int or None
         Number of rows in each group that can be read separately; None if there are no
         groups.
     cached_bytes : int
-        Memory that a reader of the file needs in addition to a batch of rows.
+        Memory, in bytes, that a reader of the file needs in addition to a batch of
+        rows.
     batches : callable
-        Reads batches of rows. Its arguments are the column numbers in ascending order,
-        the maximum number of rows in a batch, and the number of a group (None reads all
-        groups).
+        Yields record batches. Its arguments are the column indices in ascending order,
+        the maximum number of rows in a batch, and the index of a group, or None to read
+        all groups.
     has_names : bool
         Whether columns have names.
     notes : tuple of str
-        Sentences about the decisions made.
+        Sentences about decisions made when the file was opened.
     blocks : tuple of str
         For each column, the name of the list that it is an element of, or ``""``.
     """
@@ -61,7 +63,7 @@ class OpenedFile(NamedTuple):
 
 
 def opened_in_memory(table: pa.Table) -> OpenedFile:
-    """Return an `OpenedFile` with the rows of a table in memory."""
+    """Return an `OpenedFile` whose rows are those of a table in memory."""
 
     def batches(
         positions: list[int], step: int, group: int | None
@@ -75,7 +77,7 @@ def opened_in_memory(table: pa.Table) -> OpenedFile:
 
 
 def _flat(opened: OpenedFile, name: str) -> OpenedFile:
-    """Split lists and objects of a file into plain columns."""
+    """Return the file with its lists and objects split into plain columns."""
 
     def columns(source: int) -> Iterator[pa.Array]:
         for batch in opened.batches([source], 1024, None):
@@ -110,8 +112,9 @@ class ColumnarFile:
     Parameters
     ----------
     path : Path
+        Path of the file.
     open_file : callable
-        Opens the file, given its path.
+        Function that takes the path and returns an `OpenedFile`.
     is_flat : bool, default=True
         Whether lists and objects are split into plain columns.
     """
@@ -147,7 +150,7 @@ class ColumnarFile:
         index_names: list[str] = []
         categories: set[str] = set()
         ordered_numbers: set[str] = set()
-        # In files that pandas has not written, this metadata is missing or incomplete.
+        # In files that pandas did not write, its metadata is missing or incomplete.
         with suppress(ValueError, LookupError, TypeError):
             index_names = [*schema.pandas_metadata["index_columns"]]
             for column in schema.pandas_metadata["columns"]:
@@ -172,7 +175,7 @@ class ColumnarFile:
         }
 
     def orders(self) -> dict[str, list[str]]:
-        """Return the texts of ordered categories, by column key.
+        """Return the ordered categories of columns as texts, by column key.
 
         Parquet does not store the order of numeric categories, so they are sorted.
         """
@@ -193,7 +196,7 @@ class ColumnarFile:
         return pa.array(sorted(numbers)).cast(TEXT).to_pylist()
 
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
-        """Yield columns of all rows, or of one row group; see `BaseTable.parts`."""
+        """Yield columns of all rows or of one row group; see `BaseTable.parts`."""
         first = sum((self.lengths or [])[: group or 0])
         positions = sorted(map(self.keys.index, wanted))
         keys = [self.keys[position] for position in positions]
@@ -206,9 +209,9 @@ class ColumnarFile:
 
 
 def open_parquet(path: Path) -> OpenedFile:
-    """Open a Parquet file so that only pages, not whole row groups, are in memory."""
+    """Open a Parquet file for reading page by page instead of whole row groups."""
     metadata = pa.parquet.read_metadata(path)
-    # Reading columns in threads takes more memory and no less time.
+    # Reading columns in parallel threads needs more memory and is not faster.
     options = {"metadata": metadata, "buffer_size": BUFFER_BYTES, "pre_buffer": False}
 
     schema = metadata.schema.to_arrow_schema()
@@ -237,8 +240,8 @@ def open_parquet(path: Path) -> OpenedFile:
     cached = 0
     for group in groups[:1]:
         for chunk in map(group.column, range(group.num_columns)):
-            # Memory of a page, its dictionary, and the buffer of bytes that are not
-            # decoded yet.
+            # A column needs memory for a page, its dictionary, and the buffer of bytes
+            # that are not decoded yet.
             most = BUFFER_BYTES + 2 * PAGE_BYTES
             cached += min(most, 2 * chunk.total_uncompressed_size)
     return OpenedFile(
@@ -260,7 +263,7 @@ def _row_bytes(metadata: Any, schema: pa.Schema) -> dict[str, float]:
             if name in sizes:  # False if the column's name contains a dot
                 sizes[name] += chunk.total_uncompressed_size / n_rows
     for field in schema:
-        # Dictionary-encoded values are larger in memory than their codes in the file.
+        # Decoded values need more memory than their dictionary codes in the file.
         is_number = kind_of(field.type) in ("number", "flag", "date", "time")
         sizes[field.name] = max(sizes[field.name], 8 if is_number else TEXT_BYTES)
     return sizes

@@ -20,13 +20,13 @@ from mmcnb.tables.record_columns import NUMBERS_ROWS, RecordSign
 
 MOST_DISTINCT = 1000  # columns with more distinct values are not categorical
 GAP = ""  # the category that stands for missing texts
-MOST_LEVELS = 7  # largest number of levels of an order in messages
+MOST_LEVELS = 7  # maximum number of levels that a message lists
 SECONDS_OF_DAY = 86400
 LEAST_WORDS = 4  # texts with at least as many words on average are documents
 
 
 class Role(Enum):
-    """What a column becomes; the value of each member is the text shown in listings."""
+    """How a column is used; the value of each member is the text shown in listings."""
 
     NUMBER = "number"
     FLAG = "0 or 1"
@@ -77,37 +77,42 @@ class TableColumn:
     Attributes
     ----------
     position : int
-        Number of the column in the table, from 0.
+        Zero-based index of the column in the table.
     key : str
-        Key of the column in `Part`.
+        Key of the column in `Part.columns`.
     name : str
+        Name of the column in the table, or its index as text if there is no header.
     type : pyarrow.DataType
-        Type of the cells of the column in the table.
+        Arrow type of the cells in the table.
     role : Role
-        What the column becomes.
+        How the column is used.
     decision : Decision or None
-        What kind of values the texts of the column are; None if its cells are not
-        texts, or if a fit has decided this.
+        Inferred kind of values that the texts of the column represent; None if its
+        cells are not texts, or if the kind is known from a fit.
     form : CellForm or None
-        How the texts of the column are read; None if its cells are not texts.
+        How the texts of the column are parsed; None if its cells are not texts.
     is_asked : bool
-        Whether the column is kept even if it carries no information.
+        Whether options ask for the column, so that it is kept even if it carries no
+        information.
     is_named : bool
-        Whether the column is kept even if it describes the record.
+        Whether options name the column or ask for its dates, so that it is kept even if
+        it describes the record.
     record : RecordSign or None
         Why the column seems to describe the record; None if it does not, or if an
         option asks for the column.
     is_even : bool
-        Whether the numbers of the column, but not its name, resemble an identifier.
+        Whether the numbers are distinct and evenly spread like identifiers, although
+        the name of the column is not that of an identifier.
     marks : tuple of float
         Numbers that mark missing values.
     block : str
         Name of the list that the column is an element of, or "".
     angle : {"", "sin", "cos"}
-        Which coordinate of a time of day the column is. A time of day is a point on a
-        circle, so one column of the table becomes two features.
+        Coordinate of a time of day that the feature contains. A time of day is a point
+        on a circle, so one column of the table becomes two features.
     known_marks : dict of {float: int}
-        The markers that no option names, with the number of rows that contain each.
+        Numbers such as -999 that were recognised as markers of missing values, each
+        with the number of rows that contain it.
     categories : pyarrow.Array or None
         The texts that become 0/1 columns, sorted; None until they are known.
     fill : float or None
@@ -118,7 +123,8 @@ class TableColumn:
     can_be_kept : bool
         Whether an option can keep the column if it would otherwise be left out.
     gaps : int
-        Number of missing values in all rows, if they were counted before reading.
+        Number of missing values that can be filled. They are counted in all rows or, if
+        the columns are known from a fit, in the rows read so far.
     unknown : int
         Number of cells read so far that contain a text unknown to the fit.
     n_wrong : int
@@ -160,7 +166,7 @@ class TableColumn:
 
     @property
     def is_feature(self) -> bool:
-        """Whether the column is written as one or more columns of numbers."""
+        """Whether the column becomes one or more columns of numbers."""
         return self.role not in NO_FEATURES
 
     @property
@@ -185,7 +191,7 @@ class TableColumn:
 
     @property
     def type_to_read(self) -> pa.DataType:
-        """Arrow type that the cells are read as: numbers, texts, dates or times."""
+        """Arrow type that the cells are read as."""
         if self.form is not None and self.form.kind in ("text", "order"):
             return TEXT
         if self.role is Role.ROW_NAMES and _is_date(self.type):
@@ -198,7 +204,7 @@ class TableColumn:
 
     @property
     def encoded(self) -> EncodedColumn:
-        """Description of the column that determines how new rows are read."""
+        """Description of the column, which determines how new rows are read."""
         kind = "left out"
         if self.is_feature:
             kind = self.kind
@@ -218,7 +224,7 @@ class TableColumn:
         )
 
     def encode(self, values: pa.Array) -> pa.Array:
-        """Convert values to numbers; each text becomes the number of its category."""
+        """Convert values to numbers; each text becomes the index of its category."""
         if self.role is Role.REFUSED:
             return pc.if_else(values.is_valid(), pa.scalar(0, pa.uint8()), None)
         if self.role is Role.ONE_HOT:
@@ -237,7 +243,11 @@ class TableColumn:
         return values
 
     def _numbers_of_texts(self, texts: pa.Array) -> pa.Array:
-        """Return the numbers of categories, or null for gaps without a category."""
+        """Return the category index of each text.
+
+        The index of a text that is not a category is `UNKNOWN`. A missing text becomes
+        null unless missing texts are a category.
+        """
         assert self.categories is not None
         has_gaps = GAP in self.categories.to_pylist()
         if has_gaps:
@@ -289,8 +299,9 @@ class TableColumn:
         Returns
         -------
         dict
-            ``name``, ``type``, ``missing`` and ``distinct`` (counts, or None if the
-            column is not read), and ``becomes``.
+            ``name``, ``type``, ``missing`` and ``distinct`` (numbers of missing cells
+            and of distinct values, or None if the column is not read; ``distinct`` is
+            "over 1,000" if there are more), and ``becomes`` (the role).
         """
         distinct: str | int | None = None
         if self.distinct is not None:
@@ -317,7 +328,7 @@ class TableColumn:
         }
 
     def _type_to_show(self) -> str:
-        """Return the kind of values for text columns, and the type for others."""
+        """Return the kind of values of a text column, or the type of another column."""
         if self.form is None or kind_of(self.type) != "text":
             return str(self.type)
         is_string = self.form.kind in ("text", "order")
@@ -366,8 +377,9 @@ def are_documents(texts: Collection[str], n_rows: int) -> bool:
 def float32_merges(values: pa.Array, is_first: bool) -> bool:
     """Return whether float32 would merge distinct values.
 
-    The result is True if an integer exceeds 2**24 in magnitude, or if float32 removes
-    more than 1 % of the distinct fractional numbers in the first rows of the table.
+    The result is True if an integer exceeds 2**24 in magnitude, or if rounding to
+    float32 would reduce the number of distinct floating-point values in the first rows
+    of the table by more than 1 %.
 
     Parameters
     ----------
@@ -387,7 +399,10 @@ def float32_merges(values: pa.Array, is_first: bool) -> bool:
 
 
 def _is_date(data_type: pa.DataType) -> bool:
-    """Return whether NumPy can represent a type as dates, which have no time zone."""
+    """Return whether a type is a date or timestamp that NumPy can represent.
+
+    NumPy cannot represent time zones.
+    """
     if types.is_timestamp(data_type):
         return data_type.tz is None
     return types.is_date(data_type)

@@ -14,7 +14,7 @@ from mmcnb.tables.csv_lines import Line, split_lines, tidy
 MARKS = (",", ";", "\t", "|")
 GROUPED = re.compile(r"-?\d{1,3}(,\d{3})*(\.\d+)?")
 VALUES = ("number", "quantity", "date", "flag")
-_ODD = 0.1  # largest share of lines that may have a different number of cells
+_ODD = 0.1  # maximum fraction of lines that may have a different number of cells
 
 
 class _Division(NamedTuple):
@@ -23,12 +23,13 @@ class _Division(NamedTuple):
     Attributes
     ----------
     is_even : bool
-        Whether at least 90 % of the lines of the second half, or all but one, have the
-        most common number of cells.
+        Whether at least 90 % of the lines in the second half have the most common
+        number of cells. Of four lines or more, all but one suffice.
     values : float
-        Share of the cells in these lines that are numbers, quantities, dates or flags.
+        Fraction of the cells that are numbers, quantities, dates or flags, in those
+        lines of the second half that have the most common number of cells.
     even : float
-        Share of all lines that have the most common number of cells.
+        Fraction of all lines that have the most common number of cells.
     """
 
     is_even: bool
@@ -39,7 +40,7 @@ class _Division(NamedTuple):
 def find_delimiter(
     text: str, usual: str, gaps: Collection[str], decimal: str, path: object
 ) -> str:
-    """Return the delimiter that divides the lines best.
+    """Return the delimiter that divides the lines best, as measured by `_Division`.
 
     Spaces are considered only if no other delimiter divides the lines evenly, and are
     selected only if they yield a column of numbers.
@@ -49,14 +50,14 @@ def find_delimiter(
     text : str
         The first lines.
     usual : str
-        Delimiter to return if no delimiter divides the lines.
+        Delimiter to return if no delimiter divides the lines into cells.
     gaps : collection of str
         Markers of missing values.
     decimal : str
         Decimal mark, which is not considered as a delimiter unless some cells are
         quoted.
     path : object
-        The file, for messages.
+        Path of the file, for messages.
     """
     if _has_whole_numbers(text):
         return next(mark for mark in MARKS if mark not in text)
@@ -78,11 +79,11 @@ def find_delimiter(
 
 
 def _has_whole_numbers(text: str) -> bool:
-    """Return whether each line is a single number with commas between thousands.
+    """Return whether each line below the first is a number with thousands separators.
 
-    If all lines have the same number of commas, the commas could also be delimiters.
-    They are not if each line has one comma, all numbers have decimals, and the header
-    has no comma.
+    If all these lines have the same number of commas, the commas could also be
+    delimiters. They are not if there is one comma per line, all numbers have a decimal
+    point, and the first line has no comma.
     """
     lines = list(filter(str.strip, text.splitlines()))
     rows = lines[1:]
@@ -96,7 +97,7 @@ def _has_whole_numbers(text: str) -> bool:
 def _divide(
     text: str, mark: str, gaps: Collection[str], path: object
 ) -> _Division | None:
-    """Return how well a delimiter divides lines, or None if most have a single cell."""
+    """Return how well a delimiter divides lines, or None if it does not divide them."""
     try:
         lines = list(split_lines(text, 1, mark, path))
     except InputError:  # a cell exceeds the size limit of the parser
@@ -134,15 +135,15 @@ def _is_one_column(rows: list[list[str]], kinds: list[str | None]) -> bool:
 
 
 def last_half(lines: list[Line]) -> list[Line]:
-    """Return the second half of the lines, which has no titles, names or units."""
+    """Return the second half of the lines, which rarely has titles, names or units."""
     return lines[len(lines) // 2 :]
 
 
 def most_common_width(lines: list[Line]) -> int:
-    """Return the number of cells that most lines of the second half have.
+    """Return the most common number of cells per line in the second half of the lines.
 
-    Ties are broken first by the number of all lines with that number of cells, then in
-    favour of more cells.
+    Ties are broken in favour of the number that is more common among all lines, and
+    then in favour of more cells.
     """
     among_all = Counter(len(line.cells) for line in lines)
     widths = Counter(len(line.cells) for line in last_half(lines))

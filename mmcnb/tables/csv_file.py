@@ -38,16 +38,17 @@ from mmcnb.tables.marks import marks_of_numbers
 from mmcnb.tables.options import TableOptions
 from mmcnb.tables.records import Record, TextPiece, plain_lines, split_records
 
-# Plain numbers that cannot be codes (which may begin with 0) or dates (eight digits).
+# Plain numbers or empty cells. Leading zeros are excluded, because codes may have them,
+# and so are eight digits, which may be a date.
 PLAIN_WHOLE = r"^(?:-?(?:0|[1-9]\d{0,6}))?$"
 PLAIN = r"^(?:-?(?:0|[1-9]\d{0,6})(?:\.\d+)?)?$"
-MOST_HEAD_BYTES = 2**21  # largest size of the first lines, unless two rows are longer
+MOST_HEAD_BYTES = 2**21  # maximum size of the first lines, unless two rows are longer
 LEAST_LINES = 100  # lines per piece, because each piece has a fixed cost per column
 WIDE_COLUMNS = 256
 
 
 class _Piece(NamedTuple):
-    """The rows in a piece of text, and lines that should be reported."""
+    """The rows of a piece of text, and the lines of the piece to report."""
 
     part: Part
     odd: Odd
@@ -61,9 +62,11 @@ class _Rows(NamedTuple):
     lines : list of Line
         Rows, each with as many cells as the table has columns.
     odd : Odd
-        Rows that were padded because they had fewer cells, and remarks.
+        Rows that were padded because they had too few cells, and lines that are
+        remarks.
     ragged : list of str
-        A sentence about each line with the wrong number of cells.
+        A sentence about each line that was left out because it has the wrong number of
+        cells.
     """
 
     lines: list[Line]
@@ -79,22 +82,24 @@ class CSVFile:
     path : Path
     options : TableOptions
     show_progress : bool or None
-        Whether to show a progress bar. None shows it on a terminal.
+        Whether to show a progress bar. If None, it is shown only on a terminal.
     is_utf8 : bool, default=True
-        False if a line is known not to be UTF-8 text.
+        Whether the file may be UTF-8 text; False if an earlier reading has shown that
+        it is not.
 
     Attributes
     ----------
     certain_marks : dict of str to str
-        Decimal mark of each column of numbers, or ``""`` if its first cells leave the
-        mark uncertain.
+        Decimal mark of each column of numbers, or ``""`` if its first cells do not
+        determine the mark.
     keys_to_exchange : set of str
         Keys of the columns in which points and commas are exchanged when rows are read.
 
     Raises
     ------
     InputError
-        There are no rows, or the first lines are ambiguous.
+        If there are no rows, or if it is unclear whether the first line contains column
+        names.
     """
 
     lengths = None  # text has no groups that can be read separately
@@ -123,7 +128,7 @@ class CSVFile:
             self._open(is_utf8=False)
 
     def _open(self, is_utf8: bool) -> None:
-        """Find the encoding, and read the first lines."""
+        """Determine the encoding, and interpret the first lines."""
         self._find_codec(is_utf8)
         lines = self._read_head()
         reader = HeadReader(self._path, self._options, self._gaps)
@@ -210,7 +215,11 @@ class CSVFile:
             yield *held, True
 
     def _read_head(self) -> list[bytes]:
-        """Read the first lines, until 100 of them are neither empty nor comments."""
+        """Read the first lines, until 100 of them are neither empty nor comments.
+
+        Lines that an option skips do not count. Reading stops earlier if the lines
+        exceed `MOST_HEAD_BYTES`.
+        """
         head = b""
         lines: list[bytes] = []
         for _, piece, _ in self._pieces(show_progress=False):
@@ -227,19 +236,20 @@ class CSVFile:
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
         """Yield columns, piece by piece.
 
-        Two pieces are parsed in advance while the caller processes another.
+        While the caller processes a piece, the next two pieces are parsed.
 
         Parameters
         ----------
         wanted : mapping of str to pyarrow.DataType
-            Keys of the columns, and the types to read them as.
+            For the key of each column to read, the type to read the column as.
         group : None
             Ignored, because text has no groups.
 
         Raises
         ------
         NotUTF8Error
-            A line is not UTF-8 text; open the file again with ``is_utf8=False``.
+            If a line is not UTF-8 text. The caller must then open the file again with
+            ``is_utf8=False``.
         """
         odd = OddLines()
         waiting: deque[Future[_Piece]] = deque()
@@ -264,7 +274,7 @@ class CSVFile:
 
     @property
     def delimiter(self) -> str:
-        """Character between cells."""
+        """Character that separates cells."""
         return self._head.delimiter
 
     @property
@@ -309,7 +319,7 @@ class CSVFile:
         return mark + text if is_start else text
 
     def _without_remark(self, record: Record) -> Record:
-        """Return a record, with its number of cells set to 0 if it is a remark."""
+        """Return a record, with its number of cells set to 0 if it is not a row."""
         if record.n_cells >= len(self.keys):
             return record
         text = tidy(record.text, self._head.delimiter).decode()
@@ -325,7 +335,10 @@ class CSVFile:
         return piece._replace(odd=Odd(piece.odd.short, remarks, body.total))
 
     def _piece(self, line: int, text: bytes, types: Types) -> _Piece:
-        """Parse whole lines, as columns of text if a cell does not match its type."""
+        """Parse whole lines.
+
+        If a cell does not match the type of its column, all columns are read as text.
+        """
         text = tidy(text, self._head.delimiter)
         if not text:
             return _Piece(Part({}, 0, str), Odd([], []))
@@ -333,7 +346,8 @@ class CSVFile:
             # pyarrow would read cells such as 0x1F as hexadecimal integers.
             return self._piece_of_texts(line, text, types)
         blank = [f"blank cell {k}" for k in range(self._head.n_blank)]
-        # A pyarrow thread that starts while the process exits would abort it.
+        # pyarrow must not use threads: if a thread started while the process exits, the
+        # process would abort.
         reading = pa.csv.ReadOptions(
             column_names=[*self.keys, *blank],
             use_threads=False,
@@ -364,7 +378,7 @@ class CSVFile:
     def _types_to_parse(self, types: Types) -> dict[str, pa.DataType]:
         """Return the types to parse, with text for columns whose marks are exchanged.
 
-        The parser would read 1.500 as a decimal number even if it means 1,500.
+        Otherwise, the parser would read 1.500 as 1.5 in columns where it means 1500.
         """
         to_parse = dict(types)
         for key in self.keys_to_exchange & types.keys():
@@ -402,7 +416,7 @@ class CSVFile:
         return _Piece(part, rows.odd)
 
     def _rows(self, first: int, text: bytes) -> _Rows:
-        """Divide lines into rows that have as many cells as there are columns."""
+        """Divide lines into rows with one cell per column, and other lines."""
         width = len(self.keys)
         decoded_text = decoded(text, first, self._path, self._is_sure)
         rows = _Rows([], Odd([], []), [])

@@ -24,11 +24,11 @@ from mmcnb.tables.csv_kinds import kind_of_cell, kinds_of_columns
 from mmcnb.tables.csv_lines import Line, decoded, split_lines, tidy
 from mmcnb.tables.options import TableOptions
 
-N_LINES = 100  # largest number of lines that are examined
+N_LINES = 100  # maximum number of lines that are examined
 FEWEST_LINES = 12  # lines that are examined even if they exceed MOST_BYTES
 MOST_BYTES = 2**18  # bytes that are examined if there are at least FEWEST_LINES
-MOST_TITLES = 60  # largest number of lines above the column names
-MOST_UNITS = 3  # largest number of lines of units or rules below the names
+MOST_TITLES = 60  # maximum number of lines above the column names
+MOST_UNITS = 3  # maximum number of lines of units or rules below the names
 RULE = re.compile(r"[-=+:| ]*(--|==)[-=+:| ]*")  # a horizontal rule, such as ---+---
 
 
@@ -38,14 +38,16 @@ class Head(NamedTuple):
     Attributes
     ----------
     delimiter : str
+        Character that separates cells.
     names : list of str
-        Unique names of the columns, or their numbers if the file has no header.
+        Unique names of the columns, or "0", "1", ... if the file has no header.
     has_names : bool
         Whether the file has a header.
     header_line : int
-        Number of the last line of the header, from 1; 0 if there is none.
+        Number of the last line of the header, counted from 1; 0 if the file has no
+        header.
     first_row : int
-        Number of the line at which rows begin, from 1.
+        Number of the first line of the rows, counted from 1.
     n_blank : int
         Number of cells at the end of rows that have neither a name nor a value, for
         example after a trailing comma.
@@ -80,13 +82,13 @@ class _Shape:
     Attributes
     ----------
     width : int
-        Most common number of cells.
+        Most common number of cells in a line.
     n_columns : int
         Number of cells up to the last cell that has a value in any row.
     kinds : list of (str or None)
         Kind of the cells of each column.
     texts : list of set of str
-        The distinct texts of each column.
+        The distinct cells of each column.
     gaps : collection of str
         Markers of missing values.
     """
@@ -99,11 +101,16 @@ class _Shape:
 
     @property
     def has_values(self) -> bool:
-        """Whether some column has numbers, dates or flags."""
+        """Whether any column has numbers, quantities, dates or flags."""
         return bool(set(self.kinds) - {None, "text"})
 
     def is_row(self, cells: Sequence[str]) -> bool:
-        """Return whether cells have the same kinds of values or texts as rows."""
+        """Return whether the cells of a line match the columns of the rows.
+
+        In a column of numbers, dates or flags, each cell must have the kind of the
+        column. At least one cell must be such a value, or a text that also occurs in
+        the rows.
+        """
         n_values = 0
         for cell, kind, texts in zip(cells, self.kinds, self.texts, strict=False):
             found = kind_of_cell(cell, self.gaps)
@@ -118,7 +125,7 @@ class _Shape:
         return n_values > 0
 
     def is_full(self, line: Line) -> bool:
-        """Return whether a line reaches the last column, or ends with empty cells."""
+        """Return whether a line extends to the last column, or is a row with gaps."""
         if self.n_columns == 1 and line.cells == [""]:
             return True
         is_row = len(line.cells) == self.width and self.is_row(line.cells)
@@ -131,7 +138,7 @@ class HeadReader:
     Parameters
     ----------
     path : Path
-        The file, for messages.
+        Path of the file, for messages.
     options : TableOptions
     gaps : collection of str
         Markers of missing values.
@@ -161,10 +168,11 @@ class HeadReader:
         Raises
         ------
         InputError
-            There are no rows, or a line could be names or values; the message lists
-            options that decide it.
+            If there are no rows, or if a line could contain either column names or
+            values. In the latter case, the message lists the options that specify which
+            of the two it contains.
         NotUTF8Error
-            A line is not UTF-8 text, and ``is_sure`` is False.
+            If a line is not UTF-8 text, and ``is_sure`` is False.
         """
         above = self._options.skip_lines or 0
         if above and above >= len(lines):
@@ -192,11 +200,11 @@ class HeadReader:
         return self._head(table, delimiter, names)
 
     def _is_line(self, line: Line) -> bool:
-        """Return whether a line has cells, including an empty cell in quotes."""
+        """Return whether a line has a value, a delimiter or an empty quoted cell."""
         return bool(line.width) or line.cells == [""] or len(line.cells) > 1
 
     def _find_delimiter(self, text: str, given: str | None) -> str:
-        """Return the given delimiter, or the one that divides the lines best."""
+        """Return the given delimiter, or the delimiter that divides the lines best."""
         decimal = self._options.decimal
         usual = "\t" if plain_name(self._path).endswith(".tsv") else ","
         delimiter = self._options.delimiter
@@ -219,7 +227,7 @@ class HeadReader:
         return delimiter
 
     def _cells_of_comment(self, comment: bytes, delimiter: str) -> list[str]:
-        """Return the cells of a comment line, without its leading #."""
+        """Return the cells of a comment line, without the leading ``#``."""
         text = tidy(comment.lstrip(b"# \t"), delimiter).decode("utf-8", "replace")
         cells = next(csv.reader([text.rstrip("\r\n")], delimiter=delimiter), [])
         return list(map(str.strip, cells))
@@ -287,7 +295,7 @@ class HeadReader:
     # Where the table begins
 
     def _start(self, table: list[Line], shape: _Shape) -> int:
-        """Return the position of the header or, without one, of the first row."""
+        """Return the index of the header or, if there is none, of the first row."""
         options = self._options
         if isinstance(options.header, int):
             if options.header >= len(table):
@@ -310,7 +318,7 @@ class HeadReader:
         return start
 
     def _first_without_title(self, table: list[Line], shape: _Shape) -> int:
-        """Return the position of the first line that is not a title (a single text)."""
+        """Return the index of the first line that is not a title (a single text)."""
         for start, line in enumerate(table):
             kind = kind_of_cell(line.cells[0], self._gaps)
             if line.width != 1 or shape.n_columns == 1 or kind != "text":
@@ -318,10 +326,10 @@ class HeadReader:
         return 0
 
     def _first_full_line(self, table: list[Line], shape: _Shape) -> int:
-        """Return the position of the first line as wide as rows, or of a later header.
+        """Return the index of the first line as wide as the rows, or of a later header.
 
         A header may come after an empty line, a title, or lines wider than the rows,
-        as long as no row precedes it.
+        as long as no row precedes it. If no line qualifies, the index is 0.
         """
         start = 0
         for place in range(1, min(len(table), MOST_TITLES)):
@@ -340,7 +348,7 @@ class HeadReader:
         return start if shape.is_full(table[start]) else 0
 
     def _is_apart(self, table: list[Line], place: int, shape: _Shape) -> bool:
-        """Return whether the lines above a line do not belong to the table."""
+        """Return whether the lines above line ``place`` do not belong to the table."""
         line = table[place]
         above = table[place - 1]
         if line.first > above.number + 1 or above.width > shape.width >= line.width:
@@ -348,12 +356,12 @@ class HeadReader:
         return above.width < shape.n_columns and not self._names_rows(table)
 
     def _names_rows(self, table: list[Line]) -> bool:
-        """Return whether the first line certainly names the columns of the others."""
+        """Return whether the first line is certainly the header of the other lines."""
         rows = [line.cells for line in table[1:]]
         return is_header(table[0].cells, rows, self._gaps) is Verdict.HEADER
 
     def _is_short_header(self, table: list[Line], shape: _Shape) -> bool:
-        """Return whether the first line has one text fewer than the rows have cells."""
+        """Return whether the first line is a header that lacks one column name."""
         top = table[0]
         row = table[1]
         if len(top.cells) != shape.n_columns - 1 or row.first > top.number + 1:
@@ -362,7 +370,7 @@ class HeadReader:
         return kinds == {"text"} and not self._names_rows(table[1:])
 
     def _wanted_names(self) -> set[str]:
-        """Return the names that the header must contain, from a fit or from options."""
+        """Return the column names that a fit or options require in the header."""
         encoding = self._options.encoding
         if encoding is not None:
             names = [column.name for column in encoding.features]
@@ -423,7 +431,7 @@ class HeadReader:
         )
 
     def _names(self, table: list[Line], shape: _Shape) -> _Names:
-        """Return the names of the columns in the first line."""
+        """Return the column names that the first line contains."""
         top = table[0]
         n_columns = shape.n_columns
         longest = max(len(line.cells) for line in table[1:])
@@ -451,9 +459,11 @@ class HeadReader:
         )
 
     def _check_row_names(self, table: list[Line], shape: _Shape) -> None:
-        """Raise InputError unless the cell that the header lacks is a row name.
+        """Raise InputError if the column without a name cannot contain row names.
 
-        Row names must be unique, and must not be fractional numbers.
+        Row names must be unique and must not be fractional numbers. If there are only
+        two columns, and the first contains integers, these must be consecutive, because
+        the comma could otherwise be a decimal comma.
         """
         top = table[0]
         rows = [line for line in table[1:] if line.width >= shape.n_columns - 1]
@@ -475,7 +485,7 @@ class HeadReader:
     # Lines that are not rows
 
     def _first_row(self, table: list[Line], names: _Names) -> int:
-        """Return the number of the line after the header and its units and rules."""
+        """Return the number of the line after the header, its units and its rules."""
         place = 1
         while place <= MOST_UNITS and place < len(table) - 1:
             line = table[place]
@@ -518,7 +528,7 @@ class HeadReader:
 
 
 def _first_lines(lines: list[bytes]) -> list[bytes]:
-    """Return the lines to examine, at most `MOST_BYTES` but at least `FEWEST_LINES`."""
+    """Return the first lines, limited to `MOST_BYTES` but at least `FEWEST_LINES`."""
     n_bytes = 0
     for place, line in enumerate(lines):
         n_bytes += len(line)
@@ -528,9 +538,9 @@ def _first_lines(lines: list[bytes]) -> list[bytes]:
 
 
 def _named(cells: list[str]) -> list[str]:
-    """Return column names, with "Unnamed: k" for missing names as in pandas.
+    """Return column names, with "Unnamed: k" for missing names, as in pandas.
 
-    The first column may remain without a name, because it may contain row names.
+    The name of the first column may be empty, because the column may contain row names.
     """
     names = list(map(str.strip, cells))
     for position, name in enumerate(names):
@@ -540,7 +550,7 @@ def _named(cells: list[str]) -> list[str]:
 
 
 def _listed(texts: list[str], most: int = 5) -> str:
-    """Return a list of the first texts, and the number of the others."""
+    """Return the first texts, separated by commas, and the number of other texts."""
     listed = ", ".join(texts[:most])
     if len(texts) > most:
         listed += f" and {len(texts) - most} more"

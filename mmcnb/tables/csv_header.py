@@ -23,7 +23,7 @@ Cells = Sequence[str]
 
 
 class Verdict(Enum):
-    """A decision on whether a line is a header, a row, or could be either."""
+    """Whether a line is a header, is a row, or could be either."""
 
     HEADER = "header"
     ROW = "row"
@@ -34,8 +34,8 @@ def is_header(top: Cells, rows: Sequence[Cells], gaps: Collection[str]) -> Verdi
     """Decide whether a line names the columns of the rows below it.
 
     A text above numbers or dates is a name. A number above numbers is a value, unless
-    it could be a year or part of an equally spaced series. A text that occurs again
-    below is also a value.
+    it could be a year or part of an equally spaced series. A text that also occurs
+    below the line is a value.
 
     Parameters
     ----------
@@ -76,18 +76,18 @@ def is_header(top: Cells, rows: Sequence[Cells], gaps: Collection[str]) -> Verdi
 
 
 class _Votes(NamedTuple):
-    """Evidence from the cells of a line for a header or a row.
+    """Evidence from the cells of a line on whether the line is a header or a row.
 
     Attributes
     ----------
     numbers : list of int
-        Positions of numbers above numbers or quantities.
+        Indices of the cells that are numbers above a column of numbers or quantities.
     n_values : int
         Number of dates above dates, flags above flags, and quantities above quantities.
     n_names : int
         Number of texts above numbers, dates or flags, plus dates above numbers.
     n_texts : int
-        Number of text columns.
+        Number of cells above text columns.
     n_again : int
         Number of cells in text columns that occur again below, either exactly or with
         different digits.
@@ -172,7 +172,7 @@ def _without_numbers(votes: _Votes) -> Verdict:
 
 
 def _beside_texts(top: Cells, rows: Sequence[Cells], votes: _Votes) -> Verdict:
-    """Decide whether a line with some numbers above numbers is a header or a row."""
+    """Decide whether a line is a header if only some of its cells are numbers."""
     numbers = votes.numbers
     first = [number_of_cell(top[position]) for position in numbers]
     are_series = _is_series(first) and not _are_series(rows, numbers)
@@ -217,7 +217,10 @@ def _of_numbers(top: Cells, rows: Sequence[Cells], numbers: list[int]) -> Verdic
 def _are_years_above_others(
     top: Cells, rows: Sequence[Cells], positions: list[int]
 ) -> bool:
-    """Return whether a line contains years, and most numbers below it are not years."""
+    """Return whether the numbers of a line are years, but most numbers below are not.
+
+    Any integer from 1500 to 2200 counts as a year.
+    """
     if not all(_is_year(number_of_cell(top[position])) for position in positions):
         return False
     below = [_number(row, position) for row in rows for position in positions]
@@ -270,10 +273,11 @@ def _number(row: Cells, position: int) -> float:
 def is_line_of_units(
     line: Cells, rows: Sequence[Cells], width: int, gaps: Collection[str]
 ) -> bool:
-    """Return whether a line below the header names the units of the columns.
+    """Return whether a line below the header contains the units of the columns.
 
-    Such a line has no value where the rows have numbers or dates. Its texts must all be
-    units, or there must be several texts that do not occur again below.
+    In columns of numbers or dates, such a line contains only texts and empty cells.
+    Either all of these texts are units, or there is a text in at least two of these
+    columns and in at least half of them, and no text occurs again below the line.
 
     Parameters
     ----------

@@ -45,7 +45,10 @@ _BRACKETED = re.compile(r"[\[(<{].{0,24}[\])>}]")
 
 
 def kind_of_cell(cell: str, gaps: Collection[str]) -> str:
-    """Return "gap", "number", "quantity" (number with unit), "date", "flag" or "text".
+    """Return the kind of a cell.
+
+    The kind is "gap" (a marker of missing values), "number", "quantity" (a number with
+    a unit), "date", "flag" or "text".
 
     Examples
     --------
@@ -73,7 +76,7 @@ def kind_of_cell(cell: str, gaps: Collection[str]) -> str:
 def kinds_of_columns(
     rows: Sequence[Sequence[str]], width: int, gaps: Collection[str]
 ) -> list[str | None]:
-    """Return the kind that at least 80 % of the cells of each column have.
+    """Return the kind of each column: the kind of at least 80 % of its values.
 
     The kind is "text" if no kind is that frequent, and None if the column has no
     values.
@@ -100,9 +103,10 @@ def looks_like_unit(cell: str) -> bool:
 
 
 def number_of_cell(cell: str) -> float:
-    """Return the approximate number in a cell, or NaN.
+    """Return the number in a cell, or NaN if the cell is not a number.
 
-    The decimal mark and the thousands separator are guessed.
+    The decimal mark and the thousands separator are guessed, so the result may be
+    wrong.
 
     Examples
     --------

@@ -34,7 +34,9 @@ class Line(NamedTuple):
 
 
 def tidy(text: bytes, delimiter: str) -> bytes:
-    """Collapse runs of spaces outside quotes, if the delimiter is a space.
+    """Collapse runs of spaces and tabs outside quotes if the delimiter is a space.
+
+    Spaces at the beginning and end of lines are removed as well.
 
     Examples
     --------
@@ -58,16 +60,16 @@ def decoded(text: bytes, first: int, path: object, is_sure: bool) -> str:
     first : int
         Number of the first line of the text in the file, for messages.
     path : object
-        The file, for messages.
+        Path of the file, for messages.
     is_sure : bool
         Whether the encoding is certain to be UTF-8.
 
     Raises
     ------
     InputError
-        A line is not UTF-8 text, although the encoding is certain.
+        If a line is not UTF-8 text, although the encoding is certain.
     NotUTF8Error
-        A line is not UTF-8 text, and another encoding is possible.
+        If a line is not UTF-8 text, and another encoding is possible.
     """
     try:
         return text.decode("utf-8")
@@ -84,10 +86,10 @@ def decoded(text: bytes, first: int, path: object, is_sure: bool) -> str:
 def split_lines(
     text: str, first: int, delimiter: str, path: object, is_single: bool = False
 ) -> Iterator[Line]:
-    """Yield the cells of each line that is not blank, divided as pyarrow divides them.
+    """Yield the cells of each line that is not blank, separated as by pyarrow.
 
-    A line of spaces is a missing value if the table has a single column, and is skipped
-    otherwise.
+    If the table has a single column, a line of spaces is a missing value; otherwise, it
+    is skipped.
 
     Parameters
     ----------
@@ -96,7 +98,7 @@ def split_lines(
         Number of the first line of the text in the file.
     delimiter : str
     path : object
-        The file, for messages.
+        Path of the file, for messages.
     is_single : bool, default=False
         Whether the table has a single column.
 

@@ -14,9 +14,9 @@ REMARK = re.compile(
     r"(?i)(sources?|notes?|quellen?|data|total|generated|exported|created|printed|"
     r"page|end|\(?c\)|©|\*|--)\b|\d+ rows"
 )
-# Pattern for the beginning of a last row that sums up the other rows.
+# Pattern for the beginning of a last row that contains totals of the other rows.
 TOTAL = re.compile(r"(?i)(grand |sub)?totals?\b|sum(me)?\b|gesamt|mean\b|average\b")
-MOST_REMARKS = 20  # largest number of lines below the rows
+MOST_REMARKS = 20  # maximum number of lines below the rows
 BLANKS = b' ,;|\t\r\n"'
 
 
@@ -32,7 +32,7 @@ class Body(NamedTuple):
     remarks : list of Line
         The lines below the rows that are not blank.
     total : Line or None
-        The last row, if it seems to sum up the other rows.
+        The last row, if it seems to contain totals of the other rows.
     """
 
     text: bytes
@@ -42,12 +42,12 @@ class Body(NamedTuple):
 
 
 class Remarks:
-    """Recognise lines of a file that are not rows.
+    """Classifier that finds the lines of a file that are not rows.
 
     Parameters
     ----------
     path : Path
-        The file, for messages.
+        Path of the file, for messages.
     head : Head
         Interpretation of the first lines.
     gaps : collection of str
@@ -70,10 +70,10 @@ class Remarks:
         return cell.startswith("#") or self.is_text_alone(line)
 
     def is_text_alone(self, line: Line) -> bool:
-        """Return whether a line of a table with several columns has a single text.
+        """Return whether a line has only a text, in the first of several columns.
 
-        If the first column has texts, the text could be a row name, so it must also
-        begin like a remark.
+        If the rows have texts in the first column, the text of the line could be a row
+        name, so it must also begin like a remark.
         """
         cell = line.cells[0].strip()
         is_alone = line.width == 1 < len(self._head.names)
@@ -122,12 +122,12 @@ class Odd(NamedTuple):
     Attributes
     ----------
     short : list of int
-        Line numbers of rows with fewer cells than columns, in which the last cells are
-        missing.
+        Line numbers of rows with fewer cells than the table has columns. Their last
+        cells are missing values.
     remarks : list of Line
         Comments and remarks such as "Source: ...", which are not rows.
     total : Line or None
-        The last row of the file, if it seems to sum up the other rows.
+        The last row of the file, if it seems to contain totals of the other rows.
     """
 
     short: list[int]
@@ -136,7 +136,7 @@ class Odd(NamedTuple):
 
 
 class OddLines:
-    """Counts of the lines to report, in the part of the file that has been read."""
+    """Counts of the lines to report among the lines that have been read."""
 
     def __init__(self) -> None:
         self._n_short = 0
@@ -156,7 +156,7 @@ class OddLines:
         self._total = odd.total
 
     def sentences(self, path: Path) -> list[str]:
-        """Return a sentence about each kind of line that was found."""
+        """Return one sentence for each kind of line to report that was found."""
         sentences = []
         if self._n_short:
             rows = f"{self._n_short:,} rows have"

@@ -51,7 +51,7 @@ def date_format(shape: str, order: str) -> str:
         A date in lower case, with each digit replaced by 9 and each letter of the month
         by m, such as "99.99.9999 99:99".
     order : {"day", "month", ""}
-        Which field comes first in dates with a numeric month that end with the year.
+        Which field comes first in dates such as 3/4/2025.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def _divided(shape: str) -> tuple[str, str, str]:
 
 
 def _format_of_day(day: str) -> str:
-    """Return the format of a date with its month as a word or its year first."""
+    """Return the format of a date whose month is a word or whose year comes first."""
     if YEAR_FIRST.match(day):
         fields = iter(("%Y", "%m", "%d"))
         return re.sub("9+", lambda _: next(fields), day)
@@ -113,7 +113,7 @@ def _format_of_clock(clock: str) -> str:
 
 
 def shapes_of_dates(texts: pa.Array) -> pa.Array:
-    """Return the shapes of dates, with 9 for digits and m for letters of the month."""
+    """Replace digits in dates with 9, and the letters of names of months with m."""
     shapes = pc.utf8_lower(texts)
     shapes = pc.replace_substring_regex(shapes, r"\d", "9")
     for length in (9, 8, 7, 6, 5, 4, 3):
@@ -152,7 +152,7 @@ def parse_dates(texts: pa.Array, form: CellForm) -> pa.Array:
     ----------
     texts : pyarrow.Array
     form : CellForm
-        The formats in ``form.formats`` are tried one after the other.
+        The formats in ``form.formats`` are tried in order.
 
     Examples
     --------
@@ -215,7 +215,8 @@ def parse_times(texts: pa.Array, form: CellForm) -> pa.Array:
     ----------
     texts : pyarrow.Array of large_string
     form : CellForm
-        ``form.is_minutes`` specifies whether 3:45 means minutes and seconds.
+        ``form.is_minutes`` specifies whether 3:45 means minutes and seconds instead of
+        hours and minutes.
 
     Examples
     --------
@@ -250,7 +251,7 @@ def _seconds_of_clock(texts: pa.Array, form: CellForm) -> pa.Array:
 
 
 def _hours(found: pa.Array) -> pa.Array:
-    """Return the hours of a match, in the 24-hour clock if the text has am or pm."""
+    """Return the hours of matches; times with am or pm are converted to 24 hours."""
     hours = _numbers(found, "first")
     half = pc.utf8_lower(pc.utf8_trim_whitespace(found.field("half")))
     is_twelve = pc.and_(pc.not_equal(half, ""), pc.equal(hours, 12.0))
@@ -276,7 +277,10 @@ def _seconds_of_words(texts: pa.Array) -> pa.Array:
 
 
 def _numbers(found: pa.Array, name: str) -> pa.Array:
-    """Return a group of a match as float64: 0 if it is empty, null without a match."""
+    """Return a group of each match as float64.
+
+    The number is 0 if the group is empty, and null if the text does not match.
+    """
     texts = found.field(name)
     texts = pc.if_else(pc.equal(texts, ""), pa.scalar("0", TEXT), texts)
     return pc.if_else(found.is_valid(), texts.cast(TEXT), None).cast(FLOAT64)

@@ -1,8 +1,8 @@
-"""Decide what kind of values a text column has.
+"""Decide which kind of values the texts of a column represent.
 
 The decision is based on a survey of all texts of the column. Numbers may have a unit, a
-currency or a percent sign, if nearly all cells have the same unit. The decisions of a
-fit are stored in its model, and new rows are read accordingly.
+currency or a percent sign if at least 95 % of them have the same or a convertible unit.
+The decisions of a fit are stored in its model, and new rows are read accordingly.
 """
 
 import re
@@ -37,12 +37,13 @@ from mmcnb.tables.orders import (
 )
 from mmcnb.tables.survey import Shapes, Survey
 
-MOST_WRONG = 0.02  # share of cells that may fail to parse, and then count as missing
-ONE_WRONG = 20  # in a column with this many cells, one may fail to parse
-LEAST_UNIT = 0.95  # smallest share of the numbers that must have the unit
-LEAST_CODES = 0.01  # columns with this share of leading zeros contain codes
-LONGEST_MARK = 60  # length of the longest marker of missing values in messages
-MOSTLY = 0.5  # a text column with at least this share of numbers is reported
+# Maximum fraction of cells that may fail to parse; these cells count as missing.
+MOST_WRONG = 0.02
+ONE_WRONG = 20  # in a column with at least this many cells, one may fail to parse
+LEAST_UNIT = 0.95  # minimum fraction of the numbers that must have the unit
+LEAST_CODES = 0.01  # if this fraction of the cells has a leading zero, they are codes
+LONGEST_MARK = 60  # maximum length of a marker that a message suggests
+MOSTLY = 0.5  # a text column with at least this fraction of numbers is reported
 # A digit is part of a unit only after a letter or "^", as in m2.
 SECOND_NUMBER = re.compile(r"[^A-Za-z^]\d")
 WHOLE_SHAPE = re.compile("\x1f9+$")
@@ -63,7 +64,7 @@ FORMATS = (
 
 @dataclass(frozen=True)
 class Decision:
-    """The kind of values of a text column, and the reasons for it.
+    """The kind of values that the texts of a column represent, and the evidence.
 
     Attributes
     ----------
@@ -74,7 +75,7 @@ class Decision:
     wrong : tuple of str
         Up to three examples of cells of a different kind.
     others : str
-        What the other cells are, such as "numbers".
+        What the remaining cells are, such as "numbers".
     doubt : str
         Why the column is text although it resembles another kind, or "".
     is_ambiguous : bool
@@ -82,9 +83,10 @@ class Decision:
     n_cells : int
         Number of cells that have a value.
     marks : tuple of str
-        Values that would count as missing in a column of numbers, such as "none".
+        Texts of the column that would count as missing in a column of numbers, such as
+        "none".
     answers : Answers or None
-        The answers, if the texts belong to a known scale.
+        The texts as answers on a scale; None if they do not belong to a known scale.
     """
 
     form: CellForm
@@ -139,7 +141,7 @@ class Units:
 def decide_forms(
     surveys: Mapping[int, Survey], options: TableOptions
 ) -> dict[int, Decision]:
-    """Decide what kind of values text columns have.
+    """Decide which kind of values the texts of each column represent.
 
     If a column certainly has decimal commas, commas in ambiguous columns are also read
     as decimal commas.
@@ -147,7 +149,7 @@ def decide_forms(
     Parameters
     ----------
     surveys : mapping of int to Survey
-        Surveys of the columns, by column number.
+        Surveys of the columns, by column index.
     options : TableOptions
     """
     decisions = {}
@@ -165,8 +167,8 @@ def _with_whole_scales(decisions: Mapping[int, Decision]) -> dict[int, Decision]
     """Revise the decisions for columns of answer scales.
 
     All columns that share a scale get the levels that occur in any of these columns, so
-    that an answer becomes the same number everywhere. A column with only two levels is
-    treated as text unless another column has the same scale.
+    that an answer becomes the same number in all of them. A column with only two levels
+    is text unless another column has at least three levels of the same scale.
     """
     shown: dict[str, dict[int, str]] = {}
     for decision in decisions.values():
@@ -203,7 +205,7 @@ def _of_order(decision: Decision, shown: Mapping[int, str]) -> Decision:
 def decide_form(
     survey: Survey, options: TableOptions, has_decimal_commas: bool = False
 ) -> Decision:
-    """Decide what kind of values a text column has.
+    """Decide which kind of values the texts of a column represent.
 
     Parameters
     ----------
@@ -263,7 +265,7 @@ def _decide(
 
 
 def wrong_cells_allowed(n_cells: int) -> int:
-    """Return how many cells of a column may fail to parse.
+    """Return the maximum number of cells of a column that may fail to parse.
 
     Parameters
     ----------
@@ -319,8 +321,8 @@ def _formats_of_most(
     """Return the number formats that match the most cells, with their units.
 
     The result is empty if these formats match fewer than ``n_least`` cells. Formats
-    with a thousands separator are tried even if most numbers are plain, so that a few
-    cells such as 1,234 are also read.
+    with a thousands separator are tried unless all numbers are plain, so that even a
+    few cells such as 1,234 are read.
     """
     all_units: dict[tuple[str, str], Units] = {}
     for number_format in formats_to_try(options):
@@ -339,7 +341,7 @@ def _formats_of_most(
 
 
 def formats_to_try(options: TableOptions) -> Iterator[tuple[str, str]]:
-    """Yield pairs of decimal mark and thousands separator, the most likely first."""
+    """Yield pairs of a decimal mark and a thousands separator, most likely first."""
     if options.thousands is not None:
         yield options.decimal, ""
         yield options.decimal, options.thousands
@@ -351,12 +353,12 @@ def formats_to_try(options: TableOptions) -> Iterator[tuple[str, str]]:
 
 @lru_cache(maxsize=64)
 def _body(decimal: str, thousands: str) -> re.Pattern[str]:
-    """Return the compiled pattern that matches the digits of a number format."""
+    """Return the compiled pattern for unsigned numbers in a format."""
     return compiled(body_pattern(decimal, thousands))
 
 
 def _good_shapes(shapes: Shapes, decimal: str, thousands: str) -> list[str]:
-    """Return the shapes of cells with one number, and no second number in the unit."""
+    """Return the shapes of cells that contain a single number, in the given format."""
     body = _body(decimal, thousands)
     good = []
     for shape in shapes:
@@ -419,7 +421,7 @@ def _split(unit: str, all_units: Sequence[str]) -> tuple[str, float]:
 
 
 def _sizes(unit: str) -> dict[str, float]:
-    """Return the units that a unit can be converted to, with their sizes."""
+    """Return the units that can be converted to a unit, with their relative sizes."""
     for family in FAMILIES:
         if unit in family:
             return family
@@ -467,7 +469,11 @@ def _order_of_fields(
 
 
 def _decide_text(survey: Survey, options: TableOptions) -> Decision:
-    """Return a decision for text, with the reason if another kind seems likely."""
+    """Return the decision that a column is text.
+
+    If at least half of the cells have another kind, the decision states why the column
+    does not have this kind.
+    """
     least = MOSTLY * survey.n_cells
     if not survey.numbers.are_too_many:
         numbers = _mostly_numbers(survey, options)
@@ -485,7 +491,7 @@ def _decide_text(survey: Survey, options: TableOptions) -> Decision:
 
 
 def _mostly_numbers(survey: Survey, options: TableOptions) -> Decision | None:
-    """Return a decision for text if at least half of the cells are numbers, or None."""
+    """Return the decision "text" if at least half of the cells are numbers, or None."""
     least = MOSTLY * survey.n_cells
     shapes = survey.numbers
     best: list[str] = []
@@ -541,8 +547,8 @@ class FirstCells(NamedTuple):
         Type to read the column as: an integer, float or Boolean type for plain numbers
         or flags, null if there is no value, and text otherwise.
     decimal : str or None
-        Decimal mark of a column of numbers, or ``""`` if it is uncertain; None for
-        other columns.
+        Decimal mark of a column of numbers, or ``""`` if the first cells do not
+        determine the mark; None for other columns.
     """
 
     type: pa.DataType

@@ -1,8 +1,8 @@
 """Handle folders in which some files have decimal commas and others decimal points.
 
-This happens if a table is exported on computers with different locales. Each file is
-read with its own decimal mark: if this mark differs from the expected mark, points and
-commas in numbers are exchanged before any other step.
+Such folders arise if a table is exported on computers with different locales. Each file
+is read with its own decimal mark: if this mark differs from the expected mark, points
+and commas in the numbers of the file are exchanged before any other step.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from mmcnb.tables.options import TableOptions
 CERTAIN_POINT = r"\.(?:\d{1,2}|\d{4,})(?:\D|$)|(?:^|\D)0?\.\d|,\d+\."
 LOOSE_NUMBER = cell_pattern(LOOSE_BODY)
 NAMES = {".": "point", ",": "comma"}
-MOST_SHOWN = 10  # largest number of columns in a sentence
+MOST_SHOWN = 10  # maximum number of columns in a sentence
 
 
 def has_certain_point(texts: pa.Array) -> bool:
@@ -66,8 +66,8 @@ def marks_of_file(certain: Mapping[str, str]) -> dict[str, str]:
     Parameters
     ----------
     certain : mapping of str to str
-        Decimal mark of each column of numbers, or ``""`` if its first cells leave the
-        mark uncertain.
+        Decimal mark of each column of numbers, or ``""`` if its first cells do not
+        determine the mark.
     """
     marks = set(certain.values()) - {""}
     common = marks.pop() if len(marks) == 1 else ""
@@ -79,9 +79,10 @@ def expected_marks(
 ) -> dict[str, str]:
     """Return the decimal mark to which the numbers of each column are converted.
 
-    For rows of a fitted model, this is the mark of the fit. In a fit, it is the point
-    for columns that have different marks in different files; other columns are not
-    converted. If options specify how numbers are written, a fit converts no column.
+    For new rows of a fitted model, this is the decimal mark of the fit. In a fit,
+    columns that have different marks in different files are converted to decimal
+    points, and other columns are not converted. If options specify the decimal mark or
+    the thousands separator, a fit does not convert any column.
 
     Parameters
     ----------
@@ -117,8 +118,8 @@ def notes_on_marks(
     paths : sequence of Path
         The files.
     marks : sequence of mapping of str to str
-        For each file, the decimal mark of each column of numbers, or ``""`` if it is
-        uncertain.
+        For each file, the decimal mark of each column of numbers, or ``""`` if the
+        first cells do not determine the mark.
     expected : mapping of str to str
         Decimal mark to which the numbers of each column are converted.
     """

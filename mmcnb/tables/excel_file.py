@@ -1,4 +1,4 @@
-"""Read a sheet of an Excel or LibreOffice workbook, finding its header as in CSV."""
+"""Read a sheet of an Excel or LibreOffice workbook; its header is found as in CSV."""
 
 import csv
 import datetime
@@ -39,7 +39,7 @@ def open_excel(path: Path, options: TableOptions) -> OpenedFile:
         worded(f"{path} cannot be read as a workbook", remedy, CalamineError, OSError),
         open_file(path) as file,
     ):
-        # If it were given a path, the library would rely on the file extension.
+        # Given a path, the library would infer the format from the file extension.
         workbook = CalamineWorkbook.from_filelike(file)
         wanted = options.sheet
         if options.encoding is not None and wanted not in workbook.sheet_names:
@@ -111,7 +111,7 @@ def _sheet(
 
 
 def _with_merged(rows: list[Row], merged: Iterable[Any]) -> list[Row]:
-    """Fill merged cells, and join a header of two lines if its upper cells are merged.
+    """Fill merged cells, and join a two-line header if its upper cells are merged.
 
     A cell that is merged across all columns is a title, and remains unchanged.
     """

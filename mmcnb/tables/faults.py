@@ -106,7 +106,7 @@ class Faults(dict[Hashable, tuple[str, str, int]]):
         Parameters
         ----------
         key : hashable
-            Kind of fault, or a tuple of the kind and the column number.
+            Kind of fault, or a tuple of the kind and the column index.
         fault : str
             Place and description of the first occurrence, which represents all faults
             with the same key.
@@ -129,7 +129,7 @@ class Faults(dict[Hashable, tuple[str, str, int]]):
         Raises
         ------
         InputError
-            There are faults. The message has one sentence for each of the first ten
+            If there are faults. The message has one sentence for each of the first ten
             kinds.
         """
         sentences = []
@@ -145,5 +145,5 @@ class Faults(dict[Hashable, tuple[str, str, int]]):
 
 
 def _position(key: Hashable) -> int:
-    """Return the column number of a fault, or -1 if it does not concern a column."""
+    """Return the column index of a fault, or -1 if it does not concern a column."""
     return key[1] if isinstance(key, tuple) else -1

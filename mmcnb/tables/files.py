@@ -52,7 +52,7 @@ COLUMN_BYTES = 36 * 2**10  # measured memory per column while a table is read
 
 
 class FileTable(BaseTable):
-    """A table of one file, or of all files below a folder, with columns joined by name.
+    """A table in one file, or in all files below a folder, matched by column name.
 
     A folder named ``year=2024`` adds a column ``year`` to the files below it.
 
@@ -62,14 +62,16 @@ class FileTable(BaseTable):
         File or folder.
     options : TableOptions
     show_progress : bool or None, default=False
-        Whether to show a progress bar while text is read. None shows it on a terminal.
+        Whether to show a progress bar while text is read. If None, it is shown only on
+        a terminal.
     is_flat : bool, default=True
         Whether lists and objects are split into plain columns.
 
     Attributes
     ----------
     cached_bytes : int
-        Memory that a reader of the table needs in addition to a batch of rows.
+        Memory, in bytes, that a reader of the table needs in addition to a batch of
+        rows.
     file_lengths : list of int
         Number of rows of each file, or 0 for each file that cannot be read by groups.
     """
@@ -208,9 +210,10 @@ class FileTable(BaseTable):
             ) from error
 
     def orders(self) -> dict[int, list[str]]:
-        """Return the texts of ordered categories, by column number.
+        """Return the ordered categories of columns as texts, by column index.
 
-        A column has no order if its order differs between files.
+        A column is not ordered if the categories of one of its files are not a
+        subsequence of the longest list of its categories.
         """
         of_files: dict[str, list[list[str]]] = {}
         for file in self._files:
@@ -230,7 +233,7 @@ class FileTable(BaseTable):
         return [*notes, *notes_on_lacking(self.paths, keys), *self._note_on_marks]
 
     def _expect_marks(self) -> list[str]:
-        """Set the columns in which files exchange decimal marks, and return notes."""
+        """Set the columns of each file whose marks are exchanged, and return notes."""
         files = [file for file in self._files if isinstance(file, CSVFile)]
         certain = [file.certain_marks for file in files]
         marks = list(map(marks_of_file, certain))
@@ -258,7 +261,7 @@ class FileTable(BaseTable):
         return types
 
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
-        """Read columns of all rows, or of one row group; see `BaseTable.parts`."""
+        """Yield columns of all rows or of one row group; see `BaseTable.parts`."""
         files = zip(self.paths, self._files, self._folders, strict=True)
         for number, (path, file, values) in enumerate(files):
             n_groups = len(file.lengths or ())
@@ -287,7 +290,7 @@ def refuse_csv_options(
 ) -> None:
     """Raise InputError if an option applies to CSV files only.
 
-    Options that only come from a fit are ignored.
+    Options that were set for a fit, rather than for this table, are ignored.
 
     Parameters
     ----------
@@ -307,7 +310,7 @@ def refuse_csv_options(
 
 
 def _is_of_fit(option: str, options: TableOptions) -> bool:
-    """Return whether an option has its default value, or only comes from a fit."""
+    """Return whether an option has its default value, or the value from the fit."""
     value = getattr(options, option)
     if value == getattr(TableOptions, option):
         return True
@@ -332,7 +335,7 @@ def _values_of_folders(path: Path) -> dict[str, str]:
 
 
 def _filled(part: Part, name: str, values: dict[str, str], wanted: Types) -> Part:
-    """Add the missing columns of a part, with the value of its folder or with null."""
+    """Add the columns that a part lacks, filled with a value of its folder or null."""
     columns = dict(part.columns)
     place = part.place
     for key in wanted.keys() - columns.keys():

@@ -1,4 +1,4 @@
-"""Convert data frames to rows of numbers with column names, through Arrow."""
+"""Convert data frames to rows of numbers with column names, using Arrow."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -45,7 +45,10 @@ from mmcnb.tables.sentinels import KnownMarks
 
 
 def is_frame(source: object) -> bool:
-    """Return whether `open_frame` accepts an object, or raises an error about it."""
+    """Return whether an object is a data frame, including lazy frames.
+
+    `open_frame` raises an error for lazy frames.
+    """
     is_lazy = type(source).__name__ == "LazyFrame"
     return is_lazy or as_frame(source) is not None
 
@@ -65,8 +68,8 @@ def open_frame(
         By default, a frame of numbers without missing values is used unchanged, and any
         other frame is read with the default options.
     memory_limit : str, int or None, default=None
-        Limit on the resident memory of the process, which limits the rows that are
-        copied.
+        Limit on the resident memory of the process. Rows that are copied and exceed
+        about a quarter of this limit are written to a scratch file.
 
     Returns
     -------
@@ -78,7 +81,7 @@ def open_frame(
     Raises
     ------
     InputError
-        A column cannot be converted, or column names are not valid.
+        If a column cannot be converted, or if column names are invalid.
     """
     frame = as_frame(source)
     if options is not None and options.encoding is not None:
@@ -153,12 +156,12 @@ def _open_refilled(
     memory_limit: str | int | None,
     encoding: Encoding | None,
 ) -> Samples:
-    """Open a frame, and fill its missing values with the numbers that the fit uses."""
+    """Open a frame, and fill its missing values from neighbours, as a fit does."""
     return open_frame(frame, refilling(options, encoding), memory_limit)
 
 
 def _of_one_type(frame: Any) -> Any:
-    """Convert sparse columns to a common dtype, because pandas would use object."""
+    """Convert sparse columns to a common dtype, so that pandas does not use object."""
     sparse_types = list(frame.dtypes)
     common = np.result_type(*(sparse_type.subtype for sparse_type in sparse_types))
     sparse_type = type(sparse_types[0])
@@ -170,8 +173,8 @@ def _arrays(
 ) -> Iterator[pa.Array]:
     """Yield the columns as Arrow arrays.
 
-    A column that Arrow cannot represent may be left out later. Its error is therefore
-    stored in ``refusals``, by column number, instead of being raised.
+    A column that Arrow cannot represent may be left out later. The error is therefore
+    stored in ``refusals``, by column index, instead of being raised.
     """
     for k, name in enumerate(column_labels(frame)):
         try:
@@ -187,7 +190,7 @@ def _arrays(
 
 
 def _may_be_plain(names: list[str] | None, options: TableOptions | None) -> bool:
-    """Return whether complete columns of numbers may be used unchanged."""
+    """Return whether options allow using columns of numbers without gaps unchanged."""
     if options in (None, NUMBERS_ALONE, OF_FITS):
         return True
     assert options is not None
@@ -196,7 +199,7 @@ def _may_be_plain(names: list[str] | None, options: TableOptions | None) -> bool
 
 
 class PlainRows(NamedTuple):
-    """Rows of a frame of plain numbers, with kinds and medians of the columns."""
+    """Rows of a frame of plain numbers, with the kinds and medians of its columns."""
 
     block: np.ndarray
     kinds: list[str]
@@ -225,7 +228,8 @@ def _encoding_of_numbers(
 ) -> Encoding:
     """Return the encoding of plain numbers.
 
-    The encoding includes medians and donors, which fill missing values in later rows.
+    The encoding includes medians and, with ``missing="neighbors"``, donors, which fill
+    missing values in later rows.
     """
     columns = []
     for k, name in enumerate(names or map(str, range(len(rows.kinds)))):
@@ -325,7 +329,7 @@ class FrameTable(BaseTable):
         self.blocks = [leaf.block for leaf in leaves]
 
     def orders(self) -> dict[int, list[str]]:
-        """Return the texts of ordered categories, by column number."""
+        """Return the ordered categories of columns as texts, by column index."""
         return {
             position: texts_of_order(self._rows.column(position))
             for position, data_type in enumerate(self.types)
@@ -338,7 +342,7 @@ class FrameTable(BaseTable):
         Parameters
         ----------
         wanted : mapping of str to pyarrow.DataType
-            Keys of the columns, and the types to read them as.
+            For the key of each column to read, the type to read the column as.
         group : None
             Ignored, because a frame has no groups.
         """
@@ -363,7 +367,7 @@ def _array_of_series(name: object, series: Any) -> pa.Array:
 
 
 def _has_plain_categories(series: Any) -> bool:
-    """Return whether the categories can be an Arrow array of a single type."""
+    """Return whether Arrow can represent the categories as an array of one type."""
     try:
         pa.array(series.cat.categories)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):

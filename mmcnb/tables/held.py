@@ -1,6 +1,7 @@
-"""Keep the rows of a table, which is read once, in memory or in a scratch file.
+"""Store the rows of a table in memory or in a scratch file.
 
-Categories are stored as numbers, and become 0/1 columns when rows are read.
+The table is read only once. Categories are stored as indices, and become 0/1 columns
+when the stored rows are read.
 """
 
 import tempfile
@@ -27,7 +28,7 @@ from mmcnb.samples.scratch import ScratchRows
 from mmcnb.samples.stored import SlicedRows
 
 LEAST_HELD_BYTES = 2**24
-GROUPS_AT_ONCE = 6  # row groups in memory for a thread and the tasks around it
+GROUPS_AT_ONCE = 6  # number of row groups assumed to be in memory at the same time
 
 
 def groups_fit(
@@ -40,7 +41,7 @@ def groups_fit(
     lengths : sequence of int
         Number of rows in each group.
     row_bytes : float
-        Bytes of a row of numbers.
+        Size of a row of numbers in bytes.
     memory_limit : str, int or None
         Limit on the resident memory of the process.
     """
@@ -58,10 +59,10 @@ class HeldRows:
     n_categories : sequence of int or None
         Number of categories of each column, or None for a column of numbers.
     memory_limit : str, int or None
-        Limit on the resident memory of the process. Rows may use a quarter of the
-        memory that the libraries leave.
+        Limit on the resident memory of the process. Rows may use a quarter of what
+        remains of this limit after the memory of the libraries is subtracted.
     has_gaps : bool, default=False
-        Whether NaN marks missing values.
+        Whether rows may contain NaN, which marks missing values.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class HeldRows:
         Raises
         ------
         InputError
-            There are no rows.
+            If there are no rows.
         """
         if self._scratch is not None:
             return self._narrow_samples(self._scratch)
@@ -136,7 +137,7 @@ class HeldRows:
 def _widened(
     rows: np.ndarray, n_categories: Sequence[int | None], has_gaps: bool
 ) -> np.ndarray:
-    """Expand categories to 0/1 columns, a block of rows at a time."""
+    """Expand category indices to 0/1 columns, a block of rows at a time."""
     if not has_categories(n_categories):
         return rows
     wide = np.empty((len(rows), n_columns_of(n_categories)), rows.dtype)
@@ -147,7 +148,7 @@ def _widened(
 
 
 class HeldSamples(ChunkedSamples):
-    """Rows in memory or in a scratch file, with categories stored as numbers."""
+    """Rows in memory or in a scratch file, with categories stored as indices."""
 
     checksummed = True
     makes_blocks = True
@@ -208,6 +209,6 @@ class _InMemory:
 
 
 def release_memory() -> None:
-    """Release the freed memory that Arrow and the C library retain to the system."""
+    """Return unused memory of Arrow and the C library to the operating system."""
     pa.default_memory_pool().release_unused()
     return_freed_memory()

@@ -25,14 +25,14 @@ Levels: TypeAlias = tuple[tuple[str | None, Names], ...]
 
 
 def index_of_files(reader: TableReader, lengths: list[int]) -> RowIndex:
-    """Return the row index of a table of files if all rows are used.
+    """Return the row index of a table of files, all rows of which are used.
 
     Parameters
     ----------
     reader : TableReader
         Reader of a `FileTable`.
     lengths : list of int
-        Number of rows of each group.
+        Number of rows in each group.
     """
     table = reader.table
     assert isinstance(table, FileTable)
@@ -57,13 +57,13 @@ def index_of_files(reader: TableReader, lengths: list[int]) -> RowIndex:
 
 
 def index_of_held(reader: TableReader, taken: RowsTaken) -> RowIndex:
-    """Return the row index of a table if its rows are held in memory or on disk.
+    """Return the row index of a table whose rows are stored in memory or on disk.
 
     Parameters
     ----------
     reader : TableReader
     taken : RowsTaken
-        The rows that are held, by file and row number.
+        The rows that are stored, by file and row number.
     """
     table = reader.table
     index = taken.index(reader.index_name)
@@ -84,7 +84,10 @@ def index_of_held(reader: TableReader, taken: RowsTaken) -> RowIndex:
 
 
 def _levels(table: BaseTable) -> Levels:
-    """Return the levels of a pandas MultiIndex, which are read on demand."""
+    """Return the levels of a pandas MultiIndex, whose values are read on demand.
+
+    The result is empty if the table has no MultiIndex or its levels cannot be read.
+    """
     types = [table.types[position] for position in table.index_columns]
     is_known = all(kind_of(kind) in ("number", "date", "text") for kind in types)
     has_categories = any(map(pa.types.is_dictionary, types))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mmcnb.errors import InputError
 
-MOST_SHOWN = 10  # largest number of names in a sentence, and of sentences
+MOST_SHOWN = 10  # maximum number of names in a sentence, and of sentences
 # Spaces and underscores, except between digits: x_1_1 is not x_11.
 SEPARATORS = re.compile(r"(?<!\d)[\s_]+|[\s_]+(?!\d)")
 
@@ -51,8 +51,9 @@ def _folded(name: str) -> str:
 def refuse_unrelated_files(paths: Sequence[Path], keys: Sequence[list[str]]) -> None:
     """Raise InputError if a file shares few columns with the widest file.
 
-    A file is refused if it shares at most half of its columns. Files with different
-    columns of the same rows and a common key are therefore refused as well.
+    A file is refused if at most half of its columns occur in the widest file. Files
+    that should be joined row by row on a common key column are therefore refused as
+    well.
 
     Parameters
     ----------
@@ -118,7 +119,7 @@ def notes_on_lacking(paths: Sequence[Path], keys: Sequence[list[str]]) -> list[s
 
 
 def _columns(names: Sequence[str]) -> str:
-    """Return the first ten column names, and the number of others, for a sentence."""
+    """Return up to ten column names, and the number of other names, for a sentence."""
     shown = list(map(repr, names[:MOST_SHOWN]))
     if len(names) > MOST_SHOWN:
         shown.append(f"{len(names) - MOST_SHOWN} more")

@@ -1,4 +1,4 @@
-"""Read JSON lines, one object per line, in pieces, or a whole JSON document."""
+"""Read JSON Lines files in pieces, and JSON documents as a whole."""
 
 import json
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ def _pieces(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _parsed(path: Path, first: int, text: bytes, schema: pa.Schema | None) -> pa.Table:
-    """Parse whole lines as a table, without columns that are not in ``schema``."""
+    """Parse whole lines as a table; columns that are not in ``schema`` are ignored."""
     reading = pa.json.ReadOptions(use_threads=False, block_size=len(text) + 1)
     behavior = "infer" if schema is None else "ignore"
     parsing = pa.json.ParseOptions(

@@ -24,7 +24,8 @@ class Categories:
     Attributes
     ----------
     texts : dict of int to dict of str to int
-        The number of each text, by feature number and text.
+        For the index of each text feature, a mapping of the texts of the feature to
+        their numbers.
     """
 
     def __init__(self, features: Sequence[TableColumn], takes_gaps: bool) -> None:
@@ -42,12 +43,12 @@ class Categories:
         Parameters
         ----------
         values : list of pyarrow.Array
-            Values of the features.
+            For each feature, its values in these rows.
         is_kept : ndarray of bool
             Mask of the rows that are kept. The texts of other rows are ignored.
-        block : ndarray
-            Values of the features as numbers, one row for each row of the table. Its
-            text columns are overwritten with the numbers of the texts, or with NaN.
+        block : ndarray of shape (n_rows, n_features)
+            The values as numbers. The columns of text features are overwritten with the
+            numbers of the texts; texts that are missing or ignored become NaN.
         """
         mask = pa.array(is_kept)
         for k, known in self.texts.items():
@@ -71,11 +72,11 @@ class Categories:
 
 
 class Medians:
-    """Collect equally spaced rows for medians and donors, and count missing values.
+    """Sample of equally spaced rows for medians and donors, and missing-value counts.
 
-    If there are too many rows, every second row is dropped, so that at least 125 rows
-    remain unless the table is shorter. The selection does not depend on how the rows
-    are split into blocks.
+    Whenever the sample has too many rows, every second row is dropped, so that at least
+    125 rows remain unless the table is shorter. The sample does not depend on how the
+    rows are split into blocks.
 
     Parameters
     ----------
@@ -85,23 +86,23 @@ class Medians:
     Attributes
     ----------
     step : int
-        Distance between the selected rows.
+        Distance between the sampled rows, in rows of the table.
     n_gaps : ndarray of shape (width,)
         Number of missing values of each feature, in all rows.
     """
 
     def __init__(self, width: int) -> None:
         self._parts = [np.empty((0, width))]
-        self._most = max(250, 2**20 // width)  # 250 rows or 8 MiB of numbers
+        self._most = max(250, 2**20 // width)  # 8 MiB of numbers, but at least 250 rows
         self.step = 1
         self.n_gaps = np.zeros(width, int)
 
     def add(self, block: np.ndarray, start: int) -> None:
-        """Add the next rows, which begin with row ``start`` of the table."""
+        """Add the next rows, which begin at the row index ``start`` of the table."""
         self.n_gaps += np.isnan(block).sum(axis=0)
         first = -start % self.step
         rows = block[first :: self.step]
-        # The conversion makes a copy; a view would keep all rows in memory.
+        # The conversion makes a copy; a view would keep the whole block in memory.
         self._parts.append(rows.astype(np.float64))
         while sum(map(len, self._parts)) > self._most:
             all_rows = np.concatenate(self._parts)
@@ -109,23 +110,26 @@ class Medians:
             self.step *= 2
 
     def column(self, k: int) -> np.ndarray:
-        """Return the values of a feature in the selected rows."""
+        """Return the values of a feature in the sampled rows."""
         return np.concatenate([part[:, k] for part in self._parts])
 
     def some_rows(self) -> np.ndarray:
-        """Return the selected rows that become donors."""
+        """Return the sampled rows from which donors are made."""
         rows = np.concatenate(self._parts)
         return rows[donor_numbers(*rows.shape)]
 
     def fill(self, k: int, missing: str) -> float:
-        """Return the value that fills gaps of a feature, or NaN if it has no values.
+        """Return the number that fills missing values of a feature.
+
+        The number is NaN if the feature has no finite value in the sampled rows.
 
         Parameters
         ----------
         k : int
-            Number of the feature.
+            Zero-based index of the feature.
         missing : str
-            "mean" returns the mean, anything else the median.
+            If "mean", the number is the mean of the feature in the sampled rows;
+            otherwise, it is the median.
         """
         values = np.sort(self.column(k))  # NaN comes last
         n_known = np.isfinite(values).sum()

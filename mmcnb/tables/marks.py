@@ -1,4 +1,4 @@
-"""Markers of missing values: the usual markers, and the markers in options."""
+"""Markers of missing values: common markers, and markers given in options."""
 
 import re
 import shlex
@@ -24,8 +24,9 @@ ERRORS = (
     "#GETTING_DATA",
 )
 OF_TEXTS = (*OF_PANDAS, *ERRORS, "?", "-", "--", ".", "NaT", "\\N")
-LEAST = "None"  # a missing value, or the lowest level of an order
-# In text columns these texts are categories, because "none" can be an answer.
+LEAST = "None"  # either a marker of missing values or the lowest level of a scale
+# These texts mark missing values in columns of numbers only. In text columns they are
+# categories, because "none" can be an answer.
 OF_NUMBERS_ALONE = (
     "none", "NONE", "Null", "Nan", "NAN", "na", "Na", "N.A.", "n.a.", "n.a", "n. a.",
     "N/a", "nd", "ND", "n.d.", "nil", "missing", "Missing", "MISSING", "unknown",
@@ -58,9 +59,9 @@ def marks_of_texts(options: TableOptions, column: str) -> pa.Array:
 def marks_of_order(options: TableOptions, column: str, form: CellForm) -> pa.Array:
     """Return the markers of missing values in a column of ordered texts.
 
-    Texts of the order are not markers. In a column of answers, "None" is a marker only
-    if an option lists it, because it may be the lowest level of a scale such as none,
-    mild and severe.
+    Texts of the order are not markers. In a column of answers on a known scale, "None"
+    is a marker only if an option lists it, because it may be the lowest level of a
+    scale such as none, mild and severe.
     """
     texts = set(chain.from_iterable(form.levels))
     if form.by_keys and LEAST not in options.marks_of(column):
@@ -101,7 +102,7 @@ def without_marks(numbers: pa.Array, marks: tuple[float, ...]) -> pa.Array:
         return numbers
     values = pa.array(marks, FLOAT64)
     if pa.types.is_floating(numbers.type):
-        # The numbers may be float32, or may have been rounded to float32 before.
+        # The numbers may be float32, or may have been rounded to float32 earlier.
         rounded = values.cast(numbers.type, safe=False).cast(FLOAT64)
         single = values.cast(pa.float32(), safe=False).cast(FLOAT64)
         values = pa.concat_arrays([rounded, single])
@@ -113,7 +114,7 @@ def without_gaps(texts: pa.Array, marks: pa.Array) -> pa.Array:
     """Strip surrounding spaces, and replace markers of missing values with null."""
     if not _has_few_values(texts):
         return _tidied(texts, marks)
-    # This processes each distinct value once, and does not copy unchanged texts.
+    # Each distinct text is processed only once, and unchanged texts are not copied.
     encoded = texts.dictionary_encode()
     values = _tidied(encoded.dictionary, marks)
     if values.equals(encoded.dictionary):
@@ -122,7 +123,7 @@ def without_gaps(texts: pa.Array, marks: pa.Array) -> pa.Array:
 
 
 def _has_few_values(texts: pa.Array) -> bool:
-    """Return whether many texts seem to have few distinct values."""
+    """Return whether a long array of texts seems to have few distinct values."""
     if len(texts) < MANY_TEXTS or not isinstance(texts, pa.Array):
         return False
     return len(texts[:FIRST_TEXTS].unique()) <= FIRST_TEXTS // 4

@@ -19,18 +19,20 @@ class Leaf(NamedTuple):
     Attributes
     ----------
     name : str
-        For example ``address.city`` for a field of an object, or ``vector_0`` for an
-        element of a list.
+        Name of the plain column, such as ``address.city`` for a field of an object, or
+        ``vector_0`` for an element of a list.
     source : int
-        Number of the column that contains the plain column.
+        Zero-based index of the column that contains the plain column.
     steps : tuple of (str or int)
-        Path to the plain column inside this column: field names and element numbers.
+        Path from that column to the plain column: names of fields, and indices of
+        elements.
     type : pyarrow.DataType
+        Type of the values in the plain column.
     length : int
-        Number of elements of the list; 0 if the plain column is not an element of a
-        list.
+        Number of elements of the list that contains the plain column; 0 if the plain
+        column is not an element of a list.
     block : str
-        Name of the list; empty if the plain column is not an element of a list.
+        Name of this list; empty if the plain column is not an element of a list.
     """
 
     name: str
@@ -42,7 +44,7 @@ class Leaf(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The origin of a batch: name of the table, and number of the batch's first row."""
+    """The origin of a batch: name of the table, and row index of the first row."""
 
     table: str
     first: int
@@ -57,8 +59,8 @@ def leaves_of(
     ----------
     schema : pyarrow.Schema
     columns : callable
-        Yields the chunks of a column, given its number. It is used to find the length
-        of lists.
+        Function that yields the chunks of a column, given the index of the column. It
+        is called to determine the length of lists.
     """
     leaves: list[Leaf] = []
     for source, field in enumerate(schema):
@@ -92,7 +94,7 @@ def _leaves(leaf: Leaf, columns: Callable[[int], Iterator[pa.Array]]) -> Iterato
 
 
 def _length(leaf: Leaf, columns: Callable[[int], Iterator[pa.Array]]) -> int:
-    """Return the length of lists of numbers, or 0 for other types and only nulls."""
+    """Return the length of lists of numbers; 0 if values are not lists, or all null."""
     if not is_list(leaf.type) or kind_of(leaf.type.value_type) not in (
         "number",
         "flag",
@@ -135,7 +137,7 @@ def leaf_arrays(
     batch : pyarrow.RecordBatch
         The columns that contain the plain columns.
     sources : list of int
-        Numbers of the columns of the batch in the table.
+        For each column of the batch, its index in the table.
     leaves : list of Leaf
         The plain columns.
     place : Place
@@ -144,7 +146,7 @@ def leaf_arrays(
     Raises
     ------
     InputError
-        A list differs in length from the first list.
+        If a list differs in length from the first list.
     """
     arrays = []
     blocks = set()
@@ -188,7 +190,7 @@ def flat_batch(batch: pa.RecordBatch, name: str) -> tuple[pa.RecordBatch, list[L
     batch : pyarrow.RecordBatch
         The plain columns.
     leaves : list of Leaf
-        Description of the plain columns.
+        Origin and type of each plain column.
     """
 
     def columns(source: int) -> Iterator[pa.Array]:

@@ -13,7 +13,7 @@ from mmcnb.tables.marks import mark_as_argument
 from mmcnb.tables.options import TableOptions
 from mmcnb.tables.record_columns import IS_DATED
 
-MOST_NAMED = 10  # largest number of columns listed in a sentence
+MOST_NAMED = 10  # maximum number of columns listed in a sentence
 
 
 def notes_of_columns(
@@ -82,7 +82,7 @@ def notes_of_columns(
 
 
 def listed(texts: Sequence[str]) -> str:
-    """Return the first ten texts, separated by commas, and the number of others."""
+    """Return the first ten texts, separated by commas, and the number of the rest."""
     listed = ", ".join(texts[:MOST_NAMED])
     if len(texts) > MOST_NAMED:
         listed += f" and {len(texts) - MOST_NAMED} more"
@@ -214,7 +214,7 @@ def _commas(columns: Sequence[TableColumn]) -> Iterator[str]:
 
 
 def _ambiguous_commas(columns: Sequence[TableColumn]) -> Iterator[str]:
-    """Yield sentences about numbers whose commas have two possible meanings."""
+    """Yield sentences about numbers in which commas have two possible meanings."""
     doubtful = []
     for column in columns:
         decision = column.decision
@@ -268,8 +268,8 @@ def _doubts(columns: Sequence[TableColumn]) -> Iterator[str]:
 def _marks_as_texts(columns: Sequence[TableColumn]) -> Iterator[str]:
     """Yield sentences about categories that could mark missing values.
 
-    These categories are usual markers of missing values, or texts that count as missing
-    in a column of numbers of the same table.
+    These categories are common markers of missing values, or texts that count as
+    missing in a column of numbers of the same table.
     """
     features = [column for column in columns if column.is_feature]
     in_numbers: set[str] = set()
@@ -317,7 +317,7 @@ def _spellings(columns: Sequence[TableColumn]) -> Iterator[str]:
 
 
 def _categories(column: TableColumn) -> list[str]:
-    """Return the categories of a text column, if they are known."""
+    """Return the known categories of a text column, except that of missing texts."""
     if column.categories is None:
         return []
     return [text for text in column.categories.to_pylist() if text]

@@ -22,7 +22,8 @@ BEFORE = (
     r"VND|ZAR|Rs|Fr|kr|zł|Kč|Ft)\.?"
 )
 AFTER = r"[\p{L}%‰°\p{Sc}](?:[\p{L}\p{N}%‰°\p{Sc}/²³·^*. -]*[\p{L}\p{N}%‰°\p{Sc}²³.])?"
-# Largest length of a unit. It is checked separately, because {0,18} is slow to compile.
+# Maximum length of a unit in characters. It is checked separately, because a pattern
+# with {0,18} is slow to compile.
 MOST_LETTERS = 20
 LOOSE_BODY = (
     rf"(?:\d[\d.,_{APOSTROPHES}{SPACES}]*\d[.,]?|\d[.,]?|[.,]\d+)(?:[eE][-+]?\d+)?"
@@ -93,7 +94,7 @@ def body_pattern(decimal: str, thousands: str) -> str:
 
 
 def mark_class(thousands: str) -> str:
-    """Return the regex character class of the variants of a separator."""
+    """Return the characters, for a regex class, that are variants of a separator."""
     if thousands == " ":
         return SPACES
     if thousands == "'":
@@ -102,7 +103,7 @@ def mark_class(thousands: str) -> str:
 
 
 def cell_pattern(body: str) -> str:
-    """Return a regular expression for numbers with signs, brackets and units.
+    """Return a regular expression for numbers with signs, parentheses and units.
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ def cell_pattern(body: str) -> str:
 
 
 def plain_pattern(decimal: str = ".") -> str:
-    """Return a regular expression for numbers without units and separators."""
+    """Return a regular expression for numbers without units or separators."""
     body = body_pattern(decimal, "")
     return rf"(?i)^[-+]?(?:{body}|inf(?:inity)?|nan)$"
 
@@ -132,7 +133,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 
 class CellParts(NamedTuple):
-    """The sign, digits and unit of cells, with null digits for other cells."""
+    """The sign, digits and unit of each cell; the digits of other cells are null."""
 
     is_negative: pa.Array
     body: pa.Array
@@ -160,7 +161,7 @@ def parts_of_numbers(texts: pa.Array, pattern: str) -> CellParts:
 
 
 def parse_numbers(texts: pa.Array, form: CellForm) -> pa.Array:
-    """Convert texts to float64, and texts that are not numbers in a given form to null.
+    """Convert texts to float64; texts that are not numbers in a given form become null.
 
     Parameters
     ----------
@@ -198,7 +199,7 @@ def _parse_plain(texts: pa.Array, decimal: str) -> pa.Array:
 
 
 def _parse_written(texts: pa.Array, form: CellForm) -> pa.Array:
-    """Parse numbers with separators, units, brackets or unusual minus signs."""
+    """Parse numbers with separators, units, parentheses or unusual minus signs."""
     texts = texts.cast(TEXT)
     pattern = cell_pattern(body_pattern(form.decimal, form.thousands))
     parts = parts_of_numbers(texts, pattern)

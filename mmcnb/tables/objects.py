@@ -63,11 +63,12 @@ def array_of_objects(name: object, values: Any, table: str) -> pa.Array:
     Returns
     -------
     pyarrow.Array
+        The converted objects, with null for missing values.
 
     Raises
     ------
     InputError
-        A value is not a number, text, date or list.
+        If a value is not a number, text, date or list.
 
     Examples
     --------
@@ -105,7 +106,7 @@ def _array_of_mixed(name: object, values: list[Any], table: str) -> pa.Array:
             continue
         known.append(value)
         are_numbers &= isinstance(value, NUMBERS)
-        # In Python, NumPy's timedelta64 is registered as an integer.
+        # NumPy registers timedelta64 as an integer, so it is an instance of Real.
         are_numbers &= not isinstance(value, np.timedelta64)
     if not are_numbers:
         texts = [None if value is None else str(value) for value in known]
@@ -141,7 +142,7 @@ def _number(value: Any) -> float:
 
 
 def _is_infinite(value: Any) -> bool:
-    """Return whether a number is infinite, and not just an integer beyond float64."""
+    """Return whether a number is infinite, rather than too large for float64."""
     return not isinstance(value, int) and value in (np.inf, -np.inf)
 
 

@@ -44,12 +44,13 @@ class TableSamples(ChunkedSamples):
         self.feature_names = reader.feature_names
         self.encoding = encoding
         self.notes = []
-        if options.encoding is None:  # for rows of a fitted model, `_read_group` warns
+        # For new rows of a fitted model, `_read_group` warns instead.
+        if options.encoding is None:
             self.notes = reader.notes
         self.doubts = reader.doubts
         self.sampled_rows = reader.sampled_rows
         self.path = str(path.absolute())
-        # With the encoding, other processes need no pass to decide the columns.
+        # Given the encoding, other processes can open the table without a first pass.
         self.opening = (_open_groups, self.path, replace(options, encoding=encoding))
         self._set_rows(GroupedRows(lengths, self._read_group), max(lengths))
         self.row_index = index_of_files(reader, lengths)
@@ -57,8 +58,8 @@ class TableSamples(ChunkedSamples):
     def _read_group(self, number: int) -> np.ndarray:
         with options_of_files():
             block = self._reader.group(number)
-        # Rows opened with gaps do not warn, because the same rows have warned when
-        # filled.
+        # Reading rows with gaps does not warn, because a warning was issued when the
+        # same rows were read with their gaps filled.
         if self._options.encoding is not None and not self.has_gaps:
             for note in self._reader.notes:
                 self._warn_once(note)
@@ -92,21 +93,23 @@ def open_table(
     path : path
         File or folder.
     options : TableOptions or None, default=None
-        Which columns to use, and how to read their cells. By default, the options of
-        `mmcnb.read_table` have their defaults.
+        Which columns to use, and how to read their cells. If None, the defaults of
+        `mmcnb.read_table` are used.
     memory_limit : str, int or None, default=None
-        Resident memory of the process, such as ``"512MiB"``. None stands for the
-        setting of `mmcnb.config`, or half of the free memory.
+        Limit on the resident memory of the process, such as ``"512MiB"``. If None, the
+        limit is the setting of `mmcnb.config` or, if it is not set, half of the free
+        memory.
 
     Returns
     -------
     Samples
+        The rows, as numbers.
 
     Raises
     ------
     InputError
-        A column cannot be converted to numbers, a cell is missing although
-        ``missing="refuse"``, or the file cannot be read or is too large.
+        If a column cannot be converted to numbers, if a cell is missing although
+        ``missing="refuse"``, or if the file cannot be read or is too large.
     """
     path = checked_path(path)
     options = options or TableOptions()
@@ -142,7 +145,7 @@ def _open_refilled(
     memory_limit: str | int | None,
     encoding: Encoding | None,
 ) -> Samples:
-    """Open a table, and fill its missing values with the numbers that the fit uses."""
+    """Open a table, and fill its missing values from neighbours, as a fit does."""
     return open_table(path, refilling(options, encoding), memory_limit)
 
 
@@ -160,7 +163,7 @@ def check_is_table(path: Path) -> None:
     Raises
     ------
     InputError
-        The path does not exist, or is not a table.
+        If the path does not exist, or is not a table.
     """
     if table_format(path) is not None:
         return
@@ -216,55 +219,56 @@ def read_table(  # noqa: PLR0913
         accepts: an array, or the path of a .npy file, an HDF5 file or a Zarr store.
         Only ``na_values`` and ``missing`` apply to such rows.
     columns : {None, "all"} or list of str or int, default=None
-        Columns to use as features, in this order, by name or by number from 0. A string
-        may contain several names separated by commas. None leaves out text columns with
-        many distinct values, empty columns and, in tables with column names, columns
-        that describe the record: dates, row numbers and identifiers. "all" uses all
-        columns.
+        Columns to use as features, in this order, by name or by zero-based index. A
+        string may contain several names separated by commas. If None, all columns are
+        used except text columns with many distinct values, empty columns and columns
+        that describe the record: row numbers and, in tables with column names, dates
+        and identifiers. If "all", all columns are used.
     drop : list of str or int, default=None
         Columns to leave out.
     keep : list of str or int, default=None
-        Columns to use even though they would be left out by default.
+        Columns to use although they would be left out by default.
     text : list of str or int, default=None
-        Columns to treat as categories even though they contain numbers, dates or
-        ordered texts, for example codes.
+        Columns to treat as categories although they contain numbers, dates or ordered
+        texts. This is useful for codes.
     orders : dict of str to list of str, default=None
-        Order of the texts of a column, such as ``{"size": ["S", "M", "L"]}``. The texts
-        become the numbers 0, 1, 2. Ordered categories and well-known scales, such as
-        "never" to "always", are recognised automatically.
+        Order of the texts of columns, such as ``{"size": ["S", "M", "L"]}``. These
+        texts become the numbers 0, 1 and 2. Ordered categories and well-known scales,
+        such as "never" to "always", are recognised automatically.
     label_column, index_column : str or int, default=None
-        Columns of class labels and of row names. These columns are not features, but
-        `mmcnb.stores.convert` stores their values. If `index_column` is None, the index
-        that pandas has recorded in a Parquet or Arrow file is used as row names.
+        Column of class labels, and column of row names. These columns are not features,
+        but `mmcnb.stores.convert` stores their values. If ``index_column`` is None, an
+        index that pandas has written to the file is used as row names.
     header : {None, "yes", "no"} or int, default=None
         Whether the first line of a CSV file contains the column names. By default, this
         is inferred by comparing the line with the rows below it. An integer is the
-        number of the line with the names, counted from 0 without empty lines, as in
-        pandas.
+        number of the line that contains the names, counted from 0 and without empty
+        lines, as in pandas.
     na_values : str, number, list, array or dict, default=None
-        Markers of missing values, in addition to the usual markers such as NA, ?, - and
+        Markers of missing values, in addition to common markers such as NA, ?, - and
         None. If ``""`` is the only marker, only empty cells are missing. A dict
-        contains the markers of each column, by name. Numbers such as -999 that are far
-        outside the range of all other values are treated as missing unless the markers
-        of their column include ``""``.
+        contains the markers of each column, by column name. Numbers such as -999 that
+        are far outside the range of all other values are treated as missing unless the
+        markers of their column include ``""``.
     thousands : str, default=None
-        Thousands separator of numbers written as text. None recognises commas, points,
-        spaces and apostrophes if they are unambiguous.
+        Thousands separator of numbers written as text. If None, the separator (comma,
+        point, space or apostrophe) is inferred from all cells of the column.
     decimal : {".", ","}, default="."
         Decimal mark of numbers written as text. With ".", decimal commas are also
         recognised if they are unambiguous.
     delimiter : str, default=None
-        Character between the cells of a CSV file; a space stands for any number of
-        spaces. None infers the delimiter from the first lines.
+        Character that separates the cells of a CSV file; a space stands for any number
+        of spaces. If None, the delimiter is inferred from the first lines.
     skip_lines : int, default=None
-        Number of lines of a CSV file above the header, or above the rows if there is no
-        header. None recognises titles above the table by their cells.
+        Number of lines to skip at the beginning of a CSV file. The next line is the
+        header, or the first row if there is no header. If None, titles above the table
+        are recognised by their cells.
     encoding : str, default=None
-        Encoding of a CSV file by its Python name, such as "cp1252". None detects UTF-8
-        and UTF-16, and falls back to cp1252 for bytes that are not valid UTF-8.
+        Encoding of a CSV file by its Python name, such as "cp1252". If None, UTF-8 and
+        UTF-16 are detected, and files that are not valid UTF-8 are read as cp1252.
     sheet : str or int, default=None
-        Sheet of a workbook, by name or by number from 0. None selects the first sheet
-        that has rows.
+        Sheet of a workbook, by name or by zero-based index. If None, the first sheet
+        that has rows is read.
     missing : {"auto", "neighbors", "median", "mean", "drop", "refuse"}, default="auto"
         Treatment of missing cells:
 
@@ -293,28 +297,29 @@ def read_table(  # noqa: PLR0913
         the column. A list may combine a treatment and an order: ``["epoch",
         "day-first"]``.
     dtype : {None, "float32", "float64"}, default=None
-        Type of the numbers. By default, text files are read as float32, or as float64
-        if float32 would merge distinct numbers; for other formats, the types of the
-        columns determine the type.
+        Type of the features. By default, text files are read as float32, or as float64
+        if a column has dates or if float32 would merge distinct numbers. For other
+        formats, the default depends on the types of the columns.
     element : str, default=None
         Element of an HDF5 file or a Zarr store.
     memory_limit : str, int or None, default=None
-        Resident memory of the process, such as ``"512MiB"``. None stands for the
-        setting of `mmcnb.config`, or half of the free memory.
+        Limit on the resident memory of the process, such as ``"512MiB"``. If None, the
+        limit is the setting of `mmcnb.config` or, if it is not set, half of the free
+        memory.
 
     Returns
     -------
     Samples
-        Rows of Parquet and Arrow files are read on demand. Text files, Arrow streams,
-        files with large row groups, and tables with ``missing="drop"`` are read once
-        and stored in memory, or in a scratch file if they need more than about a
-        quarter of the memory limit.
+        The rows, as numbers. Rows of Parquet and Arrow files are read on demand. Other
+        table formats, Arrow streams, files with large row groups, and tables with
+        ``missing="drop"`` are read once. Their rows are stored in memory, or in a
+        scratch file if they need more than about a quarter of the memory limit.
 
     Raises
     ------
     InputError
-        Columns or cells cannot be converted. The message lists these columns and cells,
-        with options that solve the problem.
+        If columns or cells cannot be converted. The message lists these columns and
+        cells, with options that resolve the problems.
 
     Examples
     --------
@@ -374,7 +379,9 @@ def read_table(  # noqa: PLR0913
 
 
 def held_table(reader: TableReader, memory_limit: str | int | None = None) -> Samples:
-    """Read all rows of a table with decided columns into memory or a scratch file.
+    """Read all rows of a table into memory or a scratch file.
+
+    The roles of the columns must have been decided.
 
     Parameters
     ----------
@@ -404,7 +411,7 @@ def held_table(reader: TableReader, memory_limit: str | int | None = None) -> Sa
 def describe_table(
     path: str | os.PathLike[str], options: TableOptions | None = None
 ) -> dict[str, object]:
-    """Read a table like `open_table`, and describe its columns.
+    """Read a table in the same way as `open_table`, and describe its columns.
 
     Returns
     -------
@@ -416,7 +423,7 @@ def describe_table(
     Raises
     ------
     InputError
-        The file cannot be read.
+        If the file cannot be read.
     """
     path = checked_path(path)
     check_is_table(path)

@@ -1,4 +1,4 @@
-"""Define the options of tables: which columns are used, and how cells are read."""
+"""Options for reading tables: which columns are used, and how cells are read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -28,11 +28,11 @@ ORDERS_OF_DATES: tuple[str, ...] = ("day-first", "month-first")
 
 @dataclass(frozen=True)
 class TableOptions:
-    """Options of a table; see `mmcnb.read_table`.
+    """Options for reading a table; see `mmcnb.read_table`.
 
-    ``encoding`` describes the columns of a fit if the table is to be read in the same
-    way; the character encoding of text is ``codec``. With ``keeps_gaps``, missing
-    values that could be filled remain NaN.
+    If the table is to be read in the same way as the table of a fit, ``encoding``
+    describes the columns of the fit. The character encoding of text is ``codec``. With
+    ``keeps_gaps``, missing values that could be filled remain NaN.
     """
 
     columns: Any = None
@@ -90,7 +90,7 @@ class TableOptions:
 
     @property
     def names_columns(self) -> bool:
-        """Whether columns are selected by name or number."""
+        """Whether columns are selected by name or index."""
         return self.columns not in (None, ("auto",), ("all",))
 
     @property
@@ -101,7 +101,7 @@ class TableOptions:
 
     @property
     def order_of_dates(self) -> str:
-        """The first field of dates such as 3/4/2025: "day", "month" or ""."""
+        """The first field of dates such as 3/4/2025: "day", "month" or "" (not set)."""
         orders = [word for word in self.dates if word in ORDERS_OF_DATES]
         return orders[-1].removesuffix("-first") if orders else ""
 
@@ -138,18 +138,18 @@ OF_MODELS = ("encoding", "keeps_gaps")
 def named_options(options: Mapping[str, Any]) -> TableOptions:
     """Create options from a mapping with the parameter names of `mmcnb.read_table`.
 
-    For an option with the value None, the default is used.
+    An option with the value None has its default value.
 
     Raises
     ------
     InputError
-        A name is not an option of tables, or a value is unknown.
+        If a name is not an option of tables, or if a value is invalid.
     """
     return TableOptions(**_fields(options))
 
 
 def changed_options(options: TableOptions, changes: Mapping[str, Any]) -> TableOptions:
-    """Return options with changes, by parameter names of `mmcnb.read_table`."""
+    """Return options with some values changed, by names as in `mmcnb.read_table`."""
     return replace(options, **_fields(changes))
 
 
@@ -190,7 +190,7 @@ def _as_plain(value: Any) -> Any:
 
 
 def _plain_marks(marks: tuple[Any, ...]) -> Any:
-    """Return markers as a list, or as a dict if they apply to single columns."""
+    """Return markers as a list, or as a dict if each applies to a single column."""
     if all(isinstance(mark, str) for mark in marks):
         return [*marks]
     of_columns: dict[str, list[str]] = {}
@@ -204,7 +204,7 @@ def _plain_marks(marks: tuple[Any, ...]) -> Any:
 
 def _fields(options: Mapping[str, Any]) -> dict[str, Any]:
     known = {field.name for field in fields_of(TableOptions)} - {*OF_MODELS, "codec"}
-    known.add("encoding")  # of text
+    known.add("encoding")  # the public name of ``codec``
     for name in options:
         if name not in known:
             names = ", ".join(sorted(known))
@@ -216,7 +216,7 @@ def _fields(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _header(header: object) -> str | int | None:
-    """Return the normalised option: None, "yes", "no", or a line number above 0."""
+    """Return the option ``header`` as None, "yes", "no", or a line number above 0."""
     if header is None or header == "auto":
         return None
     if isinstance(header, str) and header in ("yes", "no"):
@@ -287,7 +287,7 @@ def _words_of_dates(dates: Any) -> tuple[str, ...]:
 
 
 def _as_marks(values: Any) -> tuple[Any, ...]:
-    """Return markers as texts, or as pairs of column name and text for a dict."""
+    """Return markers as texts or, for a dict, as pairs of column name and text."""
     if isinstance(values, dict):
         pairs = []
         for column, marks in values.items():
@@ -355,9 +355,10 @@ def options_of_fit(
     Parameters
     ----------
     estimator : estimator
+        Estimator, which may be fitted on a table.
     given : mapping or None, default=None
         Options by the parameter names of `mmcnb.read_table`. They replace the options
-        of the fit, because the new rows may be written differently.
+        of the fit, because new rows may have a different format.
 
     Returns
     -------
@@ -390,7 +391,10 @@ def keeping_gaps(options: TableOptions, encoding: Encoding | None) -> TableOptio
 
 
 def options_of_gaps(estimator: object) -> TableOptions | None:
-    """Return options that fill the missing values of arrays from the rows of a fit."""
+    """Return options that fill missing values of arrays from the donors of a fit.
+
+    The result is None if the fit has no donors.
+    """
     donors = getattr(getattr(estimator, "model_", None), "donors", None)
     if donors is None:
         return None

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import NamedTuple
 
-MOST_TEXTS = 100  # largest number of distinct texts in a column with a scale
-LEAST_LEVELS = 3  # levels of an ordered column: two texts need no order
+MOST_TEXTS = 100  # maximum number of distinct texts in a column with a scale
+LEAST_LEVELS = 3  # minimum number of levels, because two texts need no order
 NUMBER_BEFORE = re.compile(r"^\W*\d+\W+")
 NUMBER_BEHIND = re.compile(r"\W+\d+\W*$")
 NUMBERED = "numbers with words"
@@ -223,7 +223,7 @@ def levels_of(scale: str) -> tuple[tuple[str, ...], ...]:
 
 @cache
 def _places(scale: str) -> dict[str, int]:
-    """Return the level number of each key (normalised text) of a scale."""
+    """Return the level index of each key (normalised text) of a scale."""
     places: dict[str, int] = {}
     for number, keys in enumerate(levels_of(scale)):
         places |= dict.fromkeys(keys, number)
@@ -239,7 +239,8 @@ class Answers(NamedTuple):
         Name of the scale, or `NUMBERED` if the texts begin with numbers and are not all
         on a scale, as in "1 - never", "2", "3 - always".
     shown : dict of int to str
-        The most frequent text of each level that occurs.
+        The most frequent text of each level that occurs, by level index or, if the
+        scale is `NUMBERED`, by the number in the text.
     no_answers : dict of str to int
         Number of cells with each text that is not an answer, such as "don't know".
     """
@@ -314,7 +315,7 @@ def _numbered(counts: Mapping[str, int]) -> Answers | None:
 def levels_with_texts(
     scale: str, shown: Mapping[int, str]
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the levels of a scale that occur.
+    """Return those levels of a scale that occur in a column.
 
     Each level is a tuple of the text to show, followed by all its keys.
 
@@ -322,7 +323,7 @@ def levels_with_texts(
     ----------
     scale : str
     shown : mapping of int to str
-        The text to show for each level that occurs.
+        The text to show for each level that occurs, as in `Answers.shown`.
     """
     if scale == NUMBERED:
         return tuple((shown[number], str(number)) for number in sorted(shown))
@@ -333,7 +334,7 @@ def levels_with_texts(
 def places_of_texts(
     levels: Iterable[tuple[str, ...]], texts: Iterable[str], by_keys: bool
 ) -> list[int | None]:
-    """Return the level number of each text, or None for texts without a level.
+    """Return the level index of each text, or None for texts without a level.
 
     Parameters
     ----------

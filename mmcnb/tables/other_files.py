@@ -17,7 +17,7 @@ REMEDY = "get the file again, or save it as CSV or Parquet"
 
 
 def open_orc(path: Path) -> OpenedFile:
-    """Open an ORC file to be read stripe by stripe."""
+    """Open an ORC file for reading stripe by stripe."""
     with worded(f"{path} needs pyarrow with ORC", "write it as Parquet", ImportError):
         from pyarrow import orc
     file = orc.ORCFile(path)
@@ -62,7 +62,7 @@ def _opened(path: Path, read: Callable[[], pd.DataFrame]) -> OpenedFile:
 
 
 def open_arff(path: Path) -> OpenedFile:
-    """Open an ARFF file, and treat ? as a missing value."""
+    """Open an ARFF file, in which "?" marks missing values."""
     from scipy.io import arff
 
     with (

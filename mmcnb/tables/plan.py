@@ -1,4 +1,4 @@
-"""Plan what each column of a table becomes in a fit, and why."""
+"""Plan how a fit uses each column of a table, and explain why."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TablePlan:
-    """A plan of what the columns of a table become in a fit.
+    """A plan for how a fit uses each column of a table.
 
     Printing a plan shows one line per column. Plans are immutable: `keep`, `drop` and
     `with_options` return a new plan. ``fit(table, columns=plan)`` reads the table
@@ -42,9 +42,9 @@ class TablePlan:
     n_samples : int
         Number of rows of the table.
     encoding : Encoding
-        How cells become numbers.
+        Description of the columns, which determines how cells become numbers.
     options : TableOptions
-        The options of the plan.
+        Options for reading the table, as passed to `table_plan`.
     """
 
     columns: "pd.DataFrame"
@@ -65,7 +65,7 @@ class TablePlan:
         Parameters
         ----------
         *columns : str or int
-            Names or numbers of the columns.
+            Names or zero-based indices of the columns.
         """
         dropped = [name for name in self.options.drop or () if name not in columns]
         kept = [*(self.options.keep or ()), *columns]
@@ -77,13 +77,13 @@ class TablePlan:
         Parameters
         ----------
         *columns : str or int
-            Names or numbers of the columns.
+            Names or zero-based indices of the columns.
         """
         kept = [name for name in self.options.keep or () if name not in columns]
         return self.with_options(keep=kept, drop=[*(self.options.drop or ()), *columns])
 
     def with_options(self, **options: Any) -> "TablePlan":
-        """Return a plan with other options.
+        """Return a plan with some options changed.
 
         Parameters
         ----------
@@ -101,7 +101,7 @@ class TablePlan:
 
 
 def table_plan(table: Any, **options: Any) -> TablePlan:
-    """Plan what the columns of a table become, without fitting a model.
+    """Plan how a fit would use each column of a table, without fitting a model.
 
     All rows of the table are read.
 
@@ -120,7 +120,7 @@ def table_plan(table: Any, **options: Any) -> TablePlan:
     Raises
     ------
     InputError
-        The table cannot be read, or an option is unknown or does not apply to the
+        If the table cannot be read, or if an option is unknown or does not apply to the
         table.
 
     Examples
@@ -157,8 +157,8 @@ def _planned(table: Any, options: TableOptions) -> TablePlan:
         opened = table_of_frame(table)
     else:
         raise InputError(
-            f"a {type(table).__name__} is not a table with columns: give a data frame "
-            "or the path of a table."
+            "table must be a data frame or the path of a table, not "
+            f"{type(table).__name__}."
         )
     # A fit fills missing values from neighbours by default.
     of_fit = options

@@ -1,7 +1,7 @@
 """Read the rows of a table as numbers, according to the roles of the columns.
 
-If necessary, the reader makes a first pass over all rows. This pass decides what kind
-of values the texts are, collects categories and medians, and finds columns that carry
+If necessary, the reader makes a first pass over all rows. This pass decides which kind
+of values texts represent, collects categories and medians, and finds columns that carry
 no information. A second pass reads the rows as blocks of numbers. If a cell shows that
 the first rows suggested a wrong type for a column, reading starts again with the
 correct type.
@@ -63,8 +63,10 @@ from mmcnb.tables.record_columns import are_spread_evenly, sign_of
 from mmcnb.tables.sentinels import KnownMarks
 from mmcnb.tables.survey import Survey
 
-MOST_CATEGORIES = 30  # categories of a text column that no option asks for
-LEAST_WRONG = 10  # a column is refused if this many rows, or more, are all wrong
+# Maximum number of categories of a text column, unless an option asks for the column.
+MOST_CATEGORIES = 30
+# A column is refused if no cell in at least this many rows has the kind of the column.
+LEAST_WRONG = 10
 DOCUMENTS = (
     "its texts are documents, which TF-IDF (scikit-learn's TfidfVectorizer) or an "
     "embedding model converts to numbers"
@@ -78,14 +80,15 @@ class TypeChangedError(Exception):
 
 
 class TableReader:
-    """Read the rows of a table as blocks of numbers.
+    """Reader that converts the rows of a table to blocks of numbers.
 
     Parameters
     ----------
     table : BaseTable
     options : TableOptions
     show : callable or None, default=None
-        Called once with the listing of the columns, after 100,000 rows.
+        Function that is called once, after 100,000 rows, with the listing of the
+        columns.
 
     Attributes
     ----------
@@ -93,7 +96,8 @@ class TableReader:
         The narrowest type that represents all features. For text files it is float32,
         or float64 if a column has dates or if float32 would merge distinct numbers.
     columns : list of TableColumn
-        Features come first, in the order in which they are written.
+        All columns of the table. The features come first, in the order in which blocks
+        contain them.
     classes : ClassLabels
         Class labels of the rows read so far.
     faults : Faults
@@ -101,7 +105,7 @@ class TableReader:
     keeps_gaps : bool
         Whether missing values that could be filled remain NaN.
     sampled_rows : ndarray of shape (m, c) or None
-        A sample of rows, with category numbers instead of texts and NaN for missing
+        A sample of rows, with category indices instead of texts, and NaN for missing
         values; None before the first pass.
     n_dropped, n_filled : int
         Number of rows left out, and number of cells filled, because of missing values
@@ -137,11 +141,12 @@ class TableReader:
         self._known_marks: dict[int, dict[float, int]] = {}
         self.n_read = 0
         self._take(choose_columns(table, options, self._decisions))
-        # Counting begins here, because another process may read groups without a pass.
+        # The counts are reset here as well, because another process may read groups
+        # without a pass over all rows.
         self._begin_count()
 
     def with_final_types(self, read: Callable[[], Result]) -> Result:
-        """Decide the columns, then call a function that reads rows.
+        """Decide how the columns are used, then call a function that reads rows.
 
         If a row changes the type of a column, both steps are repeated with the new
         type.
@@ -159,7 +164,7 @@ class TableReader:
         Raises
         ------
         InputError
-            Columns or cells cannot be converted; the message lists all of them.
+            If columns or cells cannot be converted; the message lists all of them.
         """
         while True:
             with suppress(TypeChangedError):
@@ -188,7 +193,7 @@ class TableReader:
         return any(column.type_to_read == TEXT for column in self.features)
 
     def _take(self, columns: list[TableColumn]) -> None:
-        """Set the columns to read, the features to write, and their markers of gaps."""
+        """Set the columns, the features, and their markers of missing values."""
         self.columns = columns
         self._used = [column for column in columns if column.role is not Role.LEFT_OUT]
         self.features = [column for column in self._used if column.is_feature]
@@ -233,7 +238,7 @@ class TableReader:
 
     @property
     def encoding(self) -> Encoding:
-        """How columns become numbers, except class labels and row names.
+        """How columns other than class labels and row names become numbers.
 
         Columns selected by name are in the order of the selection.
         """
@@ -337,24 +342,27 @@ class TableReader:
         Raises
         ------
         InputError
-            Columns or cells cannot be converted; the message lists all of them.
+            If columns or cells cannot be converted; the message lists all of them.
         TypeChangedError
-            A column has a different type; `with_final_types` reads all rows again.
+            If a cell shows that the type of its column is wrong. `with_final_types`
+            then reads all rows again.
         """
         for rows in self.narrow_blocks():
             yield from self._widened(rows)
 
     def narrow_blocks(self) -> Iterator[Rows]:
-        """Yield blocks of rows like `blocks`, but with categories as numbers.
+        """Yield the same rows as `blocks`, but with category indices.
 
-        A text column becomes one column, which contains category numbers.
+        A text column becomes one column that contains category indices, instead of a
+        0/1 column for each category.
 
         Raises
         ------
         InputError
-            Columns or cells cannot be converted; the message lists all of them.
+            If columns or cells cannot be converted; the message lists all of them.
         TypeChangedError
-            A column has a different type; `with_final_types` reads all rows again.
+            If a cell shows that the type of its column is wrong. `with_final_types`
+            then reads all rows again.
         """
         for part, values in self._pass():
             rows = self._rows(part, values)
@@ -383,12 +391,13 @@ class TableReader:
         Parameters
         ----------
         number : int
-            Number of the group, from 0.
+            Zero-based index of the group.
 
         Raises
         ------
         InputError
-            Cells cannot be converted, or the number of rows in the group has changed.
+            If cells cannot be converted, or if the number of rows in the group has
+            changed.
         """
         parts = self.table.parts(self._wanted, number)
         blocks: list[Any] = []
@@ -407,7 +416,10 @@ class TableReader:
 
     @property
     def index_column(self) -> str | None:
-        """Name of the column of row names, or its number if there is no header."""
+        """Name of the column of row names, or None if there is no such column.
+
+        If the table has no header, the name is the index of the column as text.
+        """
         for column in self._used:
             if column.role is Role.ROW_NAMES:
                 return column.name
@@ -436,7 +448,9 @@ class TableReader:
     def check_first_rows(self) -> None:
         """Read the first rows, and raise InputError if a column cannot be converted."""
         if self._needs_look_ahead():
-            return  # the first pass checked all rows; another would reset the counts
+            # The first pass has checked all rows, and another pass would reset the
+            # counts.
+            return
         next(self._pass(), None)
         self.faults.check()
 
@@ -536,7 +550,7 @@ class TableReader:
 
     @staticmethod
     def _surveyed(cells: pa.Array, texts: pa.Array) -> pa.Array:
-        """Return texts with "None" restored, because it may be the lowest answer."""
+        """Return texts with "None" restored, because it may be the lowest level."""
         if not texts.null_count:
             return texts
         is_least = pc.fill_null(pc.equal(cells, pa.scalar(LEAST, cells.type)), False)
@@ -558,7 +572,8 @@ class TableReader:
         """Count cells that do not match the kind of their column and become gaps."""
         is_of_fit = self._options.encoding is not None
         if not is_of_fit and column.type_to_read != TEXT:
-            self._take_type(column, TEXT)  # the texts of all rows will decide
+            # The kind of the column is then inferred from the texts of all rows.
+            self._take_type(column, TEXT)
         if self._missing == "refuse" and not is_of_fit:
             fault = FAULT_OF_KIND.get(column.kind, "date cell")
             self._fault(fault, column, part, rows, values=None, cell=texts[0].as_py())
@@ -616,7 +631,7 @@ class TableReader:
     def _narrow(self, values: list[pa.Array]) -> np.ndarray:
         """Return one column of numbers per feature, with NaN for missing values.
 
-        A category is represented by its number.
+        A text is represented by the index of its category.
         """
         numbers = {}
         for column, cells in zip(self.features, values, strict=False):
@@ -639,7 +654,7 @@ class TableReader:
         self.faults.add(("empty row", -1), f"{place}: {fault}", remedy, empty.size)
 
     def _filled(self, part: Part, block: np.ndarray) -> np.ndarray:
-        """Fill missing values from donors, then any others from their columns."""
+        """Fill missing values from donors, and those that remain from their columns."""
         is_gap = np.isnan(block)
         if self._donors is not None:
             self._check_empty_rows(part, is_gap)
@@ -654,7 +669,7 @@ class TableReader:
                 continue
             n_gaps = int(is_gap[:, k].sum())
             self.n_filled += n_gaps
-            # If there is no encoding, the first pass has counted the gaps.
+            # Without an encoding, the first pass has already counted the gaps.
             if self._options.encoding is not None:
                 column.gaps += n_gaps
         return block
@@ -682,7 +697,7 @@ class TableReader:
                 file=rows.file,
             )
 
-    # --- what columns are, before the first row is written ---
+    # --- decisions about columns, before the first block is read ---
 
     def _decide_by_first_rows(self) -> None:
         """Infer the kinds of texts from the first rows, unless all rows were read."""
@@ -710,9 +725,9 @@ class TableReader:
         self._take_decided()
 
     def _decided(self) -> dict[int, Decision]:
-        """Return what kind of values the texts are.
+        """Return which kind of values the texts of columns represent, by column index.
 
-        A column stored as categories has a decision only if its texts have an order.
+        A column stored as categories is included only if its texts have an order.
         """
         decisions = decide_forms(self._surveys, self._options)
         return {
@@ -782,7 +797,7 @@ class TableReader:
     def _sample_rows(self, categories: Categories, medians: Medians) -> None:
         """Store a sample of rows with their gaps, and make donors from it if needed.
 
-        The sample has only the columns that remain features.
+        The sample contains only the columns that are still features.
         """
         rows = medians.some_rows()
         is_feature = [column.is_feature for column in self.features]
@@ -804,7 +819,7 @@ class TableReader:
         Raises
         ------
         TypeChangedError
-            The first rows have led to a different decision.
+            If the decisions differ from those based on the first rows.
         """
         if self._are_decided or not self._surveys:
             return
@@ -826,7 +841,7 @@ class TableReader:
             raise TypeChangedError
 
     def _searched_for_marks(self) -> list[int]:
-        """Return the features in which numbers such as -999 may mark missing values."""
+        """Return the indices of the features to search for markers such as -999."""
         is_searched = self.table.has_known_marks and not self._are_marked
         if not is_searched or self._options.missing == "refuse":
             return []
@@ -843,7 +858,7 @@ class TableReader:
         Raises
         ------
         TypeChangedError
-            A column has such markers.
+            If a column contains such markers.
         """
         self._are_marked = True
         found = False
@@ -861,7 +876,11 @@ class TableReader:
             raise TypeChangedError
 
     def _decide_text(self, column: TableColumn, texts: set[str]) -> None:
-        """Convert texts to categories, unless there are too many distinct texts."""
+        """Set the categories of a text column, and decide whether to leave it out.
+
+        A column is left out if it is empty, contains documents or has too many
+        categories.
+        """
         n_texts = len(texts)
         column.categories = pa.array(sorted(texts), TEXT)
         if not texts - {GAP}:
@@ -883,10 +902,10 @@ class TableReader:
         self._leave_out(column, why, fault)
 
     def _decide_number(self, column: TableColumn, k: int, medians: Medians) -> None:
-        """Find the value that fills gaps, and decide whether to leave the column out.
+        """Set the number that fills gaps, and decide whether to leave a column out.
 
-        An empty column is left out. A column that describes the record is left out
-        later if enough other columns remain.
+        An empty column is left out. A column that describes the record is marked, and
+        is left out later if enough other columns remain.
         """
         if not self._is_in_order(column):
             return
@@ -909,7 +928,7 @@ class TableReader:
             column.is_even = are_spread_evenly(numbers)
 
     def _is_in_order(self, column: TableColumn) -> bool:
-        """Return whether nearly all texts are in the given order, or add a fault."""
+        """Return whether nearly all texts are in the given order, else add a fault."""
         decision = column.decision
         if column.role is not Role.ORDER or decision is None or decision.answers:
             return True
@@ -957,9 +976,10 @@ class TableReader:
             Key of `FAULTS`.
         column : TableColumn
         part : Part or None, default=None
-            Part with the cells; None if the fault concerns the whole column.
+            Part that contains the cells; None if the fault concerns the whole column.
         rows : sequence of int, default=()
-            Positions of the cells in the part. Without rows, no fault is added.
+            Indices in the part of the rows that contain the cells. If there is a part
+            but no row, no fault is added.
         **details
             Values for the placeholders of the message, such as ``cell``, the text of
             the first cell. If ``values`` (the column in the part) is given, the first
@@ -1006,7 +1026,7 @@ class TableReader:
     def _is_kept(
         self, part: Part, values: list[pa.Array], block: np.ndarray
     ) -> np.ndarray:
-        """Return which rows are kept, and add faults for values that are refused."""
+        """Return a mask of the rows to keep, and add faults for values to refuse."""
         is_kept = np.ones(part.n_rows, bool)
         drops = self._missing == "drop"
         if not all_finite(block):
@@ -1048,7 +1068,8 @@ class TableReader:
 
     def _refuse_gaps(self, column: TableColumn, part: Part, rows: np.ndarray) -> None:
         cells = part.columns[column.key]
-        if is_text(cells.type):  # unparsable cells are also null, but a different fault
+        # Unparsable cells are also null, but they are a different kind of fault.
+        if is_text(cells.type):
             texts = without_gaps(cells.cast(TEXT), self._marks_of_numbers[column.key])
             rows = rows[np.asarray(texts.is_null())[rows]]
         if not rows.size:
@@ -1067,7 +1088,7 @@ class TableReader:
 
 
 def _rows_of(mask: pa.Array) -> np.ndarray:
-    """Return the positions where a mask is true."""
+    """Return the indices at which a mask is true."""
     return np.flatnonzero(np.asarray(pc.fill_null(mask, False)))
 
 

@@ -2,7 +2,7 @@
 
 Such columns contain the time or the number of a record rather than a property of the
 recorded object. They would split a table into early and late rows, or into low and high
-numbers. They are therefore left out unless an option asks for them, or too few other
+numbers. They are therefore left out unless an option asks for them or too few other
 columns remain.
 """
 
@@ -15,9 +15,9 @@ import numpy as np
 NUMBERS_ROWS = "it numbers the rows"
 IDENTIFIES = "it is an identifier by its name and values"
 IS_DATED = "its dates show when rows were recorded"
-LEAST_ROWS = 10  # rows required to recognise row numbers and identifiers
-MOST_CLASSES = 50  # identifiers that repeat have more distinct values than this
-LEAST_EVEN = 300  # rows required to test the spacing of numbers
+LEAST_ROWS = 10  # minimum number of rows to recognise row numbers and identifiers
+MOST_CLASSES = 50  # repeated values are identifiers only if more values are distinct
+LEAST_EVEN = 300  # minimum number of rows to test the spacing of numbers
 # Bound on the Kolmogorov-Smirnov distance times the square root of the number of rows:
 # 90 % of uniform samples are below the bound, and normal samples of 300 rows are near
 # 3.
@@ -121,7 +121,7 @@ def counts_rows(numbers: np.ndarray, step: int = 1, any_step: bool = True) -> bo
     Parameters
     ----------
     numbers : ndarray
-        Values of equally spaced rows.
+        Values of a column in equally spaced rows.
     step : int, default=1
         Distance between the rows in ``numbers``.
     any_step : bool, default=True
@@ -150,8 +150,8 @@ def counts_rows(numbers: np.ndarray, step: int = 1, any_step: bool = True) -> bo
 def are_names(numbers: np.ndarray) -> bool:
     """Return whether numbers can be identifiers.
 
-    Identifiers are integers. Either all of them are distinct, or there are more than 50
-    distinct values.
+    Identifiers are integers. Either there are at least ten and all of them are
+    distinct, or there are more than 50 distinct values.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def are_names(numbers: np.ndarray) -> bool:
 
 
 def are_spread_evenly(numbers: np.ndarray) -> bool:
-    """Return whether numbers are distinct integers, uniform over their range.
+    """Return whether numbers are distinct integers, spread uniformly over their range.
 
     Examples
     --------
@@ -198,7 +198,8 @@ def _are_whole(numbers: np.ndarray) -> bool:
     # The first values usually suffice to find a number that is not an integer.
     for values in (numbers[:1000], numbers):
         with np.errstate(over="ignore"):  # infinity is not whole
-            # Rounding to float32, as for numbers in text, makes the results equal.
+            # Numbers in text are read as float32. Rounding all numbers to float32 makes
+            # the result independent of the format of the table.
             known = values[~np.isnan(values)].astype(np.float32)
         if not (np.isfinite(known) & (np.floor(known) == known)).all():
             return False
@@ -217,7 +218,7 @@ def sign_of(
     kind : str
         Kind of the values: "number", "date" or another kind.
     numbers : ndarray
-        Values of equally spaced rows.
+        Values of the column in equally spaced rows.
     step : int
         Distance between the rows in ``numbers``.
     has_names : bool

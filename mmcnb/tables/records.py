@@ -42,12 +42,12 @@ class TextPiece(NamedTuple):
     above : list of bytes
         Lines above the rows: the header, and any lines before it.
     records : list of Record
-        The rows, and the other lines between them; empty if ``plain`` is given.
+        The rows, and the other lines between them; empty if ``plain`` is not None.
     header : int or None
-        Position of the last line of the header in ``above``; None if ``above`` has no
+        Index in ``above`` of the last line of the header; None if ``above`` has no
         header.
     plain : PlainLines or None
-        The rows, if all lines are rows without quotes.
+        The rows, if all lines are rows without quotes; otherwise None.
     below : bytes
         Text below the rows.
     """
@@ -82,7 +82,7 @@ class PlainLines(NamedTuple):
 
 
 def plain_lines(text: bytes, delimiter: str, width: int) -> PlainLines | None:
-    """Split simple text into rows quickly, or return None if it is not simple.
+    """Split text into rows quickly, or return None if it has other lines or quotes.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def plain_lines(text: bytes, delimiter: str, width: int) -> PlainLines | None:
 
 
 def split_records(text: bytes, delimiter: str, is_single: bool) -> list[Record]:
-    """Split CSV text into rows and other lines in the same way as the parser.
+    """Split CSV text into rows and other lines, in the same way as `split_lines`.
 
     Parameters
     ----------
@@ -126,7 +126,8 @@ def split_records(text: bytes, delimiter: str, is_single: bool) -> list[Record]:
         Whole lines in UTF-8.
     delimiter : str
     is_single : bool
-        Whether there is a single column. If so, a line of spaces is a missing value.
+        Whether the table has a single column. If so, a line of spaces is a missing
+        value.
 
     Examples
     --------
@@ -232,7 +233,7 @@ class JoinedText:
 
     @property
     def missing_end(self) -> bytes:
-        """The line end to add if the last line has none, otherwise ``b""``."""
+        """The line end to add if the last line does not have one, otherwise ``b""``."""
         return b"" if self._is_ended else self._end
 
     def _head(self, piece: TextPiece) -> list[bytes]:

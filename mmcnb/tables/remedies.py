@@ -21,14 +21,14 @@ _ALONE = re.compile(_OPTION)
 
 
 def options_in_python(sentence: str) -> str:
-    """Return the options in a message as Python arguments, without any other words.
+    """Return the command-line options in a message as Python arguments.
 
     Options that belong together are joined by "with", and alternatives by "or".
 
     Parameters
     ----------
     sentence : str
-        A message that names options of the command line.
+        A message that contains command-line options.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def in_python(sentence: str) -> str:
     Parameters
     ----------
     sentence : str
-        A message that names options of the command line.
+        A message that contains command-line options.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def options_of_files() -> Iterator[None]:
 def options_of_frames() -> Iterator[None]:
     """Replace command-line options in messages by Python arguments.
 
-    Data frames exist only in Python, so command-line options would be of no use.
+    Data frames exist only in Python, so command-line options cannot be applied to them.
     """
     try:
         yield

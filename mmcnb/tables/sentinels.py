@@ -1,4 +1,4 @@
-"""Find numbers that are known to mark missing values, such as -999, in all rows."""
+"""Find numbers that conventionally mark missing values, such as -999."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,7 @@ NEGATIVE = tuple(-mark for mark in (*NINES, *OF_SURVEYS, *OF_WEATHER, *HUGE))
 
 
 def _by_number() -> dict[float, float]:
-    """Return a dictionary of markers by their values in float64 and in float32."""
+    """Return a dictionary from each marker, and its float32 value, to the marker."""
     marks: dict[float, float] = {}
     for mark in map(float, (*POSITIVE, *NEGATIVE, *NEGATIVE_ALONE, *ENDS)):
         if abs(mark) <= LARGEST_SINGLE:
@@ -44,7 +44,8 @@ def _by_number() -> dict[float, float]:
 
 
 MARKS = _by_number()
-# Infinite values are skipped like markers, because the next value may be a marker.
+# Infinite extremes are removed in the same way as markers, because the next extreme may
+# be a marker.
 NOT_OTHERS = {*MARKS, -np.inf, np.inf}
 _NOT_OTHERS = np.array([*NOT_OTHERS])
 
@@ -64,7 +65,7 @@ class KnownMarks:
         Number of columns. Tables with more than 100 columns are not searched for
         markers.
     columns : sequence of int
-        The columns of numbers.
+        Zero-based indices of the columns of numbers.
 
     Examples
     --------
@@ -80,7 +81,7 @@ class KnownMarks:
     def __init__(self, n_columns: int, columns: Sequence[int]) -> None:
         self.columns = columns if n_columns <= MOST_SEARCHED else ()
         self._counts: dict[int, dict[float, int]] = {k: {} for k in self.columns}
-        # Range of all values except markers at the extremes.
+        # Range of the values of each column, except markers at its extremes.
         self._low = np.full(n_columns, np.inf)
         self._high = np.full(n_columns, -np.inf)
         self._n_rows = 0
@@ -92,7 +93,8 @@ class KnownMarks:
         self._n_rows += len(block)
         low = np.fmin.reduce(block, axis=0).astype(np.float64)
         high = np.fmax.reduce(block, axis=0).astype(np.float64)
-        # The range can only grow, so a marker that is not far now will never be far.
+        # The range can only grow, so a marker that is not far from the range now will
+        # never be far from it.
         with np.errstate(invalid="ignore", over="ignore"):
             width = self._high - self._low
             has_marks = np.isin(low, _NOT_OTHERS) & (self._low - low > width)
@@ -121,18 +123,19 @@ class KnownMarks:
         return np.nan, np.nan
 
     def find(self, k: int, n_values: int) -> dict[float, int]:
-        """Return the markers in a column, and the number of rows with each marker.
+        """Return the numbers in a column that mark missing values.
 
         Parameters
         ----------
         k : int
-            Number of the column.
+            Zero-based index of the column.
         n_values : int
-            Number of distinct values of the column; counting may stop at six.
+            Number of distinct values in the column; counting may stop at six.
 
         Returns
         -------
         dict of {float: int}
+            For each marker, the number of rows that contain it.
         """
         low = self._low[k]
         high = self._high[k]

@@ -27,10 +27,11 @@ class TablePart(NamedTuple):
     Attributes
     ----------
     rows : pyarrow.RecordBatch
+        The rows.
     first : int
-        Number of the first row in its file.
+        Zero-based index, in the file, of the first of these rows.
     file : int
-        Number of the file in its folder.
+        Zero-based index of the file in its folder.
     """
 
     rows: pa.RecordBatch
@@ -95,7 +96,7 @@ class WholeTable:
 
 
 def _as_type(values: pa.Array, data_type: pa.DataType, decimal: str) -> pa.Array:
-    """Return values unchanged if they have the type, or parse texts as numbers."""
+    """Return values of the given type unchanged, and parse texts as this type."""
     if values.type == data_type:
         return values
     texts = pc.if_else(pc.is_in(values, GAPS), None, values)
@@ -105,7 +106,10 @@ def _as_type(values: pa.Array, data_type: pa.DataType, decimal: str) -> pa.Array
 
 
 def _plain_types(table: FileTable, decimal: str) -> Types:
-    """Return int64 or float64 for columns of plain numbers, and text for the others."""
+    """Return the type of each column: int64 or float64 if all its cells are numbers.
+
+    All other columns, including columns without values, are text.
+    """
     types: dict[str, pa.DataType] = dict.fromkeys(table.keys, pa.int64())
     has_values = dict.fromkeys(table.keys, False)
     number = NUMBER.format(point=re.escape(decimal))

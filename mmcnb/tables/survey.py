@@ -82,10 +82,10 @@ class Survey:
         Counts of numbers. A shape consists of the unit and the digits, such as ``$``
         and ``9,999.99``.
     dates : Shapes
-        Dates.
+        Counts of dates.
     n_short_times, n_minute_times, n_long_times : int
-        Number of times such as 9:30, times such as 9:30.5, and times with more numbers
-        or with words.
+        Number of times such as 9:30, of times such as 9:30.5, and of times that contain
+        more numbers or words.
     n_clocks : int
         Number of times with a two-digit hour, or with am or pm.
     largest_hour : int
@@ -258,8 +258,8 @@ class Survey:
         is_number = parts.body.is_valid()
         numbers = left.of(is_number)
         if len(numbers.texts):
-            # Longer runs of digits are cut to five digits, so that there are fewer
-            # shapes.
+            # Runs of more than five digits are shortened to five, which reduces the
+            # number of shapes.
             digits = pc.replace_substring_regex(parts.body.drop_null(), r"\d", "9")
             digits = pc.replace_substring_regex(digits, "9{5,}", "99999")
             shapes = pc.binary_join_element_wise(
@@ -272,7 +272,7 @@ class Survey:
 class _Left:
     """Texts that are not classified yet, grouped by shape.
 
-    Each shape has its first text and its number of cells.
+    For each shape, the first text and the number of cells are stored.
     """
 
     def __init__(self, shapes: pa.Array, texts: pa.Array, counts: pa.Array) -> None:

@@ -122,7 +122,7 @@ def test_a_plan_prints_a_line_for_each_column():
 def test_bad_plans_are_refused_in_one_sentence():
     with pytest.raises(InputError, match="colour is not an option of tables"):
         mmcnb.table_plan(orders(), colour="red")
-    with pytest.raises(InputError, match="is not a table with columns"):
+    with pytest.raises(InputError, match="table must be a data frame or the path"):
         mmcnb.table_plan(np.eye(3))
     plan = mmcnb.table_plan(orders())
     with pytest.raises(InputError, match="keep cannot change a plan"):
