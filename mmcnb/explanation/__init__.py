@@ -1,1 +1,1 @@
-"""Explain what sets clusters apart, in figures and in words."""
+"""Explain how clusters differ from each other, in figures and in words."""

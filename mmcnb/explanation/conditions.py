@@ -1,4 +1,4 @@
-"""Conditions on columns in the names and units of the user, with short thresholds."""
+"""Conditions on the user's columns, with thresholds that have few digits."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -12,35 +12,36 @@ from mmcnb.explanation.summary import column_frame
 from mmcnb.samples import Samples
 from mmcnb.samples.matrix import Matrix, to_dense
 
-# Thresholds are rounded to a multiple of the coarsest step with one between the bounds.
+# Units of dates and steps of times, from coarse to fine. A threshold is a multiple of
+# the coarsest unit or step that has a multiple within the bounds of the threshold.
 DATE_UNITS = ("Y", "M", "D", "h", "m", "s")
 SECONDS = (DAY, 3600.0, 600.0, 60.0, 10.0, 1.0)
-MOST_DIGITS = 17  # number of digits that identify a float64
-# Kinds of columns that contain only 0 and 1, for which the threshold is 0.5.
+MOST_DIGITS = 17  # number of significant digits that identify any float64
+# Kinds of columns that contain only 0 and 1. Their threshold is always 0.5.
 BINARY = ("text", "flag", "binary")
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the user's table that can have a condition.
+    """A column of the user's data to which a condition can apply.
 
     Attributes
     ----------
     name : str or int
-        Name of the column, or its number if it has no name.
+        Name of the column, or its zero-based index if it has no name.
     kind : {"number", "binary", "flag", "text", "order", "date", "time", "clock"}
-        A "binary" column contains the numbers 0 and 1, a "flag" is false or true, and a
-        "clock" is a time of day in seconds. For "text", there is a column for each
-        category.
+        Kind of the values. A "binary" column contains the numbers 0 and 1, a "flag"
+        contains false and true, and a "clock" contains times of day in seconds. For
+        "text", each category is a separate `Column`.
     places : tuple of int
-        Indices of the column in the rows. A clock has two indices, for its sine and
-        cosine.
+        Indices of the features of the column in the rows. A clock has two features,
+        the sine and the cosine of its angle; other columns have one.
     category : str
-        The category of a text column, or "".
+        Category of a text column; "" for missing values and for other kinds.
     unit : str
-        Unit of the numbers, or "".
+        Unit of the values; "" if they have no unit.
     levels : tuple of str
-        The texts of an ordered column, from lowest to highest.
+        Texts of an ordered column, from lowest to highest; empty for other columns.
     """
 
     name: str | int
@@ -51,7 +52,7 @@ class Column:
     levels: tuple[str, ...] = ()
 
     def values_of(self, rows: Matrix) -> np.ndarray:
-        """Return the value in each row, with NaN for missing values."""
+        """Return the value of the column in each row, with NaN for missing values."""
         values = to_dense(rows[:, list(self.places)], np.float64)
         if self.kind != "clock":
             return values[:, 0]
@@ -60,7 +61,7 @@ class Column:
         return np.round(turns % 1 * DAY) % DAY
 
     def texts_of(self, values: Iterable[float]) -> list[str]:
-        """Return values as texts in the format and unit of the column."""
+        """Return values as texts, in the format of the column and with its unit."""
         if self.kind == "date":
             return _dates(list(values))
         return [self._text_of(value) for value in values]
@@ -74,7 +75,11 @@ class Column:
         return f"{text} {self.unit}" if self.unit else text
 
     def threshold(self, low: float, high: float, near: float) -> float:
-        """Return the shortest t with low <= t < high, if possible near ``near``."""
+        """Return a threshold t with few digits that satisfies low <= t < high.
+
+        For numbers, the threshold nearest to ``near`` is returned if several have the
+        fewest digits. For columns with levels, ``near`` itself is returned.
+        """
         if self.kind in BINARY:
             return 0.5
         if self.levels:
@@ -90,9 +95,9 @@ class Column:
 
 
 def columns_of(samples: Samples) -> list[Column | None]:
-    """Return the user's column for each column of the rows.
+    """Return the `Column` that each feature of the rows belongs to.
 
-    The list contains None for the second of the two columns of a clock.
+    The list contains None for the second of the two features of a clock.
     """
     columns: list[Column | None] = []
     names = column_frame(samples).itertuples(index=False)
@@ -124,7 +129,7 @@ def _units(samples: Samples) -> dict[str, str]:
 
 
 class Term(NamedTuple):
-    """One term of a condition, in machine-readable form."""
+    """A comparison of a column with a value, in machine-readable form."""
 
     column: str | int
     operator: str
@@ -133,10 +138,10 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition on a column: low < value <= high, or a missing value.
+    """A condition on a column: low < value <= high, or that the value is missing.
 
-    If ``low`` is larger than ``high``, for example for hours of the night, the
-    condition is value > low or value <= high.
+    If ``low`` is larger than ``high``, as for the hours of a night, the condition is
+    that value > low or value <= high.
 
     Examples
     --------
@@ -155,11 +160,14 @@ class Condition:
 
     @property
     def n_bounds(self) -> int:
-        """Number of bounds, or 0 if all values meet the condition."""
+        """Number of bounds; a test for missing values counts as one bound.
+
+        The number is 0 if all values meet the condition.
+        """
         return self.is_missing + int(self.low > -np.inf) + int(self.high < np.inf)
 
     def holds(self, values: np.ndarray) -> np.ndarray:
-        """Return which values meet the condition."""
+        """Return a boolean mask of the values that meet the condition."""
         if self.is_missing:
             return np.isnan(values)
         if self.n_bounds == 0:
@@ -189,13 +197,13 @@ class Condition:
         return sorted(bound for bound in (self.low, self.high) if np.isfinite(bound))
 
     def _value(self, bound: float) -> Any:
-        """Return a bound as a number, or as text for dates and times."""
+        """Return a bound as a number or, for dates and times, as text."""
         if self.column.kind in ("date", "time", "clock"):
             return self.column.texts_of([bound])[0]
         return bound
 
     def _category(self) -> Any:
-        """Return the category of a text, or the value of a flag."""
+        """Return the category or value that a "text", "flag" or "binary" column has."""
         column = self.column
         if column.kind == "text":
             return column.category or "missing"
@@ -209,7 +217,7 @@ class Condition:
         return [text for text, is_met in zip(levels, met, strict=True) if is_met]
 
     def __str__(self) -> str:
-        """Return the condition in words."""
+        """Return the condition as text, such as "3 < orders <= 12"."""
         name = short_name(self.column.name)
         if self.is_missing:
             return f"{name} is missing"
@@ -243,7 +251,8 @@ class Condition:
 def short_number(low: float, high: float, near: float) -> float:
     """Return the number t with the fewest digits that satisfies low <= t < high.
 
-    If there are several such numbers, the one nearest to ``near`` is returned.
+    If several numbers have the fewest digits, the number nearest to ``near`` is
+    returned.
 
     Examples
     --------
@@ -268,7 +277,10 @@ def short_number(low: float, high: float, near: float) -> float:
 
 
 def _short_date(low: float, high: float) -> float:
-    """Return the start of a year, month, day, ... that satisfies low <= t < high."""
+    """Return the start of a year, month, day, ... t that satisfies low <= t < high.
+
+    Years are preferred to months, months to days, and so on.
+    """
     for unit in DATE_UNITS:
         date = np.datetime64(int(np.floor(low)), "s").astype(f"M8[{unit}]")
         for candidate in (date, date + 1):
@@ -279,7 +291,7 @@ def _short_date(low: float, high: float) -> float:
 
 
 def _dates(values: list[float]) -> list[str]:
-    """Format dates, with times unless all of them are at the start of a day."""
+    """Format dates, and include times unless all dates are at midnight."""
     texts = [str(pd.Timestamp(round(value * 1e6), unit="us")) for value in values]
     if all(text.endswith(" 00:00:00") for text in texts):
         texts = [text.removesuffix(" 00:00:00") for text in texts]
@@ -287,7 +299,7 @@ def _dates(values: list[float]) -> list[str]:
 
 
 def _clock(seconds: float) -> str:
-    """Format a time of day."""
+    """Format a time of day in seconds as hh:mm or hh:mm:ss."""
     minutes, rest = divmod(seconds, 60)
     text = f"{int(minutes // 60):02d}:{int(minutes % 60):02d}"
     return f"{text}:{rest:02.0f}" if rest else text

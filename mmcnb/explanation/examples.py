@@ -1,4 +1,4 @@
-"""Select example rows of each cluster: typical rows, rows at its edge, and far rows."""
+"""Select example rows of each cluster: typical rows, edge rows, and far rows."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.matrix import as_matrix
 from mmcnb.samples.row_index import RowIndex
 
-MOST_ROWS = 3  # examples of each kind in each cluster
+MOST_ROWS = 3  # maximum number of examples of each kind in each cluster
 
 
 class ComparedRows(NamedTuple):
@@ -25,12 +25,13 @@ class ComparedRows(NamedTuple):
     Attributes
     ----------
     distances : ndarray of shape (m, k)
-        Distance of each row to the mean of each cluster.
+        Distance of each row to the mean of each cluster; infinite for noise rows.
     margins : ndarray of shape (m, k)
-        Score of the row's own cluster minus the score of each other cluster. The margin
-        is infinite for the row's own cluster and if either cluster is noise.
+        Score of the row for its own cluster minus its score for each other cluster. The
+        margin is infinite for the row's own cluster, for noise rows, and for the
+        column of noise.
     far : ndarray of shape (m,)
-        Outlier scores, or NaN if the model has no nodes.
+        Outlier score of each row, or NaN if the model has no nodes.
     """
 
     distances: np.ndarray
@@ -41,12 +42,12 @@ class ComparedRows(NamedTuple):
 def compare_rows(
     engine: Engine, model: Model, sample: Sample, groups: Groups
 ) -> ComparedRows:
-    """Compare rows with the clusters, using the scores of the model if possible.
+    """Compare the rows of a sample with the clusters.
 
     If the labels that the model predicts agree with ``groups`` for more than 90 % of
-    the rows, the score of a row for a cluster is its decision value. Otherwise, the
-    user has passed different labels, and the score is minus the distance to the mean of
-    the cluster.
+    the rows except noise, the score of a row for a cluster is the decision value of the
+    model. Otherwise, the user has passed other labels, and the score is the negative
+    distance to the mean of the cluster.
     """
     labels = groups.clusters[sample.codes]
     is_noise = labels == -1
@@ -72,7 +73,7 @@ def compare_rows(
 
 
 def _distances_to_means(rows: Samples, sample: Sample, groups: Groups) -> np.ndarray:
-    """Return the distance of each row to the mean of each cluster."""
+    """Return the distance of each row to the mean of each cluster in the sample."""
     X = as_matrix(rows.block(0, rows.n_samples))
     inside = np.equal.outer(np.arange(groups.clusters.size), sample.codes)
     means = inside / inside.sum(axis=1, keepdims=True) @ X
@@ -87,7 +88,8 @@ def _model_values(
     if model.graph is None:
         values = np.concatenate(engine.run(DecisionPass(rule), features))
         return values, np.full(rows.n_samples, np.nan)
-    # One search for nodes yields both the decision values and the outlier scores.
+    # A single search for the nearest nodes yields both the decision values and the
+    # outlier scores.
     gathered = engine.run(GatherPass(np.arange(rows.n_samples)), features)
     columns = np.concatenate(gathered)
     return rule.decide(columns), columns[:, -2]
@@ -96,10 +98,11 @@ def _model_values(
 def nearest_cluster(
     compared: ComparedRows, sample: Sample, groups: Groups, k: int
 ) -> tuple[object, float]:
-    """Return the other cluster with the largest mean score for rows of cluster k.
+    """Return the cluster nearest to cluster k, and the mean margin to this cluster.
 
-    The mean margin to this cluster is also returned. Ties are broken by the distance to
-    the mean of the cluster. If there is no other cluster, the result is (None, nan).
+    The nearest cluster is the one with the smallest mean margin over the rows of
+    cluster k. Ties are broken by the mean distance of these rows to the mean of the
+    other cluster. If there is no other cluster, the result is (None, nan).
     """
     members = sample.codes == k
     distances = compared.distances[members].mean(axis=0)
@@ -113,9 +116,10 @@ def nearest_cluster(
 def row_table(
     compared: ComparedRows, sample: Sample, groups: Groups, index: RowIndex
 ) -> pd.DataFrame:
-    """Return example rows of each cluster, with their numbers and names.
+    """Return the table `Explanation.rows`, with example rows of each cluster.
 
-    A row is listed at the edge only if another row of its cluster has a larger margin.
+    A row is listed as an edge row only if another row of its cluster has a larger
+    margin.
     """
     kinds = {
         "typical": compared.distances[sample.cells],

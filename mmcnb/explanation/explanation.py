@@ -1,4 +1,4 @@
-"""Explain what sets clusters apart, with tables and a sentence for each cluster."""
+"""Explain how clusters differ, with tables and a sentence for each cluster."""
 
 from dataclasses import dataclass
 from html import escape
@@ -42,78 +42,81 @@ from mmcnb.samples.row_index import RowIndex
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
-    """An explanation of what sets clusters apart.
+    """Explanation of how clusters differ from each other.
 
     Printing an explanation shows one sentence per cluster. A notebook displays the
-    sentences, `rules`, the `tree` and `columns`.
+    sentences, `rules`, `tree` and `columns`.
 
     Attributes
     ----------
     clusters : DataFrame
-        One row per cluster, with noise (-1) first: "cluster", its number of "rows" and
-        their "share" of all rows, the "nearest" other cluster, the mean "margin"
-        between the two clusters in the rows of the cluster, and the "sentence".
+        One row per cluster, with noise (-1) first. "cluster" is the cluster, "rows" its
+        number of rows, and "share" their share of all rows. "nearest" is the nearest
+        other cluster, and "margin" the mean margin of the rows of the cluster to the
+        nearest cluster. "sentence" describes the cluster.
     columns : DataFrame
         For each cluster, the columns with the largest effects (at most 50), sorted by
         how well they separate the cluster from other rows.
 
-        "column" is the name of a column, or its number if it has no name. "kind" is
-        "number", "date" (in seconds since 1970), "flag" (0 or 1, so that means are
-        shares), "time" (in seconds), "text" or "order" (ordered texts and ratings). A
-        time of day has two rows with the "category" "sin" and "cos", the coordinates of
-        its position on a circle. For "text", the figures describe one "category", which
-        a row either has or does not have. For "order", "category" contains the levels
-        that set the cluster apart, such as "4 or 5 of 5", "position" is "low", "medium"
-        or "high", and "share" and "others_share" are the shares of rows with these
-        levels in the cluster and among other rows.
+        "column" is the name of a column, or its zero-based index if it has no name.
+        "kind" is "number", "date" (in seconds since 1970), "flag" (0 or 1, so that
+        means are shares), "time" (in seconds), "text", or "order" (ordered texts and
+        ratings). A time of day has two rows, with "sin" and "cos" as "category", which
+        describe the coordinates of the time on a 24-hour clock. For "text", a row of
+        the table describes one "category", and means are the shares of rows with this
+        category. For "order", "category" is the range of levels that is most
+        overrepresented in the cluster, such as "4 or 5 of 5"; "position" is "low",
+        "medium" or "high"; and "share" and "others_share" are the shares of rows with
+        these levels in the cluster and among other rows.
 
-        Filled gaps are ignored, so a column without other values has NaN. The following
-        figures are computed from all rows: "gaps" and "others_gaps", the shares of
-        missing values, and "mean" and "others_mean". The other figures are computed
-        from a weighted sample: "effect", the difference of the two means in standard
-        deviations of the column; "median" and "others_median"; "auc", the probability
-        that a row of the cluster has a larger value than another row; "near", the
-        probability that a row of the cluster is nearer to the median of the cluster
-        than another row; and "spread" and "others_spread", the median distances from
-        the median of the cluster.
+        Missing values are ignored even if the fit has filled them. Figures are NaN for
+        columns in which all values are missing. The following figures are computed from
+        all rows: "gaps" and "others_gaps", the shares of missing values, and "mean" and
+        "others_mean". The other figures are computed from a weighted sample: "effect",
+        the difference of the two means in standard deviations of the column; "median"
+        and "others_median"; "auc", the probability that a row of the cluster has a
+        larger value than another row; "near", the probability that a row of the cluster
+        is nearer to the median of the cluster than another row; and "spread" and
+        "others_spread", the median distances from the median of the cluster.
 
-        Extreme values could hide a column. For the effect, values are therefore clipped
-        to a maximum distance from the median of the column: ten times the median
-        distance of the values that differ from it. For sparse columns, the effect is
-        computed from all rows without clipping.
+        A few extreme values would make the effect of a column small. For the effect,
+        values are therefore clipped to a maximum distance from the median of the
+        column: ten times the median distance of the values that differ from the median.
+        For sparse columns, the effect is computed from all rows without clipping.
     rows : DataFrame
-        For each cluster, up to three example rows of each "kind", with the "row"
-        number, and the "name" if rows have names. "typical" rows have the smallest
-        "score", the distance to the mean of the cluster, so the first typical row is
-        the medoid in squared distances. Rows at the "edge" have the smallest margin to
-        any other cluster. Rows with the largest margin of the cluster are not listed,
-        so a cluster in which all margins are equal has no rows at the edge. "far" rows
-        have the largest outlier scores; they are listed if the model has nodes. All
-        example rows are from the sample.
+        For each cluster, up to three example rows of each "kind", with their "row"
+        number, their "name" if rows have names, and a "score". "typical" rows have the
+        smallest distance to the mean of the cluster, which is their score. The first of
+        them is therefore the medoid in squared distances. "edge" rows have the smallest
+        margin to any other cluster. Rows with the largest margin in the cluster are not
+        listed, so a cluster in which all margins are equal has no edge rows. "far" rows
+        have the largest outlier scores; they are listed only if the model has nodes.
+        All example rows are from the sample.
     rules : DataFrame
-        For each cluster, a "rule" of at most three "conditions" on columns that most
-        rows of the cluster meet and few other rows meet, such as "orders > 12 and
-        payment = invoice". A condition is a tuple of a name, an operator and a value.
-        "coverage" is the share of the cluster that meets the rule, and "precision" the
-        share of the "matching" rows that are in the cluster; both are computed from all
-        rows. The "sentence" contains the rule and these figures. Rules are searched for
-        in the sample, among the 50 columns with the largest effects. The rule is "" if
-        no rule is better than a rule without conditions.
+        For each cluster, a "rule" of at most three "conditions" on columns, such as
+        "orders > 12 and payment = invoice". Most rows of the cluster and few other rows
+        meet the rule. A condition is a tuple of a name, an operator and a value.
+        "coverage" is the share of the rows of the cluster that meet the rule,
+        "matching" is the number of all rows that meet the rule, and "precision" is the
+        share of matching rows that are in the cluster. These figures are computed from
+        all rows. "sentence" contains the rule and the figures. Rules are searched for
+        in the sample, among the 50 columns with the largest effects. A rule is "" if no
+        rule is clearly better than a rule without conditions.
     words : DataFrame or None
-        The ten columns that mark each cluster: "cluster", "word" and "score". This
-        table exists for sparse rows without negative values if their columns have
-        names, for example counts of words; otherwise it is None. The score is a
-        class-based TF-IDF: the share of the word among all words of the cluster, times
-        log(1 + mean number of words in a cluster / number of occurrences of this word
-        in all clusters).
+        The ten columns that are most characteristic of each cluster, as "cluster",
+        "word" and "score". This table exists for sparse rows without negative values
+        whose columns have names, such as word counts; otherwise it is None. The score
+        is a class-based TF-IDF: the share of the word among all words of the cluster,
+        times log(1 + mean number of words in a cluster / number of occurrences of this
+        word in all clusters).
     tree : ClusterTree or None
-        A decision tree of at most four levels that predicts the clusters. Printing the
+        Decision tree of at most four levels that predicts the clusters. Printing the
         tree shows its conditions, in the same form as in rules, and the cluster that
-        each leaf predicts. ``tree.leaves`` is the table of its leaves, and
-        ``tree.accuracy`` the share of rows for which the prediction is correct; both
-        are counted on all rows. The tree is grown on the sample. It is None if there is
-        only one cluster, if no split separates clusters, or if there are more than 50
-        columns that have no names or are sparse.
+        each leaf predicts. ``tree.leaves`` is a table of its leaves, and
+        ``tree.accuracy`` is the share of rows for which the prediction is correct. The
+        tree is grown on the sample, and these figures are computed from all rows. It is
+        None if there is only one cluster, if no split separates clusters, or if there
+        are more than 50 columns that have no names or are sparse.
 
     Examples
     --------
@@ -139,9 +142,10 @@ class Explanation:
         return self.clusters
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the tables as lists of rows for JSON, with None for missing values.
+        """Return the explanation as a dict that JSON can represent.
 
-        The tree is a dict with the keys "accuracy", "text" and "leaves" (a table).
+        A table becomes a list of dicts, one per row, with None for missing values. The
+        tree becomes a dict with the keys "accuracy", "text" and "leaves" (a table).
         """
         tables: dict[str, Any] = {"words": None, "tree": None}
         for name, table in vars(self).items():
@@ -153,13 +157,13 @@ class Explanation:
         return tables
 
     def __str__(self) -> str:
-        """Return the sentences, one line per cluster."""
+        """Return the sentences of all clusters, one per line."""
         return "\n".join(self.clusters["sentence"])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """Return the sentences, rules, tree and columns, with all names escaped."""
+        """Return the sentences, rules, tree and columns as HTML."""
         lists = ""
         for table in (self.clusters, self.rules):
             items = "".join(f"<li>{escape(text)}</li>" for text in table["sentence"])
@@ -170,17 +174,17 @@ class Explanation:
 
 
 class Sources(NamedTuple):
-    """The rows to read for an explanation, in three forms.
+    """The rows to explain, in three forms.
 
     Attributes
     ----------
     rows : Samples
-        The rows as the model reads them, before scaling.
+        Rows with the columns of the model, before scaling.
     described : Samples
-        The same rows with the columns that the explanation names. These are the columns
+        The same rows with the columns that the explanation names, which are the columns
         of ``rows`` or of another table.
     with_gaps : Samples
-        The rows of ``described``, with NaN instead of filled gaps.
+        The rows of ``described``, in which missing values are NaN instead of filled.
     """
 
     rows: Samples
@@ -196,26 +200,27 @@ def explain(
     index: RowIndex,
     most: int,
 ) -> Explanation:
-    """Explain the clusters of some rows.
+    """Explain the clusters of rows.
 
     Parameters
     ----------
     engine : Engine
         Engine that runs the passes.
     sources : Sources
-        The rows, and the columns that the explanation names.
+        The rows to explain.
     groups : Groups
-        The cluster of each row.
+        Cluster of each row.
     model : Model
-        The fitted model.
+        Fitted model.
     index : RowIndex
         Numbers and names of the rows in their source.
     most : int
-        Largest number of rows in the sample of all clusters.
+        Maximum number of rows in the sample, which contains rows of all clusters.
 
     Returns
     -------
     Explanation
+        Explanation of the clusters.
     """
     sizes = sizes_of_samples(groups.counts, most)
     rows = draw_rows(groups, sizes)
@@ -248,7 +253,7 @@ def explain(
     words = word_table(described, groups, moments, sample)
     if described is not sources.rows:
         sample = sample._replace(X=as_matrix(sources.rows.gather(rows)))
-    # Free the memory of the pass before the model needs memory.
+    # Return the freed memory of the passes to the system before the model needs memory.
     return_freed_memory()
     compared = compare_rows(engine, model, sample, groups)
     pairs = [nearest_cluster(compared, sample, groups, k) for k in range(sizes.size)]
@@ -275,7 +280,7 @@ def explain(
 
 
 class _Counts(NamedTuple):
-    """The counts of the rules and of the tree on all rows."""
+    """Counts for the rules and the tree, computed from all rows."""
 
     rules: np.ndarray
     tree: TreeCounts | None
@@ -289,7 +294,11 @@ def _counts(
     tree: Node | None,
     sample: Sample,
 ) -> _Counts:
-    """Count on all rows, in one pass unless the sample contains all rows."""
+    """Count the rows that meet the rules and reach the nodes of the tree.
+
+    All rows are counted. This takes one pass, or no pass if the sample contains all
+    rows.
+    """
     passes: list[Any] = [RulesPass(rules, groups.codes)]
     if tree is not None:
         passes.append(TreePass(tree, groups.codes, groups.counts.size))

@@ -17,7 +17,10 @@ from mmcnb.samples.matrix import Matrix
 
 
 def agree(labels: np.ndarray | None, rule: Rule, features: Samples) -> bool:
-    """Return whether a rule predicts the labels of the first and last rows of a fit."""
+    """Return whether a decision rule predicts the labels of the first and last rows.
+
+    The first and the last `BLOCK_ROWS` rows are checked.
+    """
     n = features.n_samples
     if labels is None or labels.size != n:
         return False
@@ -31,11 +34,11 @@ class Groups(NamedTuple):
     Attributes
     ----------
     clusters : ndarray of shape (k,)
-        The distinct labels, in ascending order.
+        Distinct labels, in ascending order.
     counts : ndarray of shape (k,), int64
-        Number of rows of each cluster.
+        Number of rows in each cluster.
     codes : ndarray of shape (n,), int8 or wider
-        Index of the label of each row in ``clusters``.
+        For each row, the index of its label in ``clusters``.
     """
 
     clusters: np.ndarray
@@ -44,7 +47,7 @@ class Groups(NamedTuple):
 
     @property
     def known(self) -> np.ndarray:
-        """Indices of the clusters other than noise."""
+        """Indices in ``clusters`` of the clusters other than noise."""
         return np.flatnonzero(self.clusters != -1)
 
 
@@ -54,15 +57,15 @@ class Sample(NamedTuple):
     Attributes
     ----------
     X : ndarray or csr_array of shape (m, d)
-        The rows, before scaling.
+        Sampled rows, before scaling.
     values : ndarray or csr_array of shape (m, d)
-        The rows with NaN instead of filled gaps.
+        Sampled rows, in which missing values are NaN instead of filled.
     rows : ndarray of shape (m,), int64
-        Numbers of the sampled rows in the data.
+        Row numbers of the sampled rows in the data.
     codes : ndarray of shape (m,), int8 or wider
-        Index of the cluster of each row.
+        For each sampled row, the index of its cluster.
     weights : ndarray of shape (m,), float64
-        Number of rows of the cluster that each sampled row represents.
+        Number of rows of its cluster that each sampled row represents.
     """
 
     X: Matrix
@@ -73,7 +76,7 @@ class Sample(NamedTuple):
 
     @property
     def cells(self) -> tuple[np.ndarray, np.ndarray]:
-        """Index that selects each row's own cluster in arrays of shape (m, k)."""
+        """Index that selects each row's own cluster from an array of shape (m, k)."""
         return np.arange(self.codes.size), self.codes
 
 
@@ -97,8 +100,8 @@ def grouped(labels: np.ndarray) -> Groups:
     ):
         sizes = pd.Series(labels, copy=False).value_counts().sort_index()
     clusters = sizes.index.infer_objects().to_numpy()
-    # Codes usually take one byte per row. A Dask worker receives the codes of its rows
-    # only.
+    # With the smallest dtype, codes usually need one byte per row. If they are int8, a
+    # Dask task receives only the codes of its own rows.
     dtype = np.min_scalar_type(-len(clusters))
     codes = []
     for start in range(0, len(labels), GROUP_ROWS):
@@ -116,17 +119,35 @@ def plan_explanation(
     n_jobs: int | None = None,
     n_landmarks: int = 0,
 ) -> tuple[int, int]:
-    """Plan the number of sampled rows of k clusters, and the number of threads.
+    """Plan the size of the sample and the number of threads of an explanation.
 
-    The sample has 20,000 rows, or fewer if the means (float64) leave less memory within
-    the limit. If the rows have to be labelled first, memory for the landmarks is also
-    needed.
+    The sample has 20,000 rows, or fewer if there are fewer rows or if the memory limit
+    is too small for the sample and the means of the columns.
+
+    Parameters
+    ----------
+    rows : RowShape
+        Number, size and storage of the rows.
+    k : int
+        Number of clusters.
+    memory_limit, n_jobs
+        See `plan_fit`.
+    n_landmarks : int, default=0
+        Number of kernel columns that are computed to label the rows first; 0 if labels
+        are known.
+
+    Returns
+    -------
+    size : int
+        Number of rows of the sample.
+    threads : int
+        Number of threads.
 
     Raises
     ------
     MemoryLimitError
         If the limit is too small for the means, one row of each cluster and one thread.
-        The message gives the smallest limit that works.
+        The message names the smallest limit that works.
 
     Examples
     --------
@@ -139,13 +160,13 @@ def plan_explanation(
     """
     d = rows.n_features
     size = rows.row_bytes
-    # Means are needed for the clusters, for the rows outside each cluster, and for
-    # blocks that are not yet added. Each row of the sample is gathered, scaled and
-    # mapped.
+    # Memory is needed for the means of clusters, for the means of the rows outside each
+    # cluster, and for the sums of blocks that are not yet added. Each row of the sample
+    # is gathered, scaled and mapped.
     means = 8.0 * k * d * (8 + 3 * TASK_BYTES / BLOCK_ROWS / size)
     row = 12 * size + 32 * k
-    # The factor 1.2 accounts for the gathered rows, which need a sixth of their later
-    # memory while blocks are read.
+    # The factor 1.2 accounts for the gathered rows, which already need a sixth of their
+    # final memory while blocks are read.
     read = replace(
         rows,
         row_bytes=1.2 * size,
@@ -160,7 +181,10 @@ def plan_explanation(
 
 
 def sizes_of_samples(counts: np.ndarray, most: int) -> np.ndarray:
-    """Divide a sample evenly among clusters, including all rows of small clusters.
+    """Return how many of ``most`` sampled rows each cluster gets.
+
+    The rows are divided evenly among the clusters, but all rows of small clusters are
+    included. Each cluster gets at least one row.
 
     Examples
     --------
@@ -177,7 +201,10 @@ def sizes_of_samples(counts: np.ndarray, most: int) -> np.ndarray:
 
 
 def draw_rows(groups: Groups, sizes: np.ndarray) -> np.ndarray:
-    """Draw random rows from each cluster, and return their sorted row numbers."""
+    """Draw ``sizes[k]`` rows of each cluster k at random, and return their numbers.
+
+    The row numbers are sorted.
+    """
     random = np.random.RandomState(0)
     rows = []
     for k, size in enumerate(sizes.tolist()):

@@ -22,30 +22,31 @@ from mmcnb.explanation.summary import ColumnFigures
 from mmcnb.samples import Samples
 from mmcnb.samples.encoding import Encoding
 
-# A figure of fewer rows may equal or reveal the value of a cell.
+# Figures of fewer rows than this are hidden, because they may reveal the value of a
+# cell.
 LEAST_ROWS = 5
 HIDDEN = "…"
 OF_TIME = ("date", "time")
 
-Category = tuple[object, str]  # a column, and one text of this column
+Category = tuple[object, str]  # name of a column, and one of its texts
 
 
 def hide_cells(explanation: Explanation, described: Samples) -> Explanation:
-    """Return an explanation without texts, dates, times and single rows.
+    """Return an explanation without texts, dates and times from cells.
 
     Parameters
     ----------
     explanation : Explanation
-        The explanation.
+        The complete explanation.
     described : Samples
-        The rows with the columns that the explanation names.
+        Rows with the columns that the explanation names.
 
     Returns
     -------
     Explanation
-        Names of columns, and medians, means and thresholds of numbers remain. Texts are
-        replaced by "value 1", "value 2", .... Example rows, and figures of fewer than
-        five rows, are left out.
+        The explanation with the names of columns, and with medians, means and
+        thresholds of numbers. Texts are replaced by "value 1", "value 2", .... Example
+        rows, the tree, and figures of fewer than five rows are left out.
     """
     wide = _wide_names(described)
     shown = _shown_clusters(explanation.clusters)
@@ -79,13 +80,13 @@ def hide_cells(explanation: Explanation, described: Samples) -> Explanation:
 
 
 def numbered_labels(labels: np.ndarray) -> np.ndarray:
-    """Return the numbers of labels that are names, or other labels unchanged."""
+    """Replace labels that are names by numbers; return other labels unchanged."""
     groups = grouped(labels)
     return labels if groups.clusters.dtype.kind == "i" else groups.codes
 
 
 def texts_of_cells(encoding: Encoding | None) -> set[str]:
-    """Return the categories and the ordered texts of all columns of a table."""
+    """Return the categories and ordered texts of all columns of a table."""
     texts: set[str] = set()
     for column in () if encoding is None else encoding.columns:
         texts.update(column.categories)
@@ -101,7 +102,7 @@ def _shown_clusters(clusters: pd.DataFrame) -> list[Any]:
 
 
 def _wide_names(described: Samples) -> dict[object, str]:
-    """Return replacements for names of 0/1 columns that contain the text of a cell."""
+    """Return new names for 0/1 columns whose names contain the text of a cell."""
     names = described.feature_names
     if described.encoding is not None or names is None or described.sources is None:
         return {}
@@ -115,7 +116,7 @@ def _wide_names(described: Samples) -> dict[object, str]:
 
 
 def _numbered_texts(columns: pd.DataFrame) -> dict[Category, str]:
-    """Return "value 1", "value 2", ... for the categories of each text column."""
+    """Return a replacement ("value 1", "value 2", ...) for each category of a text."""
     texts: dict[Category, str] = {}
     counts: dict[object, int] = {}
     for row in columns[columns["kind"] == "text"].itertuples():
@@ -127,7 +128,7 @@ def _numbered_texts(columns: pd.DataFrame) -> dict[Category, str]:
 
 
 def _category(row: Any, texts: Mapping[Category, str]) -> str:
-    """Return a replacement for the category in a row of `Explanation.columns`."""
+    """Return the replacement of the category in a row of `Explanation.columns`."""
     if row.kind == "text":
         return texts.get((row.column, row.category), "")
     if row.kind == "order":
@@ -136,7 +137,7 @@ def _category(row: Any, texts: Mapping[Category, str]) -> str:
 
 
 def _phrase(row: ColumnFigures) -> str:
-    """Describe a column of a cluster, without dates and times."""
+    """Describe a column of a cluster in words, without dates and times."""
     if row.kind not in OF_TIME:
         return phrase(row)
     is_higher = bool(row.median > row.others_median)
@@ -151,7 +152,7 @@ def _phrase(row: ColumnFigures) -> str:
 def _rules(
     rules: pd.DataFrame, texts: Mapping[Category, str], wide: Mapping[object, str]
 ) -> pd.DataFrame:
-    """Return rules without the texts, dates and times in their conditions."""
+    """Return rules with hidden texts, dates and times in their conditions."""
     rows = []
     for rule in rules.itertuples(index=False):
         parts = [_term(term, texts, wide) for term in rule.conditions]

@@ -1,4 +1,4 @@
-"""Find the levels of ordered columns that set a cluster apart."""
+"""Find the levels of ordered columns that distinguish a cluster from other rows."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,29 +13,30 @@ from mmcnb.samples import Samples
 
 
 class Order(NamedTuple):
-    """The levels of an ordered column, which are consecutive integers or texts."""
+    """Levels of an ordered column, which are consecutive integers or texts."""
 
     first: int
     n_levels: int
     texts: Sequence[str] = ()
 
     def place_of(self, level: int) -> str:
-        """Return the text of a level, or its number if levels have no texts."""
+        """Return the text of the level with index ``level``, or its integer as text."""
         return shown(self.texts[level]) if self.texts else str(self.first + level)
 
 
 class LevelShares(NamedTuple):
-    """Adjacent levels, and the shares of rows with any of these levels.
+    """A range of adjacent levels, and the shares of rows in this range.
 
     Attributes
     ----------
     words : str
-        The levels in words, such as "4 or 5 of 5", or "'often' or 'always'".
+        The range in words, such as "4 or 5 of 5" or "'often' or 'always'".
     position : {"low", "medium", "high"}
         "low" or "high" if the range ends at the lowest or the highest level, otherwise
         "medium".
     share, others_share : float
-        Share of the rows with these levels, in the cluster and among other rows.
+        Share of the rows that have a level in the range, in the cluster and among other
+        rows.
     """
 
     words: str
@@ -45,9 +46,9 @@ class LevelShares(NamedTuple):
 
 
 def orders_of(samples: Samples, sample: Sample) -> dict[int, Order]:
-    """Return the order of each ordered column, by column number.
+    """Return the levels of each ordered column, by the index of the column.
 
-    Ordered columns contain ordered texts or integer ratings.
+    A column is ordered if it contains ordered texts or integer ratings.
     """
     if samples.is_sparse:
         return {}
@@ -71,9 +72,10 @@ def shares_of_levels(
     Parameters
     ----------
     order : Order
-        The levels.
+        Levels of the column.
     values : ndarray of shape (m,)
-        Level of each row, as a number.
+        Value of the column in each row. If levels are texts, it is the index of the
+        level.
     inside : ndarray of shape (m,), bool
         Whether each row is in the cluster.
     weights : ndarray of shape (m,)
@@ -82,8 +84,8 @@ def shares_of_levels(
     Returns
     -------
     LevelShares
-        The range of levels with the largest difference between its share in the cluster
-        and its share in other rows.
+        The range of levels for which the share of rows in the cluster exceeds the share
+        of other rows most.
 
     Examples
     --------
@@ -120,7 +122,7 @@ def shares_of_levels(
 
 
 def _words(order: Order, low: int, high: int) -> str:
-    """Return a range of levels in words, with the largest level after numbers."""
+    """Return a range of levels in words, followed by the highest level for numbers."""
     words = order.place_of(low)
     if high > low:
         link = "or" if high == low + 1 else "to"

@@ -1,8 +1,8 @@
 """Find a rule for each cluster: up to three conditions that few other rows meet.
 
-Rules are searched for in a sample, and their counts are computed from all rows. The
-score of a rule is the F-measure of its coverage c and precision p, 2cp / (c + p), minus
-a price for each bound of its conditions.
+Rules are searched for in a sample. The rows that meet them are then counted on all
+rows. The score of a rule is the F-measure of its coverage c and precision p,
+2cp / (c + p), minus a price for each bound of its conditions.
 """
 
 from collections.abc import Iterator
@@ -24,27 +24,29 @@ from mmcnb.samples.matrix import Block, Matrix, as_matrix
 
 MOST_CONDITIONS = 3
 # The search starts from the best pairs of conditions on SEARCH_ROWS rows of the sample,
-# adds a condition to the best pairs, and refines the result on the whole sample.
+# adds a third condition to the best pairs, and refines the best rule on the whole
+# sample.
 SEARCH_ROWS = 4000
 N_CUTS = 7  # number of thresholds per column in the first conditions
-N_STARTS = 8
-N_LENGTHENED = 3
-MOST_ROUNDS = 3
+N_STARTS = 8  # number of pairs of conditions with which the search starts
+N_LENGTHENED = 3  # number of pairs to which a third condition is added
+MOST_ROUNDS = 3  # maximum number of rounds that refine all conditions of a rule
 # A bound must increase F by more than LEAST_GAIN, so that it is worth reading, and by
 # more than LEAST_ROWS divided by the number of rows of the cluster, so that it does not
 # depend on single rows.
 LEAST_GAIN = 0.01
 LEAST_ROWS = 1.5
-LOST_BY_ROUNDING = 0.002  # accepted loss in F for a shorter threshold
-MOST_OF_OTHERS = 0.5  # largest weight of a cluster, relative to all other rows
-# A rule must improve the F-measure of a rule without conditions by at least this value.
+LOST_BY_ROUNDING = 0.002  # accepted loss in F for a threshold with fewer digits
+MOST_OF_OTHERS = 0.5  # maximum weight of a cluster, relative to all other rows
+# The F-measure of a rule must exceed the F-measure of the rule without conditions by at
+# least this value.
 LEAST_LEAD = 0.05
 
 Rule = tuple[Condition, ...]
 
 
 class CountedRule(NamedTuple):
-    """A rule of a cluster, counted on all rows; see `Explanation` for the fields."""
+    """A row of `Explanation.rules`; see `Explanation` for the fields."""
 
     cluster: object
     rule: str
@@ -57,18 +59,18 @@ class CountedRule(NamedTuple):
 class Weights(NamedTuple):
     """Weights of rows in the search for the rule of one cluster.
 
-    The cluster has at most half the weight of all other rows together. Otherwise, no
-    rule for a cluster with most of the rows would be better than a rule without
-    conditions.
+    Weights of the cluster are reduced so that their sum is at most half the sum of all
+    other weights. Otherwise, no rule for a cluster with most of the rows would be
+    clearly better than the rule without conditions.
 
     Attributes
     ----------
     inside : ndarray of shape (m,)
         Weights of the rows of the cluster, and 0 for other rows.
     all : ndarray of shape (m,)
-        Weights of all rows, including the cluster.
+        Weights of all rows, including the rows of the cluster.
     price : float
-        Price of a bound, as a difference in F.
+        Value that each bound of a rule subtracts from its F-measure.
     """
 
     inside: np.ndarray
@@ -77,7 +79,7 @@ class Weights(NamedTuple):
 
     @classmethod
     def of_cluster(cls, weights: np.ndarray, is_inside: np.ndarray) -> "Weights":
-        """Return the weights for the cluster that contains the marked rows."""
+        """Return the weights for the cluster with the rows marked in ``is_inside``."""
         total = weights[is_inside].sum()
         others = weights[~is_inside].sum()
         scale = min(1.0, MOST_OF_OTHERS * others / total)
@@ -86,25 +88,25 @@ class Weights(NamedTuple):
         return cls(inside, np.where(is_inside, inside, weights), price)
 
     def f_measure(self, mask: np.ndarray) -> float:
-        """Return the F-measure of a rule, given the mask of rows that meet it."""
+        """Return the F-measure of a rule, given a mask of the rows that meet it."""
         matching = self.all[mask].sum()
         return 2 * float(self.inside[mask].sum() / (matching + self.inside.sum()))
 
 
 @dataclass(frozen=True, eq=False)
 class SearchRows:
-    """The values of the columns of a sample that may occur in rules.
+    """Sampled rows, with the columns that may occur in rules.
 
     Attributes
     ----------
     columns : list of Column
-        The columns.
+        Columns that may occur in rules.
     values : ndarray of shape (m, c)
-        The values of each column, with NaN for missing values.
+        Value of each column in each row, with NaN for missing values.
     codes : ndarray of shape (m,)
-        Index of the cluster of each row.
+        For each row, the index of its cluster.
     weights : ndarray of shape (m,)
-        Number of rows of the cluster that each sampled row represents.
+        Number of rows of its cluster that each sampled row represents.
     """
 
     columns: list[Column]
@@ -114,7 +116,10 @@ class SearchRows:
 
     @classmethod
     def of_sample(cls, columns: list[Column], sample: Sample) -> "SearchRows":
-        """Return the values of the columns in a sample."""
+        """Return the rows of a sample, with the given columns.
+
+        Columns of numbers that contain only 0 and 1 become "binary" columns.
+        """
         columns_and_kinds = []
         values = np.empty((sample.codes.size, len(columns)), order="F")
         for k, column in enumerate(columns):
@@ -127,7 +132,10 @@ class SearchRows:
         return cls(columns_and_kinds, values, sample.codes, sample.weights)
 
     def part(self, rows: np.ndarray) -> "SearchRows":
-        """Return some of the rows, with weights that preserve the sum per cluster."""
+        """Return a subset of the rows.
+
+        Weights are rescaled so that the total weight of each cluster does not change.
+        """
         n_rows = np.bincount(self.codes)
         n_kept = np.maximum(np.bincount(self.codes[rows], minlength=n_rows.size), 1)
         codes = self.codes[rows]
@@ -139,7 +147,10 @@ class SearchRows:
         return Weights.of_cluster(self.weights, self.codes == k)
 
     def mask(self, rule: Rule, but: int = -1) -> np.ndarray:
-        """Return which rows meet a rule without its condition at index ``but``."""
+        """Return a boolean mask of the rows that meet a rule.
+
+        The condition with index ``but`` is ignored; -1 ignores none.
+        """
         met = np.ones(self.codes.size, bool)
         for place, condition in enumerate(rule):
             if place != but:
@@ -147,17 +158,17 @@ class SearchRows:
         return met
 
     def values_of(self, condition: Condition) -> np.ndarray:
-        """Return the values of the column of a condition."""
+        """Return the values of the column to which a condition applies."""
         return self.values[:, self.place_of[condition.column]]
 
     @cached_property
     def place_of(self) -> dict[Column, int]:
-        """Index of each column."""
+        """Index of each column in `columns`."""
         return {column: place for place, column in enumerate(self.columns)}
 
     @cached_property
     def first_conditions(self) -> list[Condition]:
-        """The first conditions of the search, with one bound each."""
+        """Conditions with one bound each, from which the search starts."""
         conditions = []
         for column, values in zip(self.columns, self.values.T, strict=True):
             known = values[~np.isnan(values)]
@@ -171,7 +182,7 @@ class SearchRows:
 
     @cached_property
     def indicators(self) -> np.ndarray:
-        """Indicators of the rows that meet each first condition, as float32."""
+        """Matrix of 0 and 1 that marks the rows that meet each first condition."""
         met = np.empty((self.codes.size, len(self.first_conditions)), np.float32)
         for k, condition in enumerate(self.first_conditions):
             met[:, k] = condition.holds(self.values_of(condition))
@@ -181,8 +192,8 @@ class SearchRows:
         """Return the weight of rows of cluster k that meet each pair of conditions."""
         members = self.codes == k
         met = self.indicators[members]
-        # Counts of up to SEARCH_ROWS rows are exact in float32, and all rows of a
-        # cluster have the same weight.
+        # All rows of a cluster have the same weight, so rows can be counted. Counts of
+        # up to SEARCH_ROWS rows are exact in float32.
         return self.weights[members][0] * (met.T @ met).astype(np.float64)
 
     @cached_property
@@ -192,7 +203,7 @@ class SearchRows:
 
 
 def _cuts(column: Column, known: np.ndarray) -> np.ndarray:
-    """Return thresholds for a column at its quantiles, below the largest value."""
+    """Return thresholds at quantiles of the known values, except the largest value."""
     if column.kind in BINARY:
         return np.array([0.5])
     if known.size == 0:
@@ -204,14 +215,14 @@ def _cuts(column: Column, known: np.ndarray) -> np.ndarray:
 
 
 class RuleSearch(NamedTuple):
-    """The search for a rule of one cluster.
+    """Search for a rule of one cluster.
 
     Attributes
     ----------
     rows : SearchRows
-        The rows used by the search.
+        Rows on which rules are scored.
     weights : Weights
-        The weights of these rows for this cluster.
+        Weights of these rows for the cluster.
     """
 
     rows: SearchRows
@@ -221,15 +232,16 @@ class RuleSearch(NamedTuple):
         """Return the F-measure of a rule minus the price of its bounds."""
         n_bounds = sum(condition.n_bounds for condition in rule)
         f_measure = self.weights.f_measure(self.rows.mask(rule))
-        # Rounding makes the scores of equal rules independent of errors in sums.
+        # Scores are rounded, because sums may have rounding errors although rules are
+        # equally good.
         return round(f_measure - n_bounds * self.weights.price, 9)
 
     def starts(self, k: int) -> list[Rule]:
-        """Return the best pairs of first conditions for cluster k.
+        """Return the `N_STARTS` best pairs of first conditions for cluster k.
 
-        There is at most one pair of conditions for each pair of columns. Because all
-        pairs are tried, a conjunction is found even if neither column alone separates
-        the cluster.
+        At most one pair of conditions is returned for each pair of columns. All pairs
+        are scored, so a conjunction is found even if neither of its columns separates
+        the cluster on its own.
         """
         rows = self.rows
         conditions = rows.first_conditions
@@ -257,7 +269,11 @@ class RuleSearch(NamedTuple):
         return chosen
 
     def lengthened(self, rule: Rule) -> Iterator[Rule]:
-        """Yield the rule with one of the two best conditions on other columns added."""
+        """Yield two longer rules, each with an additional condition.
+
+        The additional conditions are the best first conditions on two different columns
+        that do not occur in the rule.
+        """
         rows = self.rows
         met = rows.mask(rule)
         indicators = rows.indicators[met]
@@ -277,7 +293,7 @@ class RuleSearch(NamedTuple):
                 return
 
     def polished(self, rule: Rule) -> Rule:
-        """Refine the conditions of a rule one at a time, given the other conditions."""
+        """Optimise the conditions of a rule one at a time, with the others fixed."""
         best = self.score(rule)
         for _ in range(MOST_ROUNDS):
             changed = rule
@@ -294,7 +310,10 @@ class RuleSearch(NamedTuple):
         return rule
 
     def best_condition(self, column: Column, others: np.ndarray) -> Condition:
-        """Return the best condition on a column among the rows marked in ``others``."""
+        """Return the best condition on a column, given the other conditions of a rule.
+
+        ``others`` is a mask of the rows that meet the other conditions.
+        """
         values = self.rows.values[others, self.rows.place_of[column]]
         ranked = RankedValues.of_rows(
             values, self.weights.inside[others], self.weights.all[others]
@@ -305,17 +324,18 @@ class RuleSearch(NamedTuple):
 
 @dataclass(frozen=True)
 class RankedValues:
-    """Distinct values in ascending order, with cumulative weights of the rows.
+    """Distinct values of a column in ascending order, with cumulative row weights.
 
     Attributes
     ----------
     values : ndarray of shape (v,)
-        The distinct values.
+        Distinct values, in ascending order.
     inside, all : ndarray of shape (v + 1,)
-        Weight of the rows that have one of the first 0, 1, ..., v values, in the
-        cluster and in total.
+        Element j is the total weight of the rows with one of the first j values, for
+        rows in the cluster and for all rows.
     missing : tuple of float
-        Weight of the rows without a value, in the cluster and in total.
+        Total weight of the rows in which the value is missing, for rows in the cluster
+        and for all rows.
     """
 
     values: np.ndarray
@@ -327,7 +347,10 @@ class RankedValues:
     def of_rows(
         cls, values: np.ndarray, inside: np.ndarray, all_weights: np.ndarray
     ) -> "RankedValues":
-        """Rank the values of rows, in which NaN marks missing values."""
+        """Rank the values of rows; NaN is a missing value.
+
+        ``inside`` and ``all_weights`` are weights as in `Weights`.
+        """
         order = np.argsort(values, kind="stable")
         n_known = values.size - np.count_nonzero(np.isnan(values))
         known = values[order[:n_known]]
@@ -345,7 +368,14 @@ class RankedValues:
     ) -> Condition:
         """Return the condition with the largest F-measure minus the price of bounds.
 
-        ``n_inside`` is the weight of the whole cluster, including rows without a rank.
+        Parameters
+        ----------
+        column : Column
+            Column to which the condition applies.
+        n_inside : float
+            Weight of the whole cluster, including rows that are not ranked.
+        price : float
+            Price of a bound.
         """
         everything = self.sums(0, self.values.size)
         with_gaps = [
@@ -363,13 +393,20 @@ class RankedValues:
         return list(options)[int(np.argmax(scores))]
 
     def sums(self, first: int, last: int) -> list[float]:
-        """Return the weight of values first to last - 1 in the cluster and in total."""
+        """Return the weight of rows with the values first, ..., last - 1.
+
+        The result is a list of the weight in the cluster and the weight of all rows.
+        """
         return [float(sums[last] - sums[first]) for sums in (self.inside, self.all)]
 
     def _inequalities(
         self, column: Column, n_inside: float
     ) -> dict[Condition, list[float]]:
-        """Return the best conditions with one or two bounds, and their weights."""
+        """Return the best conditions with one or two bounds.
+
+        The values of the dict are the weights of the rows that meet the condition, in
+        the form of `sums`.
+        """
         n = self.values.size
         below = 2 * self.inside / (self.all + n_inside)
         rest_inside = self.inside[-1] - self.inside
@@ -396,7 +433,7 @@ class RankedValues:
         return options
 
     def _condition(self, column: Column, first: int, last: int) -> Condition:
-        """Return the condition that the values first to last - 1 meet."""
+        """Return the condition that only the values first, ..., last - 1 meet."""
         low = self.values[first - 1] if first > 0 else -np.inf
         high = self.values[last - 1] if last < self.values.size else np.inf
         return Condition(column, float(low), float(high))
@@ -404,9 +441,10 @@ class RankedValues:
     def _best_interval(self, n_inside: float, f_measure: float) -> tuple[int, int]:
         """Return the interval of values with the largest F-measure.
 
-        F = 2 inside / (matching + n_inside) is a ratio of sums. Dinkelbach's algorithm
-        (1967) maximises it: each step finds the interval with the largest sum of 2
-        inside - F matching.
+        F = 2 inside / (matching + n_inside) is a ratio of sums, which Dinkelbach's
+        algorithm (1967) maximises. Each step finds the interval with the largest value
+        of 2 inside - F matching, for the F of the preceding step. The first step uses
+        ``f_measure``.
         """
         best = (0, self.values.size)
         while True:
@@ -419,7 +457,10 @@ class RankedValues:
             f_measure = better
 
     def _best_night(self, n_inside: float, f_measure: float) -> tuple[int, int]:
-        """Return the interval of values whose complement has the largest F-measure."""
+        """Return the interval of values whose complement has the largest F-measure.
+
+        The algorithm is the same as in `_best_interval`.
+        """
         best = (0, self.values.size)
         whole = self.sums(0, self.values.size)
         while True:
@@ -434,7 +475,11 @@ class RankedValues:
     def short_bound(
         self, condition: Condition, n_inside: float, is_low: bool
     ) -> Condition:
-        """Return the condition with a shorter threshold and a similar F-measure."""
+        """Return the condition with fewer digits in one bound and a similar F-measure.
+
+        ``is_low`` selects the lower bound, and ``n_inside`` is the weight of the whole
+        cluster.
+        """
         bound = condition.low if is_low else condition.high
         other = condition.high if is_low else condition.low
         n = self.values.size
@@ -454,9 +499,9 @@ class RankedValues:
         if first > last:
             return condition
         least, most = self.values[[first - 1, last]].tolist()
-        near = bound  # the levels of an order are not rounded
+        near = bound  # thresholds of columns with levels are not rounded
         if not condition.column.levels:
-            # The midpoint between two values is farthest from all rows.
+            # Prefer the midpoint between two values, which is farthest from all rows.
             near = float(self.values[max(place - 1, 0) : place + 1].mean())
         short = condition.column.threshold(least, most, near)
         if is_low:
@@ -464,7 +509,10 @@ class RankedValues:
         return replace(condition, high=short)
 
     def short_night(self, condition: Condition) -> Condition:
-        """Return the condition with shorter thresholds between the same values."""
+        """Return the condition with fewer digits in its bounds.
+
+        The condition, which has ``low > high``, is met by the same values as before.
+        """
         bounds = []
         for bound in (condition.low, condition.high):
             place = int(np.searchsorted(self.values, bound, "right"))
@@ -489,7 +537,7 @@ def largest_interval(sums: np.ndarray) -> tuple[int, int]:
 
 
 def close_range(is_close: np.ndarray, place: int) -> tuple[int, int]:
-    """Return the first and the last index of the run of True around an index.
+    """Return the first and last index of the run of True that contains ``place``.
 
     Examples
     --------
@@ -504,7 +552,7 @@ def close_range(is_close: np.ndarray, place: int) -> tuple[int, int]:
 
 
 def joined(rule: Rule) -> Rule:
-    """Return a pair of conditions, merged into one if both are on the same column."""
+    """Return a pair of conditions, merged if both apply to the same column."""
     first, second = rule
     if first.column != second.column:
         return rule
@@ -516,17 +564,16 @@ def joined(rule: Rule) -> Rule:
 
 
 def rule_of(k: int, rows: SearchRows, few: SearchRows) -> Rule:
-    """Return the rule of a cluster, which is empty if no rule is good enough.
+    """Return the rule of a cluster, or an empty rule if no rule is good enough.
 
     Parameters
     ----------
     k : int
         Index of the cluster.
     rows : SearchRows
-        The sample.
+        All rows of the sample, on which the best rule is refined.
     few : SearchRows
-        The rows of the sample used by the search; the rule is then refined on all rows
-        of the sample.
+        Subset of the sample, on which rules are searched for.
     """
     search = RuleSearch(few, few.weights_for(k))
     short = {search.polished(rule) for rule in search.starts(k)} - {()}
@@ -552,7 +599,7 @@ def rule_of(k: int, rows: SearchRows, few: SearchRows) -> Rule:
 
 
 def shortened(search: RuleSearch, rule: Rule) -> Rule:
-    """Drop conditions that do not improve the score, and shorten thresholds."""
+    """Drop conditions that do not improve the score, and round thresholds."""
     parts = [
         part
         for n_conditions in range(len(rule), 0, -1)
@@ -580,7 +627,7 @@ def shortened(search: RuleSearch, rule: Rule) -> Rule:
 
 
 def str_of(rule: Rule) -> str:
-    """Return a rule in words.
+    """Return a rule as text.
 
     Examples
     --------
@@ -596,29 +643,32 @@ def str_of(rule: Rule) -> str:
 
 @dataclass(frozen=True)
 class RulesPass:
-    """A pass that counts the rows that meet each rule, in its cluster and in total.
+    """A pass that counts the rows that meet each rule.
+
+    Its total is an array of shape (n_rules, 2) with the number of rows of the rule's
+    cluster and the number of all rows that meet each rule.
 
     Parameters
     ----------
     rules : list of (k, rule)
         Rules, each with the index of its cluster.
     codes : ndarray of shape (n,)
-        Index of the cluster of each row.
+        For each row, the index of its cluster.
     """
 
     rules: list[tuple[int, Rule]]
     codes: np.ndarray
 
     def block(self, rows: Block, start: int, stop: int) -> np.ndarray:
-        """Return the counts in one block."""
+        """Return the counts for one block."""
         return self.counts(as_matrix(rows), self.codes[start:stop])
 
     def combine(self, total: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Add the counts of two ranges of rows."""
+        """Add the counts for two ranges of rows."""
         return total + other
 
     def counts(self, X: Matrix, codes: np.ndarray) -> np.ndarray:
-        """Return the counts (in the cluster, in total) of each rule for some rows."""
+        """Return the counts for rows ``X`` with cluster indices ``codes``."""
         counts = np.zeros((len(self.rules), 2), np.int64)
         for place, (k, rule) in enumerate(self.rules):
             met = np.ones(codes.size, bool)
@@ -635,26 +685,27 @@ def find_rules(
     means: Means,
     sample: Sample,
 ) -> list[tuple[int, Rule]]:
-    """Find the rule of each cluster in a sample.
+    """Find a rule for each cluster in a sample.
 
     Parameters
     ----------
     engine : Engine
         Engine that runs the searches.
     samples : Samples
-        The rows.
+        All rows.
     groups : Groups
-        The cluster of each row.
+        Cluster of each row.
     means : Means
-        Means of the columns. Only the 50 columns with the largest effects are searched.
+        Means and effects of the columns. For each cluster, only the 50 columns with the
+        largest effects may occur in its rule.
     sample : Sample
-        The sample in which rules are searched for.
+        Sample in which rules are searched for.
 
     Returns
     -------
     list of (k, rule)
-        A rule for each cluster except noise, or an empty list if there is only one
-        cluster.
+        For each cluster except noise, its index and its rule. The list is empty if
+        there is only one cluster.
     """
     known = groups.known.tolist()
     if len(known) < 2:
@@ -671,7 +722,7 @@ def find_rules(
     if len(columns) <= MOST_COLUMNS:
         shared = rows_with(np.arange(len(columns)))
         if shared[1].first_conditions:
-            _ = shared[1].pairs  # cached before several threads use it
+            _ = shared[1].pairs  # cache the property before several threads use it
 
     def of_cluster(k: int) -> tuple[int, Rule]:
         rows, part = shared or rows_with(strongest_columns(means, k))
@@ -681,7 +732,10 @@ def find_rules(
 
 
 def _few_rows(codes: np.ndarray, groups: Groups) -> np.ndarray:
-    """Draw the rows of a sample that the search for rules starts with."""
+    """Draw the subset of a sample on which rules are searched for.
+
+    The result contains indices of rows in the sample.
+    """
     counts = np.bincount(codes, minlength=groups.counts.size)
     in_sample = Groups(groups.clusters, counts, codes)
     return draw_rows(in_sample, sizes_of_samples(counts, SEARCH_ROWS))
@@ -690,7 +744,7 @@ def _few_rows(codes: np.ndarray, groups: Groups) -> np.ndarray:
 def rule_table(
     groups: Groups, rules: list[tuple[int, Rule]], counts: np.ndarray
 ) -> pd.DataFrame:
-    """Return the table of rules, given the counts of `RulesPass` on all rows."""
+    """Return the table `Explanation.rules`, given the total of `RulesPass`."""
     found = []
     for (k, rule), (inside, matching) in zip(rules, counts.tolist(), strict=True):
         is_counted = bool(rule and matching)

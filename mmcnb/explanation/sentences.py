@@ -1,4 +1,4 @@
-"""Write one plain sentence about each cluster."""
+"""Describe each cluster in one sentence."""
 
 from collections.abc import Callable, Iterator
 
@@ -10,8 +10,8 @@ from mmcnb.explanation.summary import ColumnFigures, strength_of
 
 Describe = Callable[[ColumnFigures], str]
 DAY = 86_400  # seconds
-# For each coordinate on a 24-hour clock, and whether it is high: the time of day with
-# the extreme value, and the name of the coordinate.
+# Maps a coordinate on a 24-hour clock, and whether it is high, to the time of day at
+# which the coordinate is highest or lowest, and the name of the coordinate.
 SIDES = {
     ("sin", True): ("6:00", "sine"),
     ("sin", False): ("18:00", "sine"),
@@ -21,7 +21,10 @@ SIDES = {
 
 
 def short_name(value: object, most: int = 40) -> str:
-    """Return a name on one line, cut if it is long, with control characters escaped.
+    """Return the name of a column or category as one line, truncated if it is long.
+
+    The line has at most ``most`` characters, and control characters are escaped. If
+    ``value`` is a number, it is the index of a column without a name.
 
     Examples
     --------
@@ -34,7 +37,7 @@ def short_name(value: object, most: int = 40) -> str:
 
 
 def percent(share: float) -> str:
-    """Format a share in percent, with enough decimals to distinguish it from 0 and 100.
+    """Format a share as a percentage that is distinguishable from 0 and 100.
 
     Examples
     --------
@@ -48,9 +51,9 @@ def percent(share: float) -> str:
 
 
 def two_numbers(first: float, second: float) -> tuple[str, str]:
-    """Format two numbers with three digits, or more if they would appear equal.
+    """Format two numbers with three significant digits, or more if they look equal.
 
-    Numbers from 1,000 to 10,000 have four digits, so that years are complete.
+    Numbers from 1,000 to 10,000 have at least four digits, so that years are complete.
 
     Examples
     --------
@@ -68,7 +71,10 @@ def two_numbers(first: float, second: float) -> tuple[str, str]:
 
 
 def grouped_digits(value: float, digits: int) -> str:
-    """Format a number with ``digits`` digits, with separators from 10,000 on."""
+    """Format a number with ``digits`` significant digits.
+
+    Numbers of 10,000 or more have thousands separators.
+    """
     value = float(f"{value:.{digits}g}")
     return f"{value:,.12g}" if abs(value) >= 10_000 else f"{value:.12g}"
 
@@ -94,7 +100,10 @@ def _date(seconds: float, unit: str) -> str:
 
 
 def phrase(row: ColumnFigures) -> str:
-    """Describe a column in a cluster and in others, given a row of `column_table`."""
+    """Describe how a column of a cluster differs from other rows.
+
+    ``row`` is a row of `column_table`.
+    """
     name = short_name(row.column)
     if row.kind in ("flag", "text"):
         return f"{name} {_frequency(row)}"
@@ -102,7 +111,7 @@ def phrase(row: ColumnFigures) -> str:
         return f"{name} is {_answers(row)}"
     if row.kind == "time" and row.category:
         return f"{name} {_side_of_clock(row)}"
-    # The values of the other rows are on both sides of the cluster.
+    # If so, values of the other rows are on both sides of the values of the cluster.
     is_between = row.near > abs(row.auc - 0.5) + 0.65
     if is_between and row.spread < row.others_spread:
         return f"{name} {_range(row)}"
@@ -110,7 +119,7 @@ def phrase(row: ColumnFigures) -> str:
 
 
 def _frequency(row: ColumnFigures) -> str:
-    """Describe how often a flag is set, or how often a text has a category."""
+    """Describe how often a flag is set or a category occurs in a cluster."""
     word = "often" if row.auc > 0.5 else "rarely"
     if row.kind == "text":
         if row.auc > 0.5 and row.mean > 0.5:
@@ -120,14 +129,14 @@ def _frequency(row: ColumnFigures) -> str:
 
 
 def _side_of_clock(row: ColumnFigures) -> str:
-    """Describe which side of a 24-hour clock most times of a cluster are on."""
+    """Describe on which side of a 24-hour clock the times of a cluster are."""
     side, function = SIDES[row.category, row.median > row.others_median]
     value, others_value = two_numbers(row.median, row.others_median)
     return f"towards {side} ({function} {value}, others {others_value})"
 
 
 def _answers(row: ColumnFigures) -> str:
-    """Describe which levels of an ordered column are frequent in a cluster."""
+    """Describe the levels of an ordered column that are frequent in a cluster."""
     answers = (
         f"{row.category}: {percent(row.share)}, others {percent(row.others_share)}"
     )
@@ -135,7 +144,7 @@ def _answers(row: ColumnFigures) -> str:
 
 
 def _range(row: ColumnFigures) -> str:
-    """Describe the median of a cluster, and the spread of its middle half."""
+    """Describe the median of a cluster, and the median distance from this median."""
     end = row.median + row.spread
     if row.kind == "date":
         middle, _ = two_dates(row.median, end)
@@ -148,7 +157,7 @@ def _range(row: ColumnFigures) -> str:
 
 
 def _level(row: ColumnFigures) -> str:
-    """Describe whether the values of a cluster are high or low."""
+    """Describe whether the values of a cluster are higher or lower than others."""
     measure = "median"
     value = row.median
     others_value = row.others_median
@@ -172,12 +181,23 @@ def phrases(
     least: float = 0.15,
     describe: Describe = phrase,
 ) -> str:
-    """Return one phrase for each column that sets a cluster apart.
+    """Return phrases for the columns that distinguish a cluster from other rows.
 
-    The result is empty if no column sets the cluster apart. Columns must be at least
-    half as strong as the strongest column, because a column that is high in only one
-    cluster is slightly low in all other clusters, and does not characterise them. A
-    frequent category of a text column is preferred to a rare category.
+    The result is empty if no column has a strength of at least ``least``. A column must
+    also be at least half as strong as the strongest column: a column that is high in
+    only one cluster is slightly low in all other clusters, and does not characterise
+    them. For a text column, a frequent category is preferred to a rare one.
+
+    Parameters
+    ----------
+    columns : DataFrame
+        Rows of `column_table` for one cluster.
+    most : int, default=3
+        Maximum number of phrases.
+    least : float, default=0.15
+        Minimum strength of a column, as returned by `strength_of`.
+    describe : callable, default=phrase
+        Function that returns the phrase for a row of ``columns``.
     """
     strength = strength_of(columns)
     strong = columns[strength >= max(least, strength.max() / 2)]
@@ -188,7 +208,10 @@ def phrases(
 
 
 def gap_phrases(columns: pd.DataFrame, most: int = 3, least: float = 0.2) -> str:
-    """Return phrases for columns with more or fewer gaps than in other clusters.
+    """Return phrases for columns with a different share of missing values than others.
+
+    Up to ``most`` columns are described, in which the shares in the cluster and in
+    other rows differ by at least ``least``.
 
     Examples
     --------
@@ -210,21 +233,21 @@ def gap_phrases(columns: pd.DataFrame, most: int = 3, least: float = 0.2) -> str
 
 
 def cluster_phrases(columns: pd.DataFrame, describe: Describe = phrase) -> str:
-    """Return phrases for the values of a cluster and for its missing values."""
+    """Return phrases about the values and the missing values of a cluster."""
     of_gaps = gap_phrases(columns)
     of_values = phrases(columns, describe=describe)
     return ", ".join(filter(None, (of_values, of_gaps)))
 
 
 def marking_words(words: pd.Series, most: int = 5) -> str:
-    """Return a phrase with the first words of a cluster."""
+    """Return a phrase with the most characteristic words of a cluster."""
     if words.empty:
         return "all of its rows are empty"
     return f"marked by {', '.join(map(short_name, words[:most]))}"
 
 
 def cluster_title(cluster: object) -> str:
-    """Return the title of a cluster, from its number or its name.
+    """Return the title of a cluster, which contains its number or name.
 
     Examples
     --------
@@ -246,10 +269,19 @@ def sentences(
 ) -> Iterator[str]:
     """Yield a sentence about the columns or the words of each cluster.
 
-    The function ``describe`` returns the phrase for a column.
+    Columns are described instead of words if the strongest columns of the clusters have
+    a median strength above 0.35.
 
-    Columns are preferred to words if most clusters have a column that clearly sets them
-    apart.
+    Parameters
+    ----------
+    clusters : DataFrame
+        Table with the columns "cluster" and "share".
+    columns : DataFrame
+        Result of `column_table`.
+    words : DataFrame or None
+        Result of `word_table`.
+    describe : callable, default=phrase
+        Function that returns the phrase for a row of ``columns``.
     """
     first = strength_of(columns).groupby(columns["cluster"]).first()
     columns_tell = first.median() > 0.35

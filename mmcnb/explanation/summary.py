@@ -1,4 +1,4 @@
-"""Compute figures of clusters per column: means from all rows, ranks from a sample."""
+"""Compute figures of each column in each cluster, from all rows and from a sample."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,15 +14,14 @@ from mmcnb.explanation.levels import Order, orders_of, shares_of_levels
 from mmcnb.samples import Samples
 from mmcnb.samples.matrix import Block, as_matrix, to_dense
 
-# Largest numbers per cluster.
-MOST_COLUMNS = 50
-MOST_WORDS = 10
-# Values farther from the median than FAR times the median distance are clipped to this
-# limit before effects are computed. Otherwise, a single row of totals would inflate the
-# standard deviation of a column, and hide its effect.
+MOST_COLUMNS = 50  # maximum number of columns that describe a cluster
+MOST_WORDS = 10  # maximum number of words that describe a cluster
+# Before effects are computed, values are clipped to a distance of FAR times the median
+# distance from the median. Otherwise, a single row with totals would inflate the
+# standard deviation of a column, so that its effect would be small.
 FAR = 10.0
-LIMIT_ROWS = 2000  # number of rows that suffices to compute these limits
-BLOCK_COLUMNS = 64
+LIMIT_ROWS = 2000  # approximate number of rows from which these limits are computed
+BLOCK_COLUMNS = 64  # number of columns that are clipped at a time
 
 
 class ColumnFigures(NamedTuple):
@@ -52,18 +51,18 @@ FIGURES = list(ColumnFigures._fields)
 
 
 class Moments(NamedTuple):
-    """Sums over the values of some rows, ignoring gaps (missing values).
+    """Moments of the columns in a range of rows, without missing values.
 
     Attributes
     ----------
     n : int
         Number of rows.
     gaps : ndarray of shape (k, d), or int
-        Number of gaps in each cluster and column, or 0 if no block has gaps.
+        Number of missing values by cluster and column, or 0 if no value is missing.
     sums : ndarray of shape (k, d)
-        Sum of the values in each cluster and column.
+        Sum of the values by cluster and column.
     squares : ndarray of shape (d,)
-        Sum of squared deviations of the values from the mean of the column.
+        For each column, the sum of squared deviations of the values from their mean.
     """
 
     n: int
@@ -73,7 +72,7 @@ class Moments(NamedTuple):
 
     @property
     def n_values(self) -> np.ndarray | int:
-        """Number of values in each column, without gaps."""
+        """Number of values in each column that are not missing."""
         if isinstance(self.gaps, int):
             return self.n
         return self.n - self.gaps.sum(axis=0)
@@ -86,12 +85,12 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True)
 class MomentsPass:
-    """A pass that computes moments and combines them by Chan, Golub and LeVeque (1979).
+    """A pass that computes moments by the method of Chan, Golub and LeVeque (1979).
 
     Parameters
     ----------
     codes : ndarray of shape (n,), int8 or wider
-        Cluster of each row.
+        For each row, the index of its cluster.
     n_clusters : int
         Number of clusters, k.
     """
@@ -100,7 +99,7 @@ class MomentsPass:
     n_clusters: int
 
     def block(self, rows: Block, start: int, stop: int) -> Moments:
-        """Return the moments of a dense or CSR block, in which NaN is a gap."""
+        """Return the moments of a dense or CSR block; NaN is a missing value."""
         X = as_matrix(rows)
         n = stop - start
         codes = self.codes[start:stop]
@@ -118,7 +117,7 @@ class MomentsPass:
 
     @staticmethod
     def _moments_of_values(X: np.ndarray, is_member: csr_array) -> Moments:
-        """Return the moments of a block with gaps."""
+        """Return the moments of a dense block with missing values."""
         is_gap = np.isnan(X)
         gaps = (is_member @ is_gap).astype(np.int64)
         sums = is_member @ np.where(is_gap, 0, X)
@@ -128,7 +127,7 @@ class MomentsPass:
         return Moments(len(X), gaps, sums, (deviations**2).sum(axis=0))
 
     def combine(self, total: Moments, other: Moments) -> Moments:
-        """Return the moments of two ranges of rows."""
+        """Combine the moments of two ranges of rows."""
         n = total.n_values
         m = other.n_values
         difference = total.column_means - other.column_means
@@ -142,10 +141,10 @@ class MomentsPass:
 
 
 def column_frame(samples: Samples) -> pd.DataFrame:
-    """Return the name, kind and category of each column.
+    """Return a table with the name, kind and category of each column of the rows.
 
-    A column without a name is identified by its number. The two columns of a time of
-    day have the categories "sin" and "cos".
+    The name of a column without a name is its zero-based index. The two columns of a
+    time of day have the categories "sin" and "cos".
     """
     columns: list[tuple[object, str, str]] = []
     if samples.encoding is not None:
@@ -162,22 +161,23 @@ def column_frame(samples: Samples) -> pd.DataFrame:
 
 
 class Means(NamedTuple):
-    """Means of the columns in each cluster, as arrays of shape (k, d).
+    """Means and effects by cluster and column, as arrays of shape (k, d).
 
-    A mean is NaN if it has no values.
+    A mean is NaN if all values are missing.
 
     Attributes
     ----------
     mean : ndarray
-        Mean over the rows of the cluster.
+        Mean of the rows of the cluster.
     others_mean : ndarray
-        Mean over the rows of all other clusters.
+        Mean of all other rows.
     effect : ndarray
         Difference of the two means in standard deviations of the column, or 0 if the
-        column is constant. For dense rows, the effect is computed by
+        column is constant. For dense rows, the effect is replaced by the result of
         `effects_in_sample`.
     gaps, others_gaps : ndarray
-        Share of the rows without a value, in the cluster and among other rows.
+        Share of rows in which the value is missing, in the cluster and among other
+        rows.
     """
 
     mean: np.ndarray
@@ -188,7 +188,7 @@ class Means(NamedTuple):
 
 
 def means_of(counts: np.ndarray, moments: Moments) -> Means:
-    """Return the means of the clusters, given their numbers of rows and the moments."""
+    """Return means and effects, given the cluster sizes and the moments of all rows."""
     shape = moments.sums.shape
     is_other = 1 - np.eye(counts.size)
     n_rows = counts[:, None]
@@ -211,11 +211,12 @@ def means_of(counts: np.ndarray, moments: Moments) -> Means:
 
 
 def effects_in_sample(sample: Sample, n_clusters: int) -> np.ndarray:
-    """Return the effects of dense columns in each cluster, without extreme values.
+    """Return the effect of each dense column in each cluster, with clipped values.
 
     An effect is the difference between the mean of a cluster and the mean of all other
     rows, in standard deviations of the column. Values are clipped to a maximum distance
-    from the median: ten times the median distance of the values that differ from it.
+    from the median: ten times the median distance of the values that differ from the
+    median.
 
     Parameters
     ----------
@@ -227,6 +228,7 @@ def effects_in_sample(sample: Sample, n_clusters: int) -> np.ndarray:
     Returns
     -------
     ndarray of shape (k, d)
+        Effects.
 
     Examples
     --------
@@ -254,7 +256,7 @@ def effects_in_sample(sample: Sample, n_clusters: int) -> np.ndarray:
 
 
 def _limits(values: np.ndarray) -> tuple[float, float]:
-    """Return the limits to which the values of a column are clipped."""
+    """Return the lower and upper limit to which the values of a column are clipped."""
     values = values[~np.isnan(values)]
     if not values.size:
         return -np.inf, np.inf
@@ -268,7 +270,11 @@ def _limits(values: np.ndarray) -> tuple[float, float]:
 
 
 def _effects(values: np.ndarray, weights: csr_array) -> np.ndarray:
-    """Return the effects of columns, given the row weights of each cluster."""
+    """Return the effects of columns by cluster.
+
+    Row k of ``weights`` contains the weights of the rows of cluster k, and 0 for other
+    rows.
+    """
     is_value = ~np.isnan(values)
     n_values = weights @ is_value.astype(np.float64)
     sums = weights @ np.where(is_value, values, 0)
@@ -285,7 +291,7 @@ def _effects(values: np.ndarray, weights: csr_array) -> np.ndarray:
 def _in_deviations(
     difference: np.ndarray, deviation: np.ndarray, column_means: np.ndarray
 ) -> np.ndarray:
-    """Return differences in standard deviations, or 0 for constant columns."""
+    """Divide differences by standard deviations; return 0 for constant columns."""
     varies = deviation > 1e-12 * np.abs(column_means)
     effect = np.zeros_like(difference)
     np.divide(difference, deviation, effect, where=varies)
@@ -293,22 +299,25 @@ def _in_deviations(
 
 
 def _ratio(sums: np.ndarray, n_values: np.ndarray) -> np.ndarray:
-    """Return means from sums and numbers of values, or NaN if there are no values."""
+    """Divide sums by numbers of values; return NaN where there are no values."""
     means = np.full_like(sums, np.nan)
     np.divide(sums, n_values, means, where=n_values > 0)
     return means
 
 
 def strongest_columns(means: Means, k: int) -> np.ndarray:
-    """Return the columns with the largest effects in a cluster, at most 50."""
+    """Return the indices of the 50 columns with the largest effects in cluster k.
+
+    Effects are compared by magnitude. If there are fewer columns, all are returned.
+    """
     effects = np.abs(means.effect[k]).round(9)
     return np.argsort(-effects, kind="stable")[:MOST_COLUMNS]
 
 
 class Comparison(NamedTuple):
-    """A weighted comparison of the values of a cluster with the values of other rows.
+    """Weighted comparison of the values of a cluster with the values of other rows.
 
-    Gaps are ignored. A figure is NaN if it has no values.
+    Missing values are ignored. A figure is NaN if all values are missing.
 
     Attributes
     ----------
@@ -341,7 +350,7 @@ def compare(values: np.ndarray, inside: np.ndarray, weights: np.ndarray) -> Comp
         inside = inside[~is_gap]
         weights = weights[~is_gap]
     distinct, codes = np.unique(values, return_inverse=True)
-    # Weights of the distinct values, inside and outside the cluster.
+    # Total weight of each distinct value, inside and outside the cluster.
     w_in = np.bincount(codes, weights * inside, distinct.size)
     w_out = np.bincount(codes, weights * ~inside, distinct.size)
     w_below = w_out.cumsum() - w_out / 2
@@ -360,13 +369,16 @@ def compare(values: np.ndarray, inside: np.ndarray, weights: np.ndarray) -> Comp
 def compare_columns(
     X: np.ndarray, inside: np.ndarray, weights: np.ndarray
 ) -> Comparison:
-    """Compare each column inside and outside a cluster."""
+    """Compare each column of ``X`` inside and outside a cluster."""
     comparisons = [compare(column, inside, weights) for column in X.T]
     return Comparison(*map(np.array, zip(*comparisons, strict=True)))
 
 
 def median_of(values: np.ndarray, weights: np.ndarray) -> float:
-    """Return the weighted median of distinct values in ascending order, or NaN."""
+    """Return the weighted median of distinct values in ascending order.
+
+    The result is NaN if all weights are 0.
+    """
     if not weights.any():
         return np.nan
     sums = weights.cumsum()
@@ -377,14 +389,17 @@ def median_of(values: np.ndarray, weights: np.ndarray) -> float:
 
 
 def strength_of(columns: pd.DataFrame) -> pd.Series:
-    """Return how well each column separates a cluster from other rows, up to 0.5."""
+    """Return how well each column separates a cluster from other rows.
+
+    The strength is the larger of abs(auc - 0.5) and near - 0.5, and is at most 0.5.
+    """
     return np.fmax((columns["auc"] - 0.5).abs(), columns["near"] - 0.5)
 
 
 def column_table(
     engine: Engine, samples: Samples, groups: Groups, means: Means, sample: Sample
 ) -> pd.DataFrame:
-    """Return the 50 columns with the largest effects per cluster, strongest first."""
+    """Return the table `Explanation.columns`."""
     if groups.known.size < 2:
         return pd.DataFrame(columns=FIGURES)
     names = column_frame(samples)
@@ -413,9 +428,9 @@ def column_table(
 def _add_ranks(
     table: pd.DataFrame, values: np.ndarray, inside: np.ndarray, weights: np.ndarray
 ) -> None:
-    """Add figures from the sample to the columns of a cluster, and mark flags."""
+    """Add figures from the sample to the table of a cluster, and detect flags."""
     by_value = compare_columns(values, inside, weights)
-    # Distances to the cluster's median.
+    # Distances to the median of the cluster.
     distances = np.abs(values - by_value.median)
     by_distance = compare_columns(distances, inside, weights)
     table["auc"] = by_value.auc
@@ -438,7 +453,7 @@ def _add_levels(
     weights: np.ndarray,
     orders: dict[int, Order],
 ) -> None:
-    """Add the levels of ordered columns that set the cluster apart."""
+    """Add the overrepresented levels of ordered columns to the table of a cluster."""
     table["position"] = ""
     table[["share", "others_share"]] = np.nan
     for place, column in enumerate(table.index):
@@ -460,8 +475,8 @@ def _add_levels(
 
 def _telling_first(table: pd.DataFrame) -> pd.DataFrame:
     """Sort the columns of a cluster by how well they separate it from other rows."""
-    # Both columns of a text with two categories are equally strong. The category that
-    # is frequent in the cluster comes first.
+    # The two columns of a text with two categories are equally strong. Ties are broken
+    # so that the category that is frequent in the cluster comes first.
     effect = table["effect"].round(9)
     keys = (-effect, -effect.abs(), -strength_of(table).round(9))
     return table.iloc[np.lexsort(keys)][FIGURES]
@@ -470,7 +485,11 @@ def _telling_first(table: pd.DataFrame) -> pd.DataFrame:
 def word_table(
     samples: Samples, groups: Groups, moments: Moments, sample: Sample
 ) -> pd.DataFrame | None:
-    """Return the words that mark each cluster, or None if columns are not counts."""
+    """Return the table `Explanation.words`.
+
+    The result is None if rows are not sparse, have negative values, or have columns
+    without names.
+    """
     clusters = groups.clusters[groups.known]
     is_named = samples.is_sparse and samples.feature_names is not None
     if not clusters.size or not is_named or sample.X.min() < 0:

@@ -1,8 +1,8 @@
 """Grow a shallow decision tree that predicts the clusters of most rows.
 
-scikit-learn grows the tree on a sample. Its thresholds are then shortened, splits that
-add few correctly predicted rows are removed, and the rows in each leaf are counted on
-all rows.
+scikit-learn grows the tree on a sample. Its thresholds are then rounded to few digits,
+splits that add few correctly predicted rows are removed, and all rows are counted by
+leaf.
 """
 
 from collections.abc import Iterator
@@ -24,12 +24,13 @@ from mmcnb.samples.matrix import Block, Matrix, as_matrix
 MOST_LEVELS = 4
 MORE_LEAVES = 4  # number of leaves in addition to one for each cluster
 # For each additional leaf, splits must increase the number of correctly predicted rows
-# by at least this share of all rows, and by this multiple of the standard deviation of
-# this number. The best of many splits of rows with random labels seldom gains as much.
+# by at least LEAST_GAIN times the number of all rows, and by LEAST_DEVIATIONS times the
+# standard deviation of this number. With random labels, even the best of many splits
+# seldom achieves this increase.
 LEAST_GAIN = 0.01
 LEAST_DEVIATIONS = 3.0
-# Accepted increase in the Gini impurity for a shorter threshold, as a share of the rows
-# of the split.
+# Accepted increase in the weighted Gini impurity for a threshold with fewer digits,
+# relative to the weight of the rows of the split.
 LOST_BY_ROUNDING = 0.002
 
 
@@ -39,9 +40,10 @@ class Split(NamedTuple):
     Attributes
     ----------
     column : Column
-        The column.
+        Column whose values are compared with the threshold.
     threshold : float
-        The largest value of the low side. Infinity separates values from gaps.
+        Upper bound of the values on the low side. Infinity separates known values from
+        missing values.
     missing_is_low : bool
         Whether missing values are on the low side.
     """
@@ -51,7 +53,7 @@ class Split(NamedTuple):
     missing_is_low: bool
 
     def is_low(self, values: np.ndarray) -> np.ndarray:
-        """Return which values are on the low side."""
+        """Return a boolean mask of the values on the low side."""
         return np.where(
             np.isnan(values), self.missing_is_low, values <= self.threshold
         ).astype(bool)
@@ -77,11 +79,11 @@ class Branch(NamedTuple):
 
     @property
     def _is_negated(self) -> bool:
-        """Whether the branch means that a text does not have a category."""
+        """Whether the branch contains the rows without a category of a text column."""
         return self.is_low and self.split.column.kind == "text"
 
     def terms(self) -> list[Term]:
-        """Return the branch in machine-readable form."""
+        """Return the condition of the branch in machine-readable form."""
         name = self.split.column.name
         if self._divides_gaps:
             return [Term(name, "is not" if self.is_low else "is", "missing")]
@@ -96,7 +98,7 @@ class Branch(NamedTuple):
         return terms
 
     def __str__(self) -> str:
-        """Return the branch in words."""
+        """Return the condition of the branch as text."""
         column = self.split.column
         name = short_name(column.name)
         if self._divides_gaps:
@@ -109,16 +111,17 @@ class Branch(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A node of the tree, which is a leaf or a split with two sides.
+    """A node of the tree, which is a leaf or has a split with two sides.
 
     Attributes
     ----------
     weights : ndarray of shape (k,)
-        Weight of the rows of each cluster, in units of rows of the sample.
+        Total weight of the rows of each cluster in the node. The weights of all sampled
+        rows except noise sum to their number.
     split : Split or None
-        The split, or None for a leaf.
+        Split of the node, or None for a leaf.
     sides : tuple of Node
-        The low and the high side of the split; empty for a leaf.
+        Nodes on the low and the high side of the split; empty for a leaf.
     """
 
     weights: np.ndarray
@@ -127,16 +130,19 @@ class Node:
 
     @property
     def nodes(self) -> list["Node"]:
-        """The node and all nodes below it, with each node before its sides."""
+        """The node and all its descendants, in preorder."""
         return [self, *(node for side in self.sides for node in side.nodes)]
 
     @property
     def leaves(self) -> list["Node"]:
-        """The leaves below the node."""
+        """The leaves among the node and its descendants."""
         return [node for node in self.nodes if node.split is None]
 
     def pruned(self, least_gain: float) -> "Node":
-        """Return the node without splits that gain too few correctly predicted rows."""
+        """Return the node without splits that add too few correctly predicted rows.
+
+        ``least_gain`` is the minimum number of such rows for each additional leaf.
+        """
         if self.split is None:
             return self
         sides = tuple(side.pruned(least_gain) for side in self.sides)
@@ -152,14 +158,16 @@ class Node:
 
 
 class TreeCounts(NamedTuple):
-    """Numbers of rows in the nodes of a tree, counted on all rows.
+    """Numbers of rows that reach the nodes of a tree.
 
     Attributes
     ----------
     rows : ndarray of shape (n_nodes, k)
-        Number of rows of each cluster that reach each of `Node.nodes`.
+        Number of rows of each cluster that reach each node, in the order of
+        `Node.nodes`.
     gaps : ndarray of shape (n_nodes,)
-        Number of rows with a missing value in the column of the split; 0 for leaves.
+        Number of rows that reach the node and have a missing value in the column of its
+        split; 0 for leaves.
     """
 
     rows: np.ndarray
@@ -173,11 +181,11 @@ class TreePass:
     Parameters
     ----------
     tree : Node
-        The root.
+        Root of the tree.
     codes : ndarray of shape (n,)
-        Index of the cluster of each row.
+        For each row, the index of its cluster.
     n_clusters : int
-        Number of clusters, k.
+        Number of clusters, k, including noise.
     """
 
     tree: Node
@@ -185,15 +193,15 @@ class TreePass:
     n_clusters: int
 
     def block(self, rows: Block, start: int, stop: int) -> TreeCounts:
-        """Return the counts in one block."""
+        """Return the counts for one block."""
         return self.counts(as_matrix(rows), self.codes[start:stop])
 
     def combine(self, total: TreeCounts, other: TreeCounts) -> TreeCounts:
-        """Add the counts of two ranges of rows."""
+        """Add the counts for two ranges of rows."""
         return TreeCounts(total.rows + other.rows, total.gaps + other.gaps)
 
     def counts(self, X: Matrix, codes: np.ndarray) -> TreeCounts:
-        """Return the counts for some rows."""
+        """Return the counts for rows ``X`` with cluster indices ``codes``."""
         rows_of_nodes: list[np.ndarray] = []
         gaps_of_nodes: list[int] = []
 
@@ -219,23 +227,23 @@ class ClusterTree:
 
     The tree has up to four levels of conditions. Each row is in exactly one leaf, and
     each leaf predicts the most frequent cluster of its rows. Printing the tree shows
-    the conditions as an indented text. `Explanation.tree` is a tree of this class.
+    the conditions as indented text. `Explanation.tree` is an instance of this class.
 
     Attributes
     ----------
     leaves : DataFrame
         One row per leaf. "path" is the path from the root as text, such as "orders > 12
-        and payment is not invoice", and "conditions" is this path as a list of tuples
-        of a name, an operator and a value. "cluster" is the cluster that the leaf
-        predicts, "rows" the number of rows in the leaf, "share" their share of all
-        rows, and "precision" the share of the rows in the leaf that are in the cluster.
-        All rows are counted, including noise. If missing values follow a branch, its
-        operator ends with "or missing".
+        and payment is not invoice". "conditions" is the path as a list of tuples of a
+        name, an operator and a value; if missing values also meet a condition, its
+        operator ends with "or missing". "cluster" is the cluster that the leaf
+        predicts, "rows" is the number of rows in the leaf, "share" is their share of
+        all rows, and "precision" is the share of the rows in the leaf that are in the
+        predicted cluster. All rows are counted, including noise.
     accuracy : float
         Share of the rows, except noise, for which the tree predicts the correct
         cluster.
     text : str
-        The indented text.
+        Conditions of the tree as indented text.
     """
 
     leaves: pd.DataFrame
@@ -243,12 +251,15 @@ class ClusterTree:
     text: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the accuracy, the text, and the leaves as a list of rows for JSON."""
+        """Return the tree as a dict that JSON can represent.
+
+        The keys are "accuracy", "text" and "leaves" (a list of dicts, one per leaf).
+        """
         leaves = self.leaves.astype(object).to_dict("records")
         return {"accuracy": self.accuracy, "text": self.text, "leaves": leaves}
 
     def __str__(self) -> str:
-        """Return the indented text."""
+        """Return the conditions of the tree as indented text."""
         return self.text
 
     __repr__ = __str__
@@ -262,27 +273,28 @@ def find_tree(
     Parameters
     ----------
     samples : Samples
-        The rows.
+        All rows.
     groups : Groups
-        The cluster of each row.
+        Cluster of each row.
     means : Means
-        Means of the columns. If there are more than 50 columns, the 50 columns with the
-        largest effects are used.
+        Means and effects of the columns. Only the 50 columns with the largest effects
+        are used.
     sample : Sample
-        The sample.
+        Sample on which the tree is grown.
 
     Returns
     -------
     Node or None
-        The root. None if there is only one cluster, if there are more than 50 columns
-        that have no names or are sparse, or if no split separates the clusters.
+        Root of the tree. None if there is only one cluster, if there are more than 50
+        columns that have no names or are sparse, or if no split separates the clusters.
     """
     columns = _readable_columns(samples, means)
     if groups.known.size < 2 or not columns:
         return None
     is_known = np.isin(sample.codes, groups.known)
     rows = SearchRows.of_sample(columns, sample)
-    # scikit-learn converts values to single precision, in which ranks are exact.
+    # scikit-learn converts values to float32. Ranks are exact in float32, but values
+    # may not be.
     ranks = np.full(rows.values.shape, np.nan, np.float32)
     distinct = []
     for place, values in enumerate(rows.values.T):
@@ -311,7 +323,7 @@ def find_tree(
 
 
 def _readable_columns(samples: Samples, means: Means) -> list[Column]:
-    """Return the columns for splits: all of them, or up to 50 that have names."""
+    """Return the columns that may be split: all columns, or up to 50 with names."""
     columns = columns_of(samples)
     places = np.arange(len(columns))
     if len(columns) > MOST_COLUMNS:
@@ -331,15 +343,15 @@ class _Grown(NamedTuple):
     Attributes
     ----------
     rows : SearchRows
-        The sample.
+        Rows of the sample.
     n_clusters : int
         Number of clusters, including noise.
     tree : sklearn.tree._tree.Tree
-        The tree.
+        Tree that scikit-learn has grown.
     used : ndarray of int
-        The columns of the sample that were used to grow the tree.
+        For each feature of ``tree``, the index of its column in ``rows``.
     distinct : list of ndarray
-        The distinct values of each column of the sample, by rank.
+        For each column of ``rows``, its distinct values in ascending order.
     """
 
     rows: SearchRows
@@ -349,7 +361,15 @@ class _Grown(NamedTuple):
     distinct: list[np.ndarray]
 
     def node(self, number: int, rows: np.ndarray) -> Node:
-        """Return a node of the tree for the given rows, with short thresholds."""
+        """Convert a node of ``tree`` and its descendants, and round their thresholds.
+
+        Parameters
+        ----------
+        number : int
+            Index of the node in ``tree``.
+        rows : ndarray of int
+            Indices of the rows that reach the node.
+        """
         codes = self.rows.codes[rows]
         weights = self.rows.weights[rows]
         by_cluster = np.bincount(codes, weights, minlength=self.n_clusters)
@@ -374,7 +394,7 @@ class _Grown(NamedTuple):
         codes: np.ndarray,
         weights: np.ndarray,
     ) -> Split:
-        """Return a split with a short threshold that adds little impurity."""
+        """Return a split whose threshold has few digits and adds little impurity."""
         column = self.rows.columns[place]
         missing_is_low = bool(self.tree.missing_go_to_left[number])
         distinct = self.distinct[place]
@@ -388,17 +408,17 @@ class _Grown(NamedTuple):
 
 
 class _Cuts(NamedTuple):
-    """All thresholds between the values of a column, and the resulting impurities.
+    """Possible thresholds of a split on a column, and the resulting impurities.
 
     Attributes
     ----------
     values : ndarray of shape (v,)
-        The distinct values, in ascending order.
+        Distinct values of the column, in ascending order.
     impurity : ndarray of shape (v - 1,)
         Weighted Gini impurity of the two sides for a threshold at each value except the
         last.
     tolerance : float
-        Impurity that a shorter threshold may add.
+        Impurity that a threshold with fewer digits may add.
     """
 
     values: np.ndarray
@@ -413,7 +433,7 @@ class _Cuts(NamedTuple):
         weights: np.ndarray,
         missing_is_low: bool,
     ) -> "_Cuts":
-        """Return the cuts of the values of some rows; NaN marks missing values."""
+        """Return the thresholds for the values of rows; NaN is a missing value."""
         is_gap = np.isnan(values)
         order = np.argsort(values, kind="stable")[: np.count_nonzero(~is_gap)]
         known = values[order]
@@ -435,14 +455,14 @@ class _Cuts(NamedTuple):
         return cls(distinct, impurity, LOST_BY_ROUNDING * float(weights.sum()))
 
     def short_threshold(self, column: Column, bound: float) -> float:
-        """Return a threshold with few digits near a value."""
+        """Return a threshold with few digits near ``bound``."""
         place = int(np.searchsorted(self.values, bound, "right")) - 1
         if not 0 <= place < self.impurity.size:
             return bound
         is_close = self.impurity <= self.impurity[place] + self.tolerance
         first, last = close_range(is_close, place)
         least, most = self.values[[first, last + 1]].tolist()
-        near = bound  # the levels of an order are not rounded
+        near = bound  # thresholds of columns with levels are not rounded
         if not column.levels:
             near = float(self.values[place : place + 2].mean())
         return column.threshold(least, most, near)
@@ -460,7 +480,7 @@ class _Leaf(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """A node, and the branches that lead to it from the root."""
+    """A node, and the branches on the path from the root to the node."""
 
     node: Node
     path: tuple[Branch, ...]
@@ -469,7 +489,11 @@ class _Place(NamedTuple):
 def _places(
     node: Node, gaps: dict[Node, int], path: tuple[Branch, ...] = ()
 ) -> Iterator[_Place]:
-    """Yield a node and all nodes below it in the order in which they are printed."""
+    """Yield a node and its descendants in the order in which they are printed.
+
+    ``gaps`` contains the number of rows at each node in which the value of its split is
+    missing.
+    """
     yield _Place(node, path)
     if node.split is None:
         return
@@ -487,7 +511,7 @@ def _places(
 
 
 def counted_tree(tree: Node, counts: TreeCounts, groups: Groups) -> ClusterTree:
-    """Return the tree to show to users, with leaves counted on all rows."""
+    """Return the `ClusterTree` of a tree, given its counts on all rows."""
     rows = dict(zip(tree.nodes, counts.rows, strict=True))
     gaps = dict(zip(tree.nodes, counts.gaps.tolist(), strict=True))
     n_rows = int(groups.counts.sum())
