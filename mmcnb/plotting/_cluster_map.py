@@ -1,4 +1,4 @@
-"""Map rows to the plane in which their kernel features vary most."""
+"""Display of rows in the plane in which their kernel features vary most."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, repr=False)
 class ClusterMapDisplay:
-    """Scatter plot of rows on two principal components of the kernel, by cluster.
+    """Scatter plot of rows on two kernel principal components, coloured by cluster.
 
     Rows are mapped to the feature space of the kernel, restricted to the span of the
-    basis vectors of the model, and then to two principal components. For a linear
-    model, these are the principal components of the columns. With several kernels, the
-    features represent the weighted sum of the kernels, each scaled by its variance in
-    the drawn rows.
+    basis vectors of the model, and then projected to the first two principal
+    components. For a linear model, these are the principal components of the columns.
+    With several kernels, each kernel is divided by its variance in the drawn rows, and
+    the features represent the weighted sum of the kernels.
 
-    The plane shows only a part of the variance; the axis labels contain the
-    percentages. Clusters that overlap on the map may be well separated in other
+    The plane shows only a part of the variance. The axis labels state this part as a
+    percentage. Clusters that overlap on the map may be well separated in other
     directions.
 
     Create a display with `from_estimator`.
@@ -45,13 +45,13 @@ class ClusterMapDisplay:
     Parameters
     ----------
     points : ndarray of shape (m, 2)
-        Coordinates of each row.
+        Coordinates of each drawn row.
     labels : ndarray of shape (m,)
-        Cluster of each row; -1 is noise.
+        Cluster of each drawn row; -1 means noise.
     variance_ratio : ndarray of shape (2,)
-        Fraction of the total variance that each axis shows.
+        Fraction of the total variance along each axis.
     n_samples : int
-        Number of rows that the points were drawn from.
+        Number of rows from which the sample was drawn.
 
     Attributes
     ----------
@@ -60,9 +60,9 @@ class ClusterMapDisplay:
     figure_ : matplotlib Figure
         Figure that contains the axes.
     scatter_ : matplotlib PathCollection
-        The points.
+        Points of the plot.
     legend_ : matplotlib Legend
-        Clusters with their shares of the drawn rows.
+        Legend with the percentage of the drawn rows in each cluster.
 
     Examples
     --------
@@ -94,31 +94,30 @@ class ClusterMapDisplay:
         ax: Axes | None = None,
         **scatter: Any,
     ) -> ClusterMapDisplay:
-        """Plot a sample of rows with the clusters that an estimator assigns.
+        """Plot a sample of rows, coloured by predicted or given clusters.
 
         Parameters
         ----------
         estimator : object
             Fitted estimator of mmcnb.
         X : {rows}
-            Rows with the same columns as in the fit. Only the sample is read.
+            Rows with the same columns as in the fit. A random sample of them is drawn.
         labels : array-like of shape (n_samples,) or None, default=None
             Cluster of each row of X, as numbers or names, with -1 for noise. If None,
             the estimator predicts the clusters.
         sample_size : int, default=2000
-            Maximum number of rows to draw.
+            Maximum number of rows in the sample.
         random_state : int, RandomState or None, default=0
-            Seed of the sample.
+            Random seed of the sample.
         ax : matplotlib Axes, optional
             Axes to draw on. If None, a new figure is created.
         **scatter
             Keyword arguments for matplotlib's ``scatter``.
 
-
         Returns
         -------
         ClusterMapDisplay
-            The display, already drawn.
+            The display, which has been drawn.
 
         Raises
         ------
@@ -172,11 +171,14 @@ class ClusterMapDisplay:
 
 
 def kernel_features(model: Model, samples: Samples) -> Any:
-    """Return dense or CSR rows with inner products equal to the kernel of the model."""
+    """Return features whose inner products approximate the kernel of the model.
+
+    For a linear model, these are the scaled rows, which may be a CSR matrix.
+    """
     rows = model.scaled(samples)
     if model.kernel is None:
         return as_matrix(rows.block(0, rows.n_samples)).astype(np.float64)
-    # More than about 500 basis vectors make no visible difference.
+    # Use fewer than about 500 basis vectors; more make no visible difference.
     basis = model.basis[:: -(-model.basis.shape[0] // 500)]
     mapped = KernelSamples(rows, model.kernel.against(basis), np.float64)
     values = mapped.block(0, rows.n_samples)
@@ -187,7 +189,7 @@ def kernel_features(model: Model, samples: Samples) -> Any:
 
 
 def _weighted(model: Any, values: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    """Return features of the weighted sum of kernels that are scaled to variance 1."""
+    """Return features of the weighted sum of kernels with unit variance."""
     kernels = model.kernel
     grams = grams_of(kernels, basis)
     parts = []
@@ -202,7 +204,10 @@ def _weighted(model: Any, values: np.ndarray, basis: np.ndarray) -> np.ndarray:
 
 
 def principal_plane(rows: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return coordinates in the plane of largest variance, and the share per axis."""
+    """Return coordinates in the plane of largest variance.
+
+    Also return the fraction of the total variance along each axis.
+    """
     scores = principal_directions(rows, 2)
     points = np.pad(scores, ((0, 0), (0, 2 - scores.shape[1])))
     total = max(total_variance_of(rows, None), np.finfo(float).tiny)

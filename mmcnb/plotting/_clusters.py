@@ -1,4 +1,4 @@
-"""Draw scatter plots of two columns, coloured by cluster."""
+"""Display of rows by two of their columns, coloured by cluster."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 class ClusterDisplay:
     """Scatter plot of two columns of the rows, coloured by cluster.
 
-    By default, the two columns with the largest F ratios are drawn. The F ratio is the
-    variance between clusters divided by the variance within clusters. It is computed
-    from the values of a column and from the squared distances of the values from their
-    mean, in at most 10,000 rows, and the larger of the two ratios is used. Columns with
-    only two values are used last, because their points overlap. If the values of a
-    column are integers that many rows share, such as answers from 1 to 5, each point is
-    moved slightly, so that points do not hide each other.
+    By default, the two columns with the largest F ratios are drawn. The F ratio of a
+    column is the variance between clusters divided by the variance within clusters. It
+    is computed in at most 10,000 rows, once for the values of the column and once for
+    their squared distances from the mean; the larger ratio is used. Columns with only
+    two distinct values are selected only if fewer than two other columns exist, because
+    their points overlap. If the values of a column are integers that many rows share,
+    such as answers from 1 to 5, each point is moved by a small random amount, so that
+    points do not hide each other.
 
     Create a display with `from_estimator` or `from_predictions`.
 
@@ -36,9 +37,9 @@ class ClusterDisplay:
     points : ndarray of shape (n_samples, 2)
         Coordinates of each row.
     labels : ndarray of shape (n_samples,)
-        Cluster of each row; -1 is noise.
+        Cluster of each row; -1 means noise.
     names : tuple of two str, default=("", "")
-        Names of the two columns, used as axis labels.
+        Names of the two columns, which are used as axis labels.
 
     Attributes
     ----------
@@ -47,9 +48,9 @@ class ClusterDisplay:
     figure_ : matplotlib Figure
         Figure that contains the axes.
     legend_ : matplotlib Legend
-        Clusters with their shares of the rows.
+        Legend with the percentage of the rows in each cluster.
     scatter_ : matplotlib PathCollection
-        The points.
+        Points of the plot.
 
     Examples
     --------
@@ -81,21 +82,21 @@ class ClusterDisplay:
         ax: Axes | None = None,
         **scatter: Any,
     ) -> ClusterDisplay:
-        """Plot rows with the labels that an estimator predicts.
+        """Plot a sample of rows, coloured by the labels that an estimator predicts.
 
         Parameters
         ----------
         estimator : object
-            Fitted estimator with ``predict``.
+            Fitted estimator with the method ``predict``.
         X : {rows}
-            Rows to label and plot.
+            Rows from which a random sample is drawn.
         features : tuple of two int or None, default=None
-            Numbers of the columns of the x and the y axis. If None, the two columns
-            that separate the clusters most.
+            Indices of the columns for the x axis and the y axis. If None, the columns
+            with the largest F ratios are used.
         sample_size : int, default=10_000
-            Maximum number of rows to read and draw.
+            Maximum number of rows in the sample.
         random_state : int, RandomState or None, default=0
-            Seed of the sample.
+            Random seed of the sample.
         ax : matplotlib Axes, optional
             Axes to draw on. If None, a new figure is created.
         **scatter
@@ -109,8 +110,8 @@ class ClusterDisplay:
         Raises
         ------
         InputError
-            If the rows cannot be read, ``features`` contains a column that X does not
-            have, or ``sample_size`` is below 1.
+            If the rows cannot be read, ``features`` is not a pair of column indices of
+            X, or ``sample_size`` is below 1.
         """
         sample = draw_rows(estimator, X, sample_size, random_state).samples
         rows: Any = sample
@@ -132,17 +133,17 @@ class ClusterDisplay:
         ax: Axes | None = None,
         **scatter: Any,
     ) -> ClusterDisplay:
-        """Plot rows with given labels.
+        """Plot rows, coloured by given labels.
 
         Parameters
         ----------
         X : {rows}
-            Rows to plot.
+            Rows to plot, all of which are drawn.
         labels : array-like of shape (n_samples,)
-            Cluster of each row, as numbers or names; -1 is noise.
+            Cluster of each row, as numbers or names; -1 means noise.
         features : tuple of two int or None, default=None
-            Numbers of the columns of the x and the y axis. If None, the two columns
-            that separate the clusters most.
+            Indices of the columns for the x axis and the y axis. If None, the columns
+            with the largest F ratios are used.
         ax : matplotlib Axes, optional
             Axes to draw on. If None, a new figure is created.
         **scatter
@@ -156,8 +157,8 @@ class ClusterDisplay:
         Raises
         ------
         InputError
-            If the numbers of rows and labels differ, or ``features`` contains a column
-            that X does not have.
+            If the number of labels differs from the number of rows, or ``features`` is
+            not a pair of column indices of X.
         """
         samples = open_samples(X)
         clusters = labels_of_rows(labels, None, samples)

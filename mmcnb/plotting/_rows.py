@@ -1,4 +1,4 @@
-"""Sample the rows and select the columns that displays draw, from any storage."""
+"""Draw a sample of rows from any storage, and select the columns for displays."""
 
 import warnings
 from typing import Any, NamedTuple
@@ -14,7 +14,8 @@ from mmcnb.samples import BLOCK_ROWS, Samples, open_samples
 from mmcnb.samples.matrix import as_matrix, to_dense
 from mmcnb.tables.options import options_of_fit
 
-# Largest move of a point, as a fraction of the smallest difference between two values.
+# Maximum shift of a point, as a fraction of the smallest difference between two
+# distinct values.
 MOST_MOVED = 0.3
 
 
@@ -28,7 +29,7 @@ class DrawnRows(NamedTuple):
     numbers : ndarray of shape (m,)
         Row numbers of the drawn rows in ``source``.
     source : Samples
-        The rows that the sample was drawn from.
+        The rows from which the sample was drawn.
     """
 
     samples: Samples
@@ -37,12 +38,14 @@ class DrawnRows(NamedTuple):
 
 
 def draw_rows(estimator: Any, X: Any, sample_size: int, random_state: Any) -> DrawnRows:
-    """Draw at most ``sample_size`` rows at random, from any storage.
+    """Draw at most ``sample_size`` rows of ``X`` at random.
+
+    ``X`` is any type of rows that the estimator accepts.
 
     Raises
     ------
     InputError
-        If the rows cannot be read, or ``sample_size`` is below 1.
+        If the rows cannot be read, or if ``sample_size`` is below 1.
     """
     Interval(1, integer=True).check("sample_size", sample_size)
     source = open_samples(X, options=options_of_fit(estimator))
@@ -56,14 +59,21 @@ def draw_rows(estimator: Any, X: Any, sample_size: int, random_state: Any) -> Dr
 def two_columns(
     samples: Samples, features: Any, labels: np.ndarray
 ) -> tuple[np.ndarray, tuple[str, str]]:
-    """Return two columns of all rows, and their names.
+    """Return the values of two columns in all rows, and the names of the columns.
 
-    If ``features`` is None, the two columns with the largest F ratios are returned.
+    Parameters
+    ----------
+    samples : Samples
+        The rows.
+    features : pair of int or None
+        Indices of the two columns. None selects them by `separating_columns`.
+    labels : ndarray of shape (n,)
+        Cluster of each row.
 
     Raises
     ------
     InputError
-        If ``features`` is not a pair of column numbers.
+        If ``features`` is not a pair of column indices.
     """
     d = samples.n_features
     if features is None:
@@ -91,12 +101,13 @@ def two_columns(
 def separating_columns(
     samples: Samples, labels: np.ndarray, most: int = 10_000
 ) -> list[int]:
-    """Return the two columns with the largest F ratios, sorted by column number.
+    """Return the indices of the two columns with the largest F ratios, in order.
 
-    The F ratio of a column is computed in at most ``most`` rows, from the values and
-    from their squared distances from the mean, because clusters may be rings. The
-    larger ratio is used. Columns with only two values are used last, because their
-    points overlap.
+    The F ratio of a column is computed in at most ``most`` rows. It is computed for the
+    values and, unless rows are sparse, for their squared distances from the mean,
+    because clusters may be rings; the larger ratio is used. Columns with only two
+    distinct values are selected only if fewer than two other columns exist, because
+    their points overlap.
     """
     from sklearn.feature_selection import f_classif
 
@@ -118,11 +129,11 @@ def separating_columns(
 
 
 def spread_out(values: np.ndarray, seed: int) -> np.ndarray:
-    """Move integers that many rows share, or return other values unchanged.
+    """Add a small random shift to integers that many rows share.
 
-    Each value moves by a random amount, up to `MOST_MOVED` times the smallest
-    difference between two distinct values. Points with different values therefore do
-    not mix.
+    The shift is at most `MOST_MOVED` times the smallest difference between two distinct
+    values, so that points with different values remain separate. Other values are
+    returned unchanged.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Draw axes, points and a legend in the style of all displays."""
+"""Axes, colours, points and legends that all displays share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NOISE_COLOR = (0.7, 0.7, 0.7, 1.0)
-MOST_ENTRIES = 20  # largest number of entries in a legend
+MOST_ENTRIES = 20  # maximum number of entries in a legend
 
 
 def new_axes(**figure: Any) -> Axes:
@@ -23,7 +23,11 @@ def new_axes(**figure: Any) -> Axes:
 
 
 def cluster_colors(clusters: np.ndarray) -> np.ndarray:
-    """Return the RGBA colour of each cluster, by number or by the order of names."""
+    """Return the RGBA colour of each cluster.
+
+    The colour depends on the cluster number. Clusters with names are numbered in the
+    sorted order of the names. Noise is grey.
+    """
     from matplotlib import colormaps
 
     numbers = np.asarray(clusters)
@@ -40,9 +44,10 @@ def cluster_colors(clusters: np.ndarray) -> np.ndarray:
 
 
 def legend_entries(labels: np.ndarray) -> list[str]:
-    """Return a text for each cluster with its share of the rows.
+    """Return a text for each cluster with its percentage of the rows.
 
-    If there are more than 20 clusters, the last text counts the remaining clusters.
+    If there are more than 20 clusters, there are 20 texts, and the last text is the
+    number of remaining clusters.
     """
     clusters, counts = np.unique(labels, return_counts=True)
     entries = []
@@ -62,7 +67,10 @@ def scatter_clusters(
     title: str | None = None,
     **style: Any,
 ) -> tuple[Any, Any]:
-    """Draw points in the colours of their clusters, and a legend beside the axes."""
+    """Draw points in the colours of their clusters, with a legend beside the axes.
+
+    Return the collection of points and the legend.
+    """
     from matplotlib.colors import ListedColormap
 
     clusters, codes = np.unique(labels, return_inverse=True)
@@ -87,7 +95,11 @@ def scatter_clusters(
 
 
 def label_text(value: object) -> str:
-    """Shorten a text for figures, and escape ``$`` and control characters."""
+    """Return a value as text for figures.
+
+    The text is truncated to 30 characters, and ``$`` and control characters are
+    escaped.
+    """
     text = plain(value, kept="")
     if len(text) > 30:
         text = f"{text[:29]}…"

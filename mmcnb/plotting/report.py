@@ -36,7 +36,7 @@ EXAMPLES = (
     "from 0, and a header is not counted."
 )
 NO_EDGE = "none: no row is near another cluster"
-# Terms in the verdict, and their explanations.
+# Explanations of terms that may occur in the verdict.
 TERMS = {
     "agreement with other candidates": (
         "The agreement of two partitions is 1 if they are equal, and about 0 by chance "
@@ -64,23 +64,23 @@ def write_report(
     rows: PageRows,
     repeat: Any,
 ) -> None:
-    """Write an HTML report of a fit to one file.
+    """Write an HTML report of a fit as a single file.
 
     An existing file is replaced only when the new report is complete.
 
     Parameters
     ----------
     path : path
-        File to write.
+        Path of the file.
     estimator : estimator
-        The fitted estimator.
+        Fitted estimator.
     explanation : Explanation
-        Explanation of the clusters of the rows.
+        Explanation of the clusters of ``rows``.
     rows : PageRows
-        The rows. If ``row_index`` is None, the page shows no cells, and ``explanation``
-        must be a result of `hide_cells`.
+        Rows on the page. If its ``row_index`` is None, the page does not show contents
+        of cells, and ``explanation`` must be a result of `hide_cells`.
     repeat : Repeat
-        The command and the call that repeat the fit.
+        Command and Python call that repeat the fit.
     """
     report = estimator.report_
     samples = rows.samples
@@ -128,7 +128,10 @@ def write_report(
 def _hidden_verdict(
     report: Mapping[str, Any], texts: Collection[str]
 ) -> dict[str, str]:
-    """Return the verdict without sentences that could quote a cell or name a file."""
+    """Return the verdict without sentences that could quote a cell or name a file.
+
+    ``texts`` contains the texts of cells that may be quoted.
+    """
     facts = verdict(report)
     for name in ("Trust", "Number of clusters"):
         if any(text in facts[name] for text in texts):
@@ -153,14 +156,17 @@ def _hidden_verdict(
 
 
 def _terms(facts: Mapping[str, Any]) -> str:
-    """Return a note that explains the terms in a verdict."""
+    """Return an HTML note that explains the terms that occur in a verdict."""
     verdict_text = f"{facts['Trust']} {facts['Number of clusters']}"
     sentences = [text for word, text in TERMS.items() if word in verdict_text]
     return f'\n<p class="note">{" ".join(sentences)}</p>' if sentences else ""
 
 
 def _separating_columns(explanation: Any, most: int = 3) -> list[str]:
-    """Return the columns that separate the clusters best, averaged over all rows."""
+    """Return the names of the columns that separate the clusters best.
+
+    The strengths of a column in the clusters are averaged, weighted by cluster size.
+    """
     columns = explanation.columns
     if columns.empty:
         return []
@@ -178,7 +184,7 @@ def _separating_columns(explanation: Any, most: int = 3) -> list[str]:
 
 
 def _clusters(explanation: Any, hides: bool) -> Iterator[str]:
-    """Yield the HTML of each cluster: a sentence, a bar for its size, and details."""
+    """Yield the HTML of each cluster: its sentence, a bar for its size, and details."""
     for cluster in explanation.clusters.itertuples(index=False):
         facts = _facts(_facts_of_cluster(explanation, cluster, hides))
         columns = explanation.columns
@@ -193,7 +199,7 @@ def _clusters(explanation: Any, hides: bool) -> Iterator[str]:
 
 
 def _facts_of_cluster(explanation: Any, cluster: Any, hides: bool) -> dict[str, str]:
-    """Return the size, nearest cluster, example rows, rule and words of a cluster."""
+    """Return facts about a cluster, such as its size and example rows, by title."""
     facts = {
         "Rows": f"{cluster.rows:,}",
         "Nearest cluster": "" if pd.isna(cluster.nearest) else str(cluster.nearest),
@@ -233,7 +239,11 @@ def _row_text(row: int, name: Any) -> str:
 
 
 def _figures(columns: pd.DataFrame, hides: bool) -> pd.DataFrame:
-    """Return a table of the figures of columns of a cluster."""
+    """Return a table with the main figures of columns in a cluster and in others.
+
+    ``columns`` contains rows of `Explanation.columns`. If ``hides``, figures of dates
+    and times are left empty.
+    """
     rows = []
     for row in columns.itertuples():
         here, others = _middles(row)
@@ -252,7 +262,7 @@ def _figures(columns: pd.DataFrame, hides: bool) -> pd.DataFrame:
 
 
 def _name(row: Any) -> str:
-    """Return the name of a column, with its category for texts and orders."""
+    """Return the name of a column, followed by its category or levels, if any."""
     name = row.column
     if not isinstance(name, str):
         name = f"column {name}"
@@ -262,10 +272,10 @@ def _name(row: Any) -> str:
 
 
 def _middles(row: Any) -> tuple[str, str]:
-    """Return the medians of a cluster and of other rows, in the format of sentences.
+    """Return the median of a column in a cluster and in other rows, as texts.
 
-    Means are returned if the medians are equal, and shares for flags and texts. The
-    result is an empty text if there are no values.
+    If the medians are equal, means are returned instead. For flags and texts,
+    percentages are returned. A text is empty if there are no values.
     """
     pair = (row.median, row.others_median)
     if row.median == row.others_median:
@@ -286,7 +296,7 @@ def _middles(row: Any) -> tuple[str, str]:
 
 
 def _effects(columns: pd.DataFrame, most: int = 30) -> str:
-    """Return a table with the effects of the strongest columns in each cluster."""
+    """Return an HTML table with the effects of the strongest columns by cluster."""
     names = list(map(_name, columns.itertuples()))
     ranks = columns.groupby("cluster").cumcount()
     named = columns.assign(column=names, rank=ranks)
@@ -296,7 +306,7 @@ def _effects(columns: pd.DataFrame, most: int = 30) -> str:
 
 
 def _shaded(effect: float) -> str:
-    """Return a cell of the heat map, which is empty for NaN."""
+    """Return an HTML cell of the heat map of effects; the cell is empty for NaN."""
     if np.isnan(effect):
         return "<td></td>"
     side = "high" if effect > 0 else "low"
@@ -306,7 +316,7 @@ def _shaded(effect: float) -> str:
 
 
 def _repeat(repeat: Any) -> Iterator[str]:
-    """Yield the HTML of the command and the Python call that repeat a fit."""
+    """Yield the HTML of the notes, command and Python call that repeat a fit."""
     for note in repeat.notes:
         yield f'<p class="note">{_escaped(note)}</p>'
     if repeat.command:
@@ -343,9 +353,10 @@ def _table(frame: pd.DataFrame, cell: Callable[[Any], str] = _cell) -> str:
 
 
 def _facts(facts: Mapping[str, Any]) -> str:
-    """Return an HTML description list, without facts that have no text.
+    """Return an HTML description list of facts.
 
-    If a fact has several texts, they become an HTML list.
+    Facts without text are left out. If a fact has several texts, they are shown as an
+    HTML list.
     """
     items = ""
     for name, value in facts.items():

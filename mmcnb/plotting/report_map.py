@@ -1,4 +1,4 @@
-"""Draw the map of a report: an inline SVG of rows as dots, with check boxes."""
+"""Map of a report: an inline SVG that shows rows as dots, with check boxes."""
 
 from collections.abc import Iterator
 from html import escape
@@ -18,7 +18,7 @@ from mmcnb.samples.matrix import as_matrix, to_dense
 from mmcnb.samples.row_index import RowIndex
 
 MOST_DOTS = 2000
-MOST_GROUPS = 20  # largest number of clusters with a separate colour and check box
+MOST_GROUPS = 20  # maximum number of clusters with a check box of their own
 WIDTH = 720
 HEIGHT = 540
 MARGIN = 12
@@ -32,16 +32,16 @@ GREY = "#7c7c7c"  # colour of noise and of small clusters
 
 
 class PageRows(NamedTuple):
-    """The rows that a page shows.
+    """Rows that a page shows.
 
     Attributes
     ----------
     samples : Samples
         The rows.
     row_index : RowIndex or None
-        Names and numbers of the rows; None if the page must not show them.
+        Names and numbers of the rows, or None if the page must not show them.
     labels : ndarray or None
-        Cluster of each row. If None, the model predicts the clusters.
+        Cluster of each row. If None, the estimator predicts the clusters.
     """
 
     samples: Samples
@@ -50,14 +50,14 @@ class PageRows(NamedTuple):
 
 
 class PageMap(NamedTuple):
-    """The parts of a page for a map: style rules and HTML."""
+    """Parts of a page for its map: CSS rules and HTML."""
 
     style: str
     html: str
 
 
 class Group(NamedTuple):
-    """Dots with one colour and one check box: a cluster, noise, or small clusters.
+    """Dots that share a colour and a check box: a cluster, small clusters, or noise.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Group(NamedTuple):
     color : str
         Colour of the dots.
     shape : int
-        Number of the shape of the dots.
+        Index of the marker shape.
     dots : ndarray of int64
         Indices of the dots in the group.
     """
@@ -81,11 +81,11 @@ class Group(NamedTuple):
 
 
 def draw_map(estimator: Any, rows: PageRows) -> PageMap:
-    """Return a map of up to 2,000 random rows.
+    """Return a map of up to 2,000 rows drawn at random.
 
-    If the model has nodes, the map is a layout of the graph of nearest neighbours among
-    the drawn rows, with the same metric as between nodes. Otherwise, it is the plane in
-    which the kernel features of the rows vary most.
+    If the model has nodes, the map is a layout of the nearest-neighbour graph of the
+    drawn rows, in which distances are measured as between the nodes. Otherwise, the map
+    is the plane in which the kernel features of the rows vary most.
     """
     drawn = draw_rows(estimator, rows.samples, MOST_DOTS, 0)
     if rows.labels is None:
@@ -112,7 +112,7 @@ def draw_map(estimator: Any, rows: PageRows) -> PageMap:
 
 
 def _places(model: Model, samples: Samples) -> tuple[np.ndarray, str]:
-    """Return the coordinates of rows, and the caption of the map."""
+    """Return the coordinates of the rows on the map, and the caption of the map."""
     nodes = model.graph
     if nodes is not None:
         scaled = model.scaled(samples)
@@ -135,7 +135,7 @@ def _places(model: Model, samples: Samples) -> tuple[np.ndarray, str]:
 
 
 def _on_page(places: np.ndarray) -> np.ndarray:
-    """Scale coordinates to the page, by the same factor along both axes."""
+    """Scale coordinates to the size of the SVG, by the same factor along both axes."""
     low = places.min(axis=0)
     high = places.max(axis=0)
     space = np.array([WIDTH - 2 * MARGIN, HEIGHT - 2 * MARGIN])
@@ -145,7 +145,7 @@ def _on_page(places: np.ndarray) -> np.ndarray:
 
 
 def _have_gaps(drawn: DrawnRows) -> np.ndarray:
-    """Return which of the drawn rows have missing values."""
+    """Return a boolean mask of the drawn rows that have missing values."""
     source = drawn.source
     if source.with_gaps is None:
         return np.zeros(drawn.numbers.size, bool)
@@ -154,7 +154,10 @@ def _have_gaps(drawn: DrawnRows) -> np.ndarray:
 
 
 def _are_far(model: Model, samples: Samples, labels: np.ndarray) -> np.ndarray:
-    """Return which rows are noise or farther out than 99 % of the rows of the fit."""
+    """Return a boolean mask of rows that are noise or have large outlier scores.
+
+    An outlier score is large if it exceeds the scores of 99 % of the rows of the fit.
+    """
     is_noise = labels == -1
     if model.graph is None or not np.isfinite(model.graph.bound):
         return np.asarray(is_noise)
@@ -165,7 +168,7 @@ def _are_far(model: Model, samples: Samples, labels: np.ndarray) -> np.ndarray:
 
 
 def _groups(labels: np.ndarray) -> Iterator[Group]:
-    """Yield groups: the largest clusters, all other clusters, and noise."""
+    """Yield a group for each of the largest clusters, other clusters, and noise."""
     clusters, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     is_noise = clusters == -1
     order = np.argsort(-counts, kind="stable")
@@ -190,7 +193,10 @@ def _groups(labels: np.ndarray) -> Iterator[Group]:
 def _titles(
     rows: np.ndarray, labels: np.ndarray, index: RowIndex | None
 ) -> list[str] | None:
-    """Return the number, name and cluster of each row, or None without an index."""
+    """Return texts with the number, name and cluster of each row.
+
+    The result is None if ``index`` is None.
+    """
     if index is None:
         return None
     titles = []
@@ -208,7 +214,7 @@ def _dots(
     marks: dict[str, np.ndarray],
     titles: list[str] | None,
 ) -> str:
-    """Return the SVG with a group of dots for each cluster, the largest drawn first."""
+    """Return the SVG of the dots, in which the largest groups are drawn first."""
     parts = []
     for group in sorted(groups, key=lambda group: -group.dots.size):
         parts.append(f'<g class="{group.name}">')
@@ -234,7 +240,7 @@ def _dots(
 
 
 def _shape(number: int, x: float, y: float) -> tuple[str, str]:
-    """Return the SVG element of a dot, and its attributes."""
+    """Return the SVG tag and attributes of a dot with marker shape ``number``."""
     r = RADIUS
     if number % 3 == 0:
         return "circle", f'cx="{x:.1f}" cy="{y:.1f}" r="{r}"'
@@ -246,7 +252,7 @@ def _shape(number: int, x: float, y: float) -> tuple[str, str]:
 
 
 def _style(groups: list[Group], marks: dict[str, np.ndarray]) -> Iterator[str]:
-    """Yield the CSS rules that colour dots, and the rules that hide them."""
+    """Yield CSS rules that colour dots, and rules that hide unchecked groups."""
     for group in groups:
         yield f".{group.name} {{ fill: {group.color}; stroke: {group.color}; }}"
     yield "@media screen {"
@@ -257,7 +263,7 @@ def _style(groups: list[Group], marks: dict[str, np.ndarray]) -> Iterator[str]:
 
 
 def _switches(groups: list[Group], marks: dict[str, np.ndarray], n_dots: int) -> str:
-    """Return a check box for each group, and for each mark that occurs."""
+    """Return HTML check boxes for all groups and for all marks that occur."""
     lines = ""
     for group in groups:
         tag, form = _shape(group.shape, 6, 6)
