@@ -1,8 +1,9 @@
-"""Run the commands of ``mmcnb``.
+"""Command line ``mmcnb``, whose commands are called verbs.
 
-Each verb has a file with three functions: `add_arguments`; `run`, which returns a
-report; and `lines`, which formats the report as text. The file is imported when its
-verb is called, so that ``mmcnb --help`` and each verb import only what they need.
+Each verb has a module with three functions: `add_arguments` adds its command-line
+arguments, `run` returns a report, and `lines` formats the report as text. The module is
+imported only when its verb is called, so that ``mmcnb --help`` and each verb import
+only what they need.
 """
 
 import argparse
@@ -47,7 +48,7 @@ VERBS = {
     "doctor": "Check this installation, compile in advance, or find and remove "
     "leftovers of killed commands.",
 }
-# Names that other libraries use for options, without the dashes.
+# Names that other programs use for an option of mmcnb, without the dashes.
 SYNONYMS = {
     "k": "--n-clusters",
     "clusters": "--n-clusters",
@@ -65,15 +66,15 @@ SYNONYMS = {
 # These verbs move their outputs into place before the report is printed. They succeed
 # even if the report cannot be printed, for example to a closed pipe.
 WRITERS = ("convert", "fit", "predict", "update", "report")
-# Errors that become a one-line message. Other errors are bugs, and end with a
-# traceback.
+# Exceptions that are reported as a one-line message. Other exceptions are bugs, and are
+# reported with a traceback.
 EXPECTED = (KeyboardInterrupt, SystemError, OSError, MemoryError, ValueError)
 BAD_INPUT = 2
 INTERRUPTED = 130  # 128 + SIGINT, the exit code that shells report
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser with error messages of one sentence."""
+    """Argument parser whose error messages are one sentence."""
 
     def error(self, message: str) -> NoReturn:
         sentence = f'{_sentence(message)}; see "{self.prog} --help".'
@@ -81,7 +82,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _VerbParser(_Parser):
-    """The parser of a verb. It imports the verb's module when it is first used."""
+    """Argument parser of a verb, which imports the module of the verb on first use."""
 
     verb = ""
 
@@ -99,12 +100,12 @@ class _VerbParser(_Parser):
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Build the parser of every verb.
+    """Build the argument parser of the command line, including all verbs.
 
     Returns
     -------
     argparse.ArgumentParser
-        The parser. Its namespace contains ``verb`` (one of `VERBS`), the ``parser``,
+        Parser whose namespace contains ``verb`` (one of `VERBS`), the ``parser``,
         ``run`` and ``lines`` of the verb, and the arguments of the verb.
     """
     parser = _Parser(
@@ -130,8 +131,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        The arguments after the program's name. By default, the arguments of the
-        process.
+        Command-line arguments, without the name of the program. By default, the
+        arguments of the process are used.
 
     Returns
     -------
@@ -141,7 +142,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = argparse.Namespace()
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # the stream is closed, for example in a daemon
+        if getattr(sys, name) is None:  # the stream is closed, as in a daemon
             _silence(name)
     signals = StopSignals(for_good=argv is None)
     try:
@@ -164,15 +165,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, Exception) as error:
         stop: BaseException = error
         if signals.has_interrupted:
-            # If an import was interrupted, the library may raise ImportError, for
-            # example.
+            # A library that is interrupted may raise another exception, such as
+            # ImportError.
             stop = KeyboardInterrupt()
         elif not isinstance(error, EXPECTED):
             raise
         code, sentence = _ending(stop, getattr(arguments, "checkpoint", None))
         if code == INTERRUPTED and argv is None:
-            # When the process ends, Zarr's event loop would log its unfinished tasks,
-            # even if the creation of the loop was interrupted.
+            # Otherwise, Zarr's event loop would log its unfinished tasks when the
+            # process ends, even if the creation of the loop was interrupted.
             warnings.simplefilter("ignore")
             logging.getLogger("asyncio").disabled = True
             sys.unraisablehook = lambda unraisable: None
@@ -181,7 +182,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parse(argv: Sequence[str] | None, arguments: argparse.Namespace) -> None:
-    """Parse the arguments, or exit with suggestions if an argument is unknown."""
+    """Parse the arguments; exit with a suggestion if an argument is unknown."""
     _, unknown = build_parser().parse_known_args(argv, arguments)
     for name, value in vars(arguments).items():
         # A shell does not expand ~ in --option=~/path.
@@ -202,7 +203,7 @@ def _parse(argv: Sequence[str] | None, arguments: argparse.Namespace) -> None:
 
 
 def _meant_options(unknown: Sequence[str], options: Sequence[str]) -> list[str]:
-    """Return the options of a verb that unknown arguments resemble."""
+    """Return the options of a verb that unknown arguments may have meant."""
     meant: list[str] = []
     for word in unknown:
         if not word.startswith("-"):
@@ -218,7 +219,11 @@ def _meant_options(unknown: Sequence[str], options: Sequence[str]) -> list[str]:
 
 
 def _stream_of_report(arguments: argparse.Namespace) -> str:
-    """Return the stream of the report: standard error if labels are printed."""
+    """Return the name of the stream to which the report is printed.
+
+    If labels or a table are printed to standard output, the report is printed to
+    standard error.
+    """
     printed = (getattr(arguments, name, None) for name in ("labels", "table"))
     return "stderr" if "-" in printed else "stdout"
 
@@ -227,8 +232,8 @@ def _print(text: str, file: str = "stdout") -> bool:
     """Print a text to a standard stream, and return whether printing succeeded."""
     try:
         print(text, file=getattr(sys, file), flush=True)
-    except OSError:  # the reader of the pipe is gone, or the disk is full
-        _silence(file)  # otherwise Python reports the error again when it exits
+    except OSError:  # the other end of the pipe is closed, or the disk is full
+        _silence(file)  # otherwise, Python would report the error again at exit
         return False
     return True
 
@@ -239,12 +244,20 @@ def _silence(file: str) -> None:
 
 
 def _sentence(text: object) -> str:
-    """Return a message on one line, without terminal control characters."""
+    """Return a message as one line, with terminal control characters escaped."""
     return plain(" ".join(str(text).split()))
 
 
 def _ending(error: BaseException, checkpoint: str | None) -> tuple[int, str]:
-    """Return the exit code and the message of a command that ended with an error."""
+    """Return the exit code and the message for a command that failed.
+
+    Parameters
+    ----------
+    error : exception
+        Exception that ended the command.
+    checkpoint : str or None
+        Checkpoint folder of the command, from which it can be resumed.
+    """
     if is_interrupt(error):
         advice = "nothing half-written was left behind"
         if checkpoint is not None and Path(checkpoint).is_dir():
@@ -256,7 +269,7 @@ def _ending(error: BaseException, checkpoint: str | None) -> tuple[int, str]:
 
 
 def _reason(error: BaseException) -> str:
-    """Return a message that explains the error and suggests a remedy."""
+    """Return a message that explains an exception and suggests a remedy."""
     if isinstance(error, MemoryError):
         return f"memory ran out ({one_line(error)}); give a smaller --memory-limit."
     if isinstance(error, OptionError):
@@ -280,5 +293,5 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Convert NumPy numbers, arrays and paths to types that JSON supports."""
+    """Convert a NumPy number, an array or a path to a type that JSON supports."""
     return value.tolist() if hasattr(value, "tolist") else str(value)

@@ -1,7 +1,7 @@
-"""Parse the clustering methods of ``fit`` and ``plan``, and their parameters.
+"""Options of ``fit`` and ``plan`` for the clustering method and its parameters.
 
-The parameters of the default method have separate options, such as ``--n-clusters``;
-``--set`` accepts the parameters of any method.
+The parameters of the default method have options of their own, such as
+``--n-clusters``. The option ``--set`` accepts the parameters of any method.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from mmcnb.estimators.methods import DEFAULT, METHODS, OPTIONS, value_of
 
 
 def setting(text: str) -> tuple[str, Any]:
-    """Parse ``name=value`` into the name and the value."""
+    """Parse the argument ``name=value`` of ``--set``, and return name and value."""
     name, equals, value = text.partition("=")
     if not equals:
         raise argparse.ArgumentTypeError(
@@ -24,14 +24,15 @@ def setting(text: str) -> tuple[str, Any]:
 
 
 class MethodHelp(argparse.Action):
-    """An action that prints the help of a verb and the parameters of its method."""
+    """Action that prints the help of a verb and the parameters of its method."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, *_: object
     ) -> NoReturn:
         docstring = inspect.getdoc(estimator_class(namespace.method)) or ""
         parameters = docstring.split("----------\n")[1].partition("\n\n")[0]
-        # The runtime parameters, which begin with memory_limit, have separate options.
+        # Leave out memory_limit and the following parameters, which are runtime
+        # parameters and have options of their own.
         parameters = parameters.partition("\nmemory_limit :")[0]
         print(parser.format_help())
         print(f"parameters of {namespace.method}, for --set:\n\n{parameters}")
@@ -70,25 +71,25 @@ def add_method(parser: argparse.ArgumentParser) -> None:
 
 
 def make_estimator(arguments: argparse.Namespace, **runtime: Any) -> Any:
-    """Create the estimator that the arguments of `add_method` describe.
+    """Create the estimator that the command-line arguments request.
 
     Parameters
     ----------
     arguments : argparse.Namespace
-        The parsed arguments of the command.
+        Parsed arguments of the command, including those of `add_method`.
     **runtime
-        Further runtime parameters of the estimator, such as ``verbose``.
+        Additional runtime parameters of the estimator, such as ``verbose``.
 
     Returns
     -------
     estimator
-        An estimator that is not fitted yet.
+        Unfitted estimator.
 
     Raises
     ------
     InputError
         If the method does not have one of the parameters, or if a value is invalid
-        regardless of the rows.
+        for any rows.
     """
     method = arguments.method
     known = parameters_of(method)
@@ -108,13 +109,14 @@ def make_estimator(arguments: argparse.Namespace, **runtime: Any) -> Any:
         )
     known_class = estimator_class(method)
     estimator = known_class(**parameters, **runtime_of(arguments), **runtime)
-    # A fit would also check them, but only after opening the rows, with warnings.
+    # A fit would also check the parameters, but only after it has opened the rows and
+    # issued warnings about them.
     estimator._check_parameters()
     return estimator
 
 
 def estimator_class(method: str) -> Any:
-    """Return the class of a method."""
+    """Return the estimator class of a method."""
     return getattr(mmcnb, METHODS[method])
 
 
@@ -127,7 +129,7 @@ def parameters_of(method: str) -> set[str]:
 
 
 def runtime_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the given runtime options: memory limit, number of threads, and engine."""
+    """Return the runtime parameters that are set on the command line, by name."""
     runtime = {}
     for name in ("memory_limit", "n_jobs", "engine"):
         value = getattr(arguments, name, None)

@@ -1,4 +1,4 @@
-"""Define the arguments and options that verbs share, and the types that they use."""
+"""Arguments and options that several verbs share."""
 
 import argparse
 import csv
@@ -8,8 +8,8 @@ from typing import Any
 
 Parser = argparse.ArgumentParser
 Arguments = argparse.Namespace
-Report = dict[str, Any]  # results of a verb by name, as printed by --json
-Lines = Iterable[str]  # the report as text
+Report = dict[str, Any]  # results of a verb, by name, as printed by --json
+Lines = Iterable[str]  # lines of the report as text
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "element": {
@@ -55,7 +55,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def _marks(text: str) -> list[str | tuple[str, str]]:
-    """Parse markers of missing values; NAME=MARK becomes the pair (NAME, MARK)."""
+    """Parse a comma-separated list of markers of missing values.
+
+    Markers for a single column, as in NAME=MARK, become pairs (NAME, MARK).
+    """
     named = re.fullmatch(r'([^"].*)=((?:[^="]|"[^"]*")*)', text)
     written = text if named is None else named[2]
     marks: list[str] = []
@@ -166,18 +169,21 @@ OF_TABLES: dict[str, dict[str, Any]] = {
 
 
 def option_of(name: str) -> str:
-    """Return the command-line option for a table option."""
+    """Return the command-line option of a table option, such as "--na-values"."""
     return "--order" if name == "orders" else f"--{name.replace('_', '-')}"
 
 
 def add_options(parser: Parser, *names: str, **more: Any) -> None:
-    """Add some of `OPTIONS`, with further arguments of ``add_argument`` in ``more``."""
+    """Add the named options of `OPTIONS` to a parser.
+
+    ``more`` contains further arguments of ``add_argument``, such as ``help``.
+    """
     for name in names:
         parser.add_argument(f"--{name}", **OPTIONS[name] | more)
 
 
 def add_store(parser: Parser, **options: Any) -> None:
-    """Add the argument DATA and its ``--element``."""
+    """Add the argument DATA and the option ``--element``."""
     options = {
         "help": "rows: a table (CSV, Excel, Parquet, ...) or a Zarr store"
     } | options
@@ -193,7 +199,7 @@ def add_model(parser: Parser) -> None:
 
 
 def add_table(parser: Parser, without: str = "") -> None:
-    """Add the options of tables, except for the option ``without``."""
+    """Add the table options in `OF_TABLES`, except the option ``without``."""
     group = parser.add_argument_group("tables (CSV, Excel, JSON, Parquet, Arrow)")
     for name, options in OF_TABLES.items():
         if name != without:

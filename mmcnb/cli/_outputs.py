@@ -1,4 +1,4 @@
-"""Check outputs before a command starts, and write them completely or not at all."""
+"""Check the outputs of a command before it starts, and write all of them or none."""
 
 import os
 import shutil
@@ -11,17 +11,17 @@ from typing import NamedTuple
 
 from mmcnb.errors import InputError
 
-STANDARD_OUTPUT = "-"  # this path prints the labels or the table
+STANDARD_OUTPUT = "-"  # path that means standard output
 
 
 class Outputs(NamedTuple):
-    """The temporary paths of a command's outputs.
+    """Temporary paths to which a command writes its outputs.
 
     Attributes
     ----------
     output, labels, table : str or None
-        Temporary path on the same disk as the destination; None for an output that is
-        not written.
+        Temporary path of the model or page, of the labels, and of the table. None means
+        that the output is not written.
     """
 
     output: str | None
@@ -38,9 +38,9 @@ def whole_outputs(
     table: str | None = None,
     replaced: str | None = None,
 ) -> Iterator[Outputs]:
-    """Yield temporary paths to write to, and move all outputs into place at the end.
+    """Yield temporary paths for outputs, and move all outputs into place at the end.
 
-    If the ``with`` block raises an error, no output is written.
+    If the ``with`` block raises an exception, no output is written.
 
     Parameters
     ----------
@@ -49,23 +49,24 @@ def whole_outputs(
     overwrite : bool
         Whether existing files and Zarr stores may be replaced.
     output : str or None, default=None
-        Path of the model or the page to write.
+        Path of the model or page. None means that it is not written.
     labels, table : str or None, default=None
-        Paths of the labels and of the table to write. One of these paths may be "-",
-        which prints CSV to standard output.
+        Path of the labels, and path of the table. None means that the output is not
+        written. One of the paths may be "-", which prints CSV to standard output.
     replaced : str or None, default=None
-        An output that may be replaced even if ``overwrite`` is False.
+        Path of an output that may be replaced even if ``overwrite`` is False.
 
     Yields
     ------
     Outputs
-        The temporary paths of the outputs.
+        Temporary paths of the outputs.
 
     Raises
     ------
     InputError
         If a path exists, overlaps another path, or is in a folder that is not
-        writable, or if the labels or the table have an unknown file ending.
+        writable, or if the path of the labels or the table has an unsupported
+        extension.
     """
     from mmcnb.stores.atomic import AtomicOutput, together
 
@@ -84,13 +85,14 @@ def whole_outputs(
     ):
         asides: dict[str | None, str] = {STANDARD_OUTPUT: printed}
         for path, file in written.items():
-            # With a slash at the end of its path, the table is a folder of files.
+            # Keep a slash at the end of the path, which means that the table is a
+            # folder of Parquet files.
             asides[path] = f"{file.path}{'/' * path.endswith('/')}"
         yield Outputs(asides.get(output), asides.get(labels), asides.get(table))
 
 
 def _check_tables(labels: str | None, table: str | None) -> None:
-    """Raise InputError if a file ending is unknown or two tables would be printed."""
+    """Raise InputError if an extension is unsupported or two tables are printed."""
     if labels == table == STANDARD_OUTPUT:
         raise InputError(
             "--labels - and --table - would both be printed; give a path for one of "
@@ -119,23 +121,21 @@ def _printed_file(is_printed: bool) -> Iterator[str]:
             try:
                 shutil.copyfileobj(file, sys.stdout.buffer)
                 sys.stdout.flush()
-            except BrokenPipeError:  # a program such as head has closed the pipe
+            except BrokenPipeError:  # the reading program, such as head, has ended
                 sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
 
 
 def check_paths(outputs: Sequence[str], sources: Sequence[str]) -> None:
-    """Raise InputError if writing an output would destroy an input.
+    """Raise InputError if an output overlaps a source or another output.
+
+    Two paths overlap if they are the same or if one contains the other.
 
     Parameters
     ----------
-    outputs, sources : sequence of str
-        Paths that the command writes, and paths that it reads.
-
-    Raises
-    ------
-    InputError
-        If an output is the same path as a source or another output, or one contains the
-        other.
+    outputs : sequence of str
+        Paths that the command writes.
+    sources : sequence of str
+        Paths that the command reads.
     """
     for number, output in enumerate(outputs):
         written = Path(os.path.realpath(output))

@@ -1,4 +1,4 @@
-"""Open the rows of DATA, given the options of the command and of a model."""
+"""Open the rows of the argument DATA with the options of the command and a model."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,9 +9,9 @@ from mmcnb.errors import InputError
 if TYPE_CHECKING:
     from mmcnb.samples import Samples
 
-# Options that specify how to parse a file. The other options of tables specify which
-# columns are features. A fit decides this, so those options cannot be given with its
-# model.
+# Table options that specify how to parse a file. The other table options specify how
+# columns become features. A fitted model determines this, so these options cannot be
+# combined with a model.
 OF_FILES = (
     "header",
     "na_values",
@@ -26,18 +26,18 @@ OF_FILES = (
 
 
 def check_is_there(store: str) -> None:
-    """Raise InputError if the path of the rows is local and does not exist."""
+    """Raise InputError if ``store`` is a local path that does not exist."""
     if "://" not in store and not Path(store).exists():
         raise InputError(f"{store} does not exist: check the path.")
 
 
 def options_of_tables(arguments: Arguments) -> dict[str, Any]:
-    """Return the table options that are given on the command line.
+    """Return the table options that are set on the command line, by name.
 
     Raises
     ------
     InputError
-        If such an option is given, but the rows are not in a table.
+        If a table option is set that does not apply to the format of the rows.
     """
     from mmcnb.samples.formats import table_format
     from mmcnb.tables.array_table import OF_ARRAYS, is_of_arrays
@@ -65,14 +65,23 @@ def options_of_tables(arguments: Arguments) -> dict[str, Any]:
 
 
 def open_rows(arguments: Arguments, estimator: object = None) -> "Samples":
-    """Open the rows, reading a table with the given options and those of a model.
+    """Open the rows of a command.
 
-    A given option replaces the option of the model.
+    A table is read with the options of the model, except those that are set on the
+    command line.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        Parsed arguments of the command.
+    estimator : estimator or None, default=None
+        Fitted or unfitted estimator, from which options are taken.
 
     Raises
     ------
     InputError
-        If the rows cannot be read, or if an option is given that the fit has decided.
+        If the rows cannot be read, or if a table option is set that the fit of the
+        model has determined.
     """
     from mmcnb import open_samples
     from mmcnb.tables.array_table import is_of_arrays, open_array

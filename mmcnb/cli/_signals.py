@@ -1,7 +1,7 @@
-"""Stop a command cleanly on SIGINT and SIGTERM.
+"""Stop a command cleanly on SIGINT or SIGTERM.
 
-A second signal ends the process immediately. Signals after the end of the work are
-ignored.
+The first signal removes unfinished outputs and ends the command, unless the outputs are
+already in place. A second signal ends the process immediately.
 """
 
 import math
@@ -12,7 +12,7 @@ import threading
 import time
 from typing import Any, Self
 
-# Signals within this time are a single request to stop; see `StopSignals`.
+# Signals within this many seconds count as one request to stop; see `StopSignals`.
 SAME_PRESS_SECONDS = 0.5
 AT_ONCE = (
     b"mmcnb: stopped at once; "
@@ -21,18 +21,18 @@ AT_ONCE = (
 
 
 class StopSignals:
-    """A context manager in which SIGTERM interrupts the work like Ctrl-C.
+    """Context manager in which SIGTERM raises KeyboardInterrupt, as SIGINT does.
 
-    Signals within half a second of the first are ignored, because Ctrl-C often arrives
-    twice, and supervisors send SIGINT and SIGTERM together. A later signal means that
-    the user does not want to wait until half-written outputs have been removed.
+    Further signals within half a second of the first are ignored, because Ctrl-C often
+    arrives twice and supervisors send SIGINT and SIGTERM together. A later signal means
+    that the user does not want to wait until unfinished outputs have been removed.
 
     Parameters
     ----------
     for_good : bool
-        Whether the process ends after the ``with`` block. If so, a later signal in the
-        block ends the process with exit code 130, and signals after the block are
-        ignored. Otherwise, a later signal raises KeyboardInterrupt again.
+        Whether the process ends after the ``with`` block. If True, a later signal in
+        the block ends the process with exit code 130, and signals after the block are
+        ignored. If False, a later signal raises KeyboardInterrupt again.
 
     Attributes
     ----------
@@ -49,8 +49,8 @@ class StopSignals:
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
-        # Only the main thread may set handlers. Shells start background commands with
-        # SIGINT ignored, which must not change.
+        # Only the main thread may set signal handlers. If SIGINT is ignored, as in
+        # background commands of a shell, it must remain ignored.
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 if signal.getsignal(number) is not signal.SIG_IGN:
@@ -79,7 +79,7 @@ class StopSignals:
             raise KeyboardInterrupt
 
     def _listen(self) -> None:
-        """Watch for a second signal in a thread.
+        """Start a thread that watches for a second signal.
 
         Python runs signal handlers only in the main thread, and only after compiled
         code returns. The wakeup socket receives a byte for each signal immediately.
@@ -88,8 +88,8 @@ class StopSignals:
         woken.setblocking(False)
         signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
 
-        # The default value keeps a reference to the socket. Without it, the socket
-        # would be garbage-collected and closed.
+        # The default value is a reference to the socket, without which the socket would
+        # be garbage-collected and closed.
         def listen(woken: socket.socket = woken) -> None:
             first = math.inf
             while waiting.recv(1):

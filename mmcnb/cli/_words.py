@@ -45,7 +45,7 @@ def table(rows: Mapping[str, Any]) -> Iterator[str]:
 
 
 def checkpoint_in_words(folder: str, resumed: int) -> str:
-    """Return how many passes a fit resumed from a checkpoint, as text."""
+    """Return a text with the checkpoint folder and the number of resumed passes."""
     from mmcnb.engine.checkpoint import recorded_passes
 
     if recorded_passes(folder) == 0:
@@ -54,19 +54,19 @@ def checkpoint_in_words(folder: str, resumed: int) -> str:
 
 
 def warnings_elsewhere(model: str | None) -> str:
-    """Return the end of a sentence about where to find the other warnings."""
+    """Return the end of a sentence, which says where to find the other warnings."""
     if model is None:
         return "are printed with --json, under warnings"
     return f"are shown by `mmcnb info {shlex.quote(model)}`"
 
 
 def words(value: object) -> str:
-    """Format one value.
+    """Format a value as text.
 
     Parameters
     ----------
     value : object
-        A number, a bool, a string, or a sequence or mapping of these.
+        A number, a bool, a string, or a sequence or mapping of such values.
 
     Returns
     -------

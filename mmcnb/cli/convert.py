@@ -54,7 +54,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Arguments) -> Report:
-    """Convert the input to a store, then describe the store."""
+    """Convert the input to a store, and return a description of the store."""
     from mmcnb._config import parse_bytes
     from mmcnb.stores import convert, describe_store
 
@@ -73,8 +73,8 @@ def run(arguments: Arguments) -> Report:
     report = convert(
         arguments.source, arguments.out, show_columns=_show_columns, **options
     )
-    # The store is complete, so the command succeeds even if the store cannot be read
-    # now.
+    # The store is complete, so the command succeeds even if the store cannot be
+    # described.
     with suppress(InputError, OSError):
         report |= describe_store(arguments.out)
     return report
@@ -87,7 +87,7 @@ def _show_columns(listing: list[Report]) -> None:
 
 
 def lines(report: Report) -> Lines:
-    """Format the treatment of each column, and the description of the store."""
+    """Format the description of the columns and of the store."""
     yield from listed(report.get("columns") or [])
     for note in report.get("notes") or ():
         yield f"note: {plain(note)}"

@@ -28,7 +28,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Arguments) -> Report:
-    """Cluster both data sets, and write a page about each data set."""
+    """Cluster digits and rings, and write an HTML page about each data set."""
     from sklearn.datasets import load_digits
 
     from mmcnb.datasets import write_synthetic

@@ -1,4 +1,4 @@
-"""Check the installation, compile in advance, or remove leftovers of commands."""
+"""Check the installation, compile in advance, or find and remove leftovers."""
 
 import os
 import platform
@@ -46,7 +46,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Arguments) -> Report:
-    """Check the installation, or only search for leftovers."""
+    """Return the state of the installation, or the leftovers in a folder."""
     folder = Path(arguments.folder or ".")
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; give the folder of your outputs.")
@@ -78,7 +78,7 @@ def lines(report: Report) -> Lines:
 
 
 def _leftovers(folder: Path, clean: bool) -> list[Report]:
-    """Return the unfinished outputs in a folder, with a remedy for each output."""
+    """Return the unfinished outputs in a folder, with a remedy for each of them."""
     from mmcnb.stores.leftovers import ALIVE, GONE, leftovers
 
     remedies = {GONE: f"mmcnb doctor --clean {folder}", ALIVE: None}

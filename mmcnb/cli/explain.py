@@ -35,7 +35,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Arguments) -> Report:
-    """Explain the clusters of a model."""
+    """Return the explanation of the clusters of a model."""
     from mmcnb import load
 
     estimator = load(arguments.model).set_params(**runtime_of(arguments), verbose=1)

@@ -94,7 +94,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Arguments) -> Report:
-    """Fit a model, then write the outputs."""
+    """Fit a model, write the outputs, and return the report."""
     if arguments.verbose:
         logging.basicConfig(level=logging.INFO, format="mmcnb: %(message)s")
     sources = [arguments.store]
@@ -205,7 +205,7 @@ def lines(report: Report) -> Lines:
 
 
 def _entries(report: Report) -> Iterator[tuple[str, str | None]]:
-    """Yield the name and the text of each line; `lines` skips entries without text."""
+    """Yield the name and text of each line; `lines` skips entries without text."""
     yield "columns", report["scaling"]
     yield "cluster sizes", _sizes(report)
     yield "candidate", report["candidate"]
@@ -249,7 +249,7 @@ def _resources(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _partitions(report: Report) -> Iterator[tuple[str, str]]:
-    """Yield the lines about layers, and about changes of earlier clusters."""
+    """Yield the lines about layers and about changes of the clusters."""
     for layer in report["layers"] or ():
         k = layer["n_clusters"]
         n_found = layer["persistence"]
@@ -271,7 +271,7 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _sizes(report: Report) -> str:
-    """Format the cluster sizes of all rows, or of the sample if only it has labels."""
+    """Format the sizes of the clusters in all rows or, if unknown, in the sample."""
     sizes = report["sizes"] or report["sample_sizes"]
     shares = ", ".join(f"{size:,} ({size / sum(sizes):.1%})" for size in sizes)
     return shares if report["sizes"] else f"{shares} of a sample of {sum(sizes):,} rows"

@@ -51,5 +51,5 @@ def run(arguments: Arguments) -> Report:
 
 
 def lines(report: Report) -> Lines:
-    """Return the lines of the plan."""
+    """Return the plan as lines of text."""
     return report["lines"]

@@ -31,7 +31,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Arguments) -> Report:
-    """Label every row."""
+    """Label all rows, write the outputs, and return the report."""
     from mmcnb import load
 
     if arguments.labels is None and arguments.table is None:

@@ -26,15 +26,14 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Arguments) -> Report:
-    """Write the page."""
+    """Write the page, and return its path."""
     from mmcnb import config, load
 
     sources = [arguments.model, arguments.store]
     sources += filter(None, (arguments.labels, arguments.meta))
     outputs = whole_outputs(sources, arguments.overwrite, arguments.out)
-    # The runtime options are set for the process and not for the estimator, because the
-    # page shows the parameters of the estimator, which should be the parameters of the
-    # fit.
+    # The runtime options are set for the process instead of the estimator, because the
+    # page shows the parameters of the estimator, which must be those of the fit.
     with outputs as paths, config(**runtime_of(arguments)):
         estimator = load(arguments.model)
         samples = open_rows(arguments, estimator)

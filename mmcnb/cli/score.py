@@ -65,7 +65,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Arguments) -> Report:
-    """Score the clusters."""
+    """Return scores of the clusters."""
     from mmcnb.stores.matched_labels import labels_of_rows
 
     samples, rows = _rows(arguments)
@@ -83,7 +83,7 @@ def run(arguments: Arguments) -> Report:
 
 
 def _rows(arguments: Arguments) -> tuple[Samples, Samples]:
-    """Return the rows of DATA, and the same rows with the scaling of a given model."""
+    """Return the rows of DATA, and the same rows with the scaling of the model."""
     from mmcnb import load
     from mmcnb.estimators.given_rows import read_input
 
@@ -107,7 +107,7 @@ def _classes(arguments: Arguments, samples: Samples) -> np.ndarray | None:
 
 
 def _agreement(classes: np.ndarray, labels: np.ndarray) -> Report:
-    """Return measures of the agreement between clusters and classes."""
+    """Return metrics of the agreement between clusters and classes."""
     from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score
 
     from mmcnb import metrics
@@ -141,7 +141,7 @@ def _agreement(classes: np.ndarray, labels: np.ndarray) -> Report:
 
 
 def _separation(arguments: Arguments, rows: Samples, labels: np.ndarray) -> Report:
-    """Return J, or the reason why it cannot be computed."""
+    """Return J, or the reason why J cannot be computed."""
     from mmcnb import partition_score
 
     scale = None if arguments.model else "auto"

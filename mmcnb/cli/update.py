@@ -34,7 +34,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Arguments) -> Report:
-    """Update the model, then write the model and the labels of the new rows."""
+    """Update the model, write the outputs, and return the report."""
     from mmcnb import load
     from mmcnb.engine.checkpoint import recorded_passes
 
@@ -81,7 +81,7 @@ def run(arguments: Arguments) -> Report:
 
 
 def lines(report: Report) -> Lines:
-    """Format the report, with a line for the change of each cluster."""
+    """Format the report as text, with a line for the change of each cluster."""
     entries = report | dict.fromkeys(("changes", "resumed", "warnings", "in_place"))
     if report["in_place"]:
         entries["model"] = f"{report['model']} (replaced by the updated model)"

@@ -15,7 +15,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Arguments) -> Report:
-    """Read the whole store, or raise DamagedStoreError with the name of a chunk."""
+    """Return the result of `verify_store`, which raises an error for damaged chunks."""
     from mmcnb.stores import verify_store
 
     return verify_store(arguments.store, arguments.element)
