@@ -163,6 +163,70 @@ def test_what_cannot_be_repeated_is_said(folder):
     assert f"The fit had {ROWS // 2} rows, but this page describes {ROWS} rows" in text
 
 
+def page_of_rows(page):
+    """The clusters, columns and map of a page."""
+    text = Path(page).read_text(encoding="utf-8").partition("<h2>Clusters</h2>")[2]
+    return text.partition("<h2>How to repeat this</h2>")[0]
+
+
+@pytest.fixture
+def embedding(folder):
+    """Rows in two groups, a table about them, and labels, all of them in files."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(ROWS, 3)) + 9 * (np.arange(ROWS) % 2)[:, None]
+    np.save("rows.npy", X)
+    meta = pd.DataFrame({"age": 9 * (X[:, 0] > 4) + rng.normal(size=ROWS)})
+    meta.to_csv("about them.csv", index=False)
+    pd.DataFrame({"cluster": np.arange(ROWS) % 3}).to_csv("thirds.csv", index=False)
+    model = mmcnb.MaximumMarginClustering(2, random_state=0).fit("rows.npy")
+    model.save("rows.model")
+    return model, X, meta
+
+
+def test_a_page_of_other_columns_and_labels_is_written_again(embedding):
+    page = ["report", "rows.model", "rows.npy", "--labels", "thirds.csv"]
+    assert main([*page, "--meta", "about them.csv", "--out", "page.html"]) == 0
+    for labels_again in (labels_in_python, labels_in_shell):
+        labels_again("page.html")
+        assert page_of_rows("report.html") == page_of_rows("page.html")
+        Path("report.html").unlink()
+
+
+def test_a_page_of_values_in_memory_is_written_again_in_python(embedding):
+    model, _, meta = embedding
+    thirds = np.arange(ROWS) % 3
+    model.write_report("rows.npy", "page.html", thirds, meta=meta)
+    assert block_of("page.html", "shell") is None
+    text = Path("page.html").read_text(encoding="utf-8")
+    assert "The command line reads labels and meta from files only." in text
+    labels_in_python("page.html", labels_of_page=thirds, meta=meta)
+    assert page_of_rows("report.html") == page_of_rows("page.html")
+
+
+def test_a_page_without_cells_is_written_again_without_cells(embedding):
+    model, X, _ = embedding
+    model.write_report(X, "page.html", meta="about them.csv", hide_rows=True)
+    assert "about them" not in Path("page.html").read_text(encoding="utf-8")
+    labels_in_python("page.html", X=X, meta="about them.csv")
+    assert page_of_rows("report.html") == page_of_rows("page.html")
+    assert "write_report(X, &quot;report.html&quot;, meta=meta, hide_rows=True)" in (
+        Path("page.html").read_text(encoding="utf-8")
+    )
+
+
+def test_the_commands_read_the_rows_as_the_page_did(folder):
+    customers().to_csv("a.csv", index=False, sep=";")
+    customers().to_csv("b.csv", index=False, sep="|")
+    fit = ["fit", "a.csv", "--n-clusters", "3", "--random-state", "0"]
+    fit += ["--delimiter", ";", "--na-values", '"n=a,b"', "--model", "a.model"]
+    assert main(fit) == 0
+    report = ["report", "a.model", "b.csv", "--delimiter", "|", "--out", "page.html"]
+    assert main(report) == 0
+    assert "--delimiter '|'" in block_of("page.html", "shell")
+    assert "delimiter='|'" in block_of("page.html", "python")
+    assert "';'" not in block_of("page.html", "shell")
+
+
 def test_a_model_file_cannot_put_code_into_the_call(folder):
     X = np.r_[np.zeros((20, 2)), np.ones((20, 2))] + np.arange(40.0)[:, None] / 99
     model = mmcnb.CPMMC(random_state=0).fit(X)

@@ -9,21 +9,6 @@ from mmcnb.errors import InputError
 if TYPE_CHECKING:
     from mmcnb.samples import Samples
 
-# Table options that specify how to parse a file. The other table options specify how
-# columns become features. A fitted model determines this, so these options cannot be
-# combined with a model.
-OF_FILES = (
-    "header",
-    "na_values",
-    "thousands",
-    "decimal",
-    "delimiter",
-    "skip_lines",
-    "sheet",
-    "encoding",
-    "index_column",
-)
-
 
 def check_is_there(store: str) -> None:
     """Raise InputError if ``store`` is a local path that does not exist."""
@@ -85,7 +70,7 @@ def open_rows(arguments: Arguments, estimator: object = None) -> "Samples":
     """
     from mmcnb import open_samples
     from mmcnb.tables.array_table import is_of_arrays, open_array
-    from mmcnb.tables.options import named_options, options_of_fit
+    from mmcnb.tables.options import OF_FILES, named_options, options_of_fit
 
     given = options_of_tables(arguments)
     has_table = options_of_fit(estimator) is not None

@@ -45,15 +45,17 @@ from mmcnb.estimators.advice import warn_of_settings
 from mmcnb.estimators.given_rows import (
     chosen_columns,
     collecting_warnings,
+    columns_left_out,
     filling_gaps,
     open_meta,
     read_input,
+    warn_of_left_out,
 )
 from mmcnb.estimators.notebook import summary
 from mmcnb.estimators.outputs import columns_of, in_report, rows_output
 from mmcnb.estimators.parameters import check_parameters, open_checkpoint
 from mmcnb.estimators.persistence import save_estimator
-from mmcnb.estimators.repeat import how_to_repeat, input_of
+from mmcnb.estimators.repeat import PageArguments, how_to_repeat, input_of
 from mmcnb.features.labelling import (
     CLUSTER,
     ClusterColumnsPass,
@@ -652,7 +654,8 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         meta : data frame, path or None, default=None
             A table with one row for each row of X, in the same order. The clusters are
             explained by its columns instead of the columns of X, for example if X is an
-            embedding. Text columns with many different values are ignored.
+            embedding. Text columns with many different values are left out, and a
+            warning names them.
 
         Returns
         -------
@@ -727,6 +730,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         described = samples
         if meta is not None:
             described = open_meta(meta, samples, self.memory_limit)
+            warn_of_left_out(described)
         with_gaps = described
         if described.with_gaps is not None:
             with_gaps = described.with_gaps()
@@ -863,14 +867,19 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         from mmcnb.plotting.report_map import PageRows
 
         samples = read_input(self, X, reset=False, element=element)
+        page = PageArguments(labels, meta, hide_rows)
+        repeat = how_to_repeat(self, X, samples, page)
         if labels is not None:
             labels = labels_of_rows(labels, None, samples)
             if hide_rows:
                 labels = numbered_labels(labels)
+        left_out = None
+        if meta is not None:
+            meta = open_meta(meta, samples, self.memory_limit)
+            left_out = columns_left_out(meta)
         explanation = self._explanation(X, labels, element, meta, hide_rows)
-        repeat = how_to_repeat(self, X, samples, hides=hide_rows)
         index = None if hide_rows else row_index_of(X, samples)
-        rows = PageRows(samples, index, labels)
+        rows = PageRows(samples, index, labels, left_out)
         write_report(path, self, explanation, rows, repeat)
 
     def plan(self, X: object, *, element: str | None = None) -> FitPlan:

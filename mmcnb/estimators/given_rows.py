@@ -22,6 +22,7 @@ from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.open import names_in_frame
 from mmcnb.tables.array_table import open_array, open_as_fitted
+from mmcnb.tables.notes import listed
 from mmcnb.tables.options import (
     NUMBERS_ALONE,
     OF_FITS,
@@ -269,6 +270,28 @@ def open_meta(
             f"{samples.n_samples:,}; pass one row of meta for each row."
         )
     return described
+
+
+def columns_left_out(samples: Samples) -> dict[str, str]:
+    """Return the columns of a table that are left out, with the reasons."""
+    columns = () if samples.encoding is None else samples.encoding.columns
+    return {
+        column.name: column.why
+        for column in columns
+        if column.kind == "left out" and column.why
+    }
+
+
+def warn_of_left_out(described: Samples) -> None:
+    """Warn of columns of a table about the rows that do not explain the clusters."""
+    reasons = [f"{name!r} ({why})" for name, why in columns_left_out(described).items()]
+    if not reasons:
+        return
+    verb = "column of meta is" if len(reasons) == 1 else "columns of meta are"
+    warn(
+        f"{len(reasons)} {verb} left out of the explanation: {listed(reasons)}.",
+        Importance.DATA,
+    )
 
 
 def chosen_columns(columns: object, keep: object) -> TableOptions | None:

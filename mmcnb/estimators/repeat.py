@@ -16,7 +16,7 @@ from mmcnb.errors import InputError
 from mmcnb.estimators.methods import DEFAULT, METHODS, OPTIONS, text_of
 from mmcnb.estimators.parameters import RUNTIME_NAMES
 from mmcnb.samples import Samples
-from mmcnb.tables.options import given_options, named_options
+from mmcnb.tables.options import OF_FILES, given_options, named_options
 
 # Options of `fit` itself; all other options belong to `read_table`.
 OF_FIT = ("columns", "keep")
@@ -25,6 +25,7 @@ OF_CELLS = ("na_values", "orders", "sheet")
 # Arguments of `fit` with one value per row.
 OTHER_ARGUMENTS = ("sample_weight", "partial_labels")
 ROWS = "X"
+OF_PAGE = "labels_of_page"  # variable for labels that are not in a file
 # Placeholder for a value that must not be written. The call uses a variable instead.
 NO_LITERAL: Any = object()
 
@@ -47,6 +48,24 @@ class Repeat(NamedTuple):
     notes: list[str]
 
 
+class PageArguments(NamedTuple):
+    """The arguments of `write_report`, as the user passed them.
+
+    Attributes
+    ----------
+    labels, meta : object
+        Labels of the rows, and a table about the rows: a path, values or None.
+    hide_rows : bool
+        Whether the page must not show the path of the rows, and options that may
+        contain values of the table. The call then contains variables instead, and the
+        command is empty.
+    """
+
+    labels: Any = None
+    meta: object = None
+    hide_rows: bool = False
+
+
 class _Fit(NamedTuple):
     """The rows of a fit, and the settings that determine its labels.
 
@@ -64,6 +83,8 @@ class _Fit(NamedTuple):
         Path of the rows; None for rows in memory.
     element : str or None
         Element of the source; None for the default element.
+    page : dict
+        Arguments of `write_report` that differ from their defaults.
     """
 
     name: str
@@ -72,6 +93,7 @@ class _Fit(NamedTuple):
     arguments: list[str]
     source: str | None
     element: Any
+    page: dict[str, Any]
 
     @property
     def without_option(self) -> list[str]:
@@ -83,6 +105,11 @@ class _Fit(NamedTuple):
         if "dtype" in self.options:
             names.append("dtype")
         return names
+
+    @property
+    def in_memory(self) -> list[str]:
+        """Names of arguments of the page that the command line reads from files."""
+        return [key for key, value in self.page.items() if value is NO_LITERAL]
 
 
 def input_of(session: FitSession) -> dict[str, Any]:
@@ -118,9 +145,12 @@ def input_of(session: FitSession) -> dict[str, Any]:
 
 
 def how_to_repeat(
-    estimator: Any, X: object, samples: Samples, *, hides: bool = False
+    estimator: Any,
+    X: object,
+    samples: Samples,
+    page: PageArguments,
 ) -> Repeat:
-    """Return the command and the call that reproduce the labels of a fit.
+    """Return the command and the call that reproduce the labels of a fit and its page.
 
     Parameters
     ----------
@@ -130,9 +160,8 @@ def how_to_repeat(
         The rows of the fit, as the user passed them.
     samples : Samples
         The same rows, opened.
-    hides : bool, default=False
-        Whether to hide the path of the rows, and options that may contain values of the
-        table. The call then contains variables instead, and the command is empty.
+    page : PageArguments
+        The arguments of the page.
 
     Returns
     -------
@@ -141,10 +170,11 @@ def how_to_repeat(
     Examples
     --------
     >>> import mmcnb
-    >>> from mmcnb.estimators.repeat import how_to_repeat
+    >>> from mmcnb.estimators.repeat import PageArguments, how_to_repeat
     >>> X = [[0.0], [0.1], [2.0], [2.1]]
     >>> model = mmcnb.CPMMC(random_state=0).fit(X)
-    >>> print(how_to_repeat(model, X, mmcnb.open_samples(X)).call)
+    >>> samples = mmcnb.open_samples(X)
+    >>> print(how_to_repeat(model, X, samples, PageArguments()).call)
     import mmcnb
     <BLANKLINE>
     model = mmcnb.CPMMC(random_state=0).fit(X)
@@ -160,6 +190,13 @@ def how_to_repeat(
     if "classes" in report:  # the estimator is a classifier
         arguments.insert(0, "y")
     options = _checked_options(recorded.get("options") or {})
+    if samples.table_options is not None:
+        # The options with which these rows were read replace those of the fit.
+        read = given_options(samples.table_options)
+        for name in OF_FILES:
+            options.pop(name, None)
+        options |= {name: read[name] for name in OF_FILES if name in read}
+    hides = page.hide_rows
     source = None if hides else _path_of(X, samples)
     element: Any = samples.element if samples.element != ROWS else None
     if hides:
@@ -172,6 +209,7 @@ def how_to_repeat(
         arguments=arguments,
         source=source,
         element=element,
+        page=_changed_page(estimator, page),
     )
     return Repeat(_command(fit), _call(fit), list(_notes(fit, report, samples)))
 
@@ -189,6 +227,26 @@ def _changed_parameters(estimator: Any) -> dict[str, Any]:
             changed[name] = value
     if "random_state" not in changed and "seed" in estimator.report_:
         changed["random_state"] = estimator.report_["seed"]
+    return changed
+
+
+def _changed_page(estimator: Any, page: PageArguments) -> dict[str, Any]:
+    """Return the arguments of a page that differ from their defaults.
+
+    Values that the page must not show, or that are not paths, have no literal. The
+    labels of the fit are the default.
+    """
+    changed: dict[str, Any] = {}
+    own: Any = getattr(estimator, "labels_", None)
+    if own is not None and np.array_equal(page.labels, own):
+        page = page._replace(labels=None)
+    for name in ("labels", "meta"):
+        value = getattr(page, name)
+        if value is not None:
+            is_shown = isinstance(value, str | os.PathLike) and not page.hide_rows
+            changed[name] = os.fspath(value) if is_shown else NO_LITERAL
+    if page.hide_rows:
+        changed["hide_rows"] = True
     return changed
 
 
@@ -249,7 +307,11 @@ def _call(fit: _Fit) -> str:
     if "y" in fit.arguments:
         labels = f"model.predict({', '.join([rows, *_arguments(of_element)])})"
     lines.append(f"labels = {labels}")
-    page = ", ".join([rows, '"report.html"', *_arguments(of_element)])
+    of_page = _arguments(of_element | fit.page)
+    if fit.page.get("labels") is NO_LITERAL:
+        # The variable "labels" contains the labels of the fit.
+        of_page[of_page.index("labels=labels")] = f"labels={OF_PAGE}"
+    page = ", ".join([rows, '"report.html"', *of_page])
     lines.append(f"model.write_report({page})")
     return "\n".join(lines)
 
@@ -271,7 +333,9 @@ def _in_python(options: dict[str, Any]) -> dict[str, Any]:
 def _command(fit: _Fit) -> str:
     """Return shell commands that repeat a fit, or "" if the command line cannot."""
     methods = {cls: method for method, cls in METHODS.items()}
-    if fit.source is None or fit.name not in methods or fit.without_option:
+    if fit.source is None or fit.name not in methods:
+        return ""
+    if fit.without_option or fit.in_memory:
         return ""
     rows = f"./{fit.source}" if fit.source.startswith("-") else fit.source
     of_element = [] if fit.element is None else _option("element", fit.element)
@@ -289,6 +353,8 @@ def _command(fit: _Fit) -> str:
             words += _option("drop" if key == "label_column" else key, word)
     words += ["--model", "clusters.model", "--labels", "labels.csv"]
     report = ["mmcnb", "report", "clusters.model", rows, *of_element]
+    for key, value in fit.page.items():
+        report += _option(key, value)
     report += ["--out", "report.html"]
     command = f"{shlex.join(words)}\n{shlex.join(report)}"
     # Unprintable characters may change when the command is copied to a terminal.
@@ -342,6 +408,7 @@ def _notes(fit: _Fit, report: Mapping[str, Any], samples: Samples) -> Iterator[s
     values = fit.parameters | fit.options
     variables = [key for key, value in values.items() if _literal(value) is None]
     variables += fit.arguments
+    variables += [OF_PAGE if key == "labels" else key for key in fit.in_memory]
     if variables:
         yield (
             "The call uses variables for values that cannot be written as text: "
@@ -353,6 +420,9 @@ def _notes(fit: _Fit, report: Mapping[str, Any], samples: Samples) -> Iterator[s
         elif fit.without_option:
             names = ", ".join(fit.without_option)
             yield f"The command line has no option for {names}."
+        elif fit.in_memory:
+            names = " and ".join(fit.in_memory)
+            yield f"The command line reads {names} from files only."
     if report.get("changes"):
         yield (
             "The clusters are numbered as in an earlier model, or new rows were added "

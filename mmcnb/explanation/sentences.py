@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from mmcnb.errors import shown
-from mmcnb.explanation.summary import ColumnFigures, strength_of
+from mmcnb.explanation.summary import LEAST_STRENGTH, ColumnFigures, strength_of
 
 Describe = Callable[[ColumnFigures], str]
 DAY = 86_400  # seconds
@@ -178,7 +178,7 @@ def _level(row: ColumnFigures) -> str:
 def phrases(
     columns: pd.DataFrame,
     most: int = 3,
-    least: float = 0.15,
+    least: float = LEAST_STRENGTH,
     describe: Describe = phrase,
 ) -> str:
     """Return phrases for the columns that distinguish a cluster from other rows.

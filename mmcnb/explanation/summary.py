@@ -16,6 +16,7 @@ from mmcnb.samples.matrix import Block, as_matrix, to_dense
 
 MOST_COLUMNS = 50  # maximum number of columns that describe a cluster
 MOST_WORDS = 10  # maximum number of words that describe a cluster
+LEAST_STRENGTH = 0.15  # minimum strength of a column in a sentence
 # Before effects are computed, values are clipped to a distance of FAR times the median
 # distance from the median. Otherwise, a single row with totals would inflate the
 # standard deviation of a column, so that its effect would be small.

@@ -22,7 +22,7 @@ from mmcnb.explanation.sentences import (
     two_dates,
     two_numbers,
 )
-from mmcnb.explanation.summary import strength_of
+from mmcnb.explanation.summary import LEAST_STRENGTH, strength_of
 from mmcnb.plotting.report_map import PageRows, draw_map
 from mmcnb.stores.atomic import atomic_write
 
@@ -101,6 +101,10 @@ def write_report(
     facts["Warnings"] = report.get("warnings")
     if hides:
         facts = _hidden_verdict(report, texts_of_cells(estimator.model_.encoding))
+    facts["Columns of meta left out"] = ", ".join(
+        name if hides else f"{name} ({why})"
+        for name, why in (rows.left_out or {}).items()
+    )
     facts["Clusters differ most in"] = ", ".join(_separating_columns(explanation))
     parts = {
         "title": _escaped(clusters if hides else f"{clusters} of {name.name}"),
@@ -166,6 +170,7 @@ def _separating_columns(explanation: Any, most: int = 3) -> list[str]:
     """Return the names of the columns that separate the clusters best.
 
     The strengths of a column in the clusters are averaged, weighted by cluster size.
+    Columns that are too weak for a sentence about any cluster are left out.
     """
     columns = explanation.columns
     if columns.empty:
@@ -178,6 +183,7 @@ def _separating_columns(explanation: Any, most: int = 3) -> list[str]:
         "strength", "column", "cluster", "max", fill_value=0.0, sort=False
     )
     shares = explanation.clusters.set_index("cluster")["share"]
+    by_cluster = by_cluster[by_cluster.max(axis=1) >= LEAST_STRENGTH]
     means = by_cluster @ shares[by_cluster.columns]
     order = np.argsort(-means.round(9), kind="stable")
     return list(means.index[order][:most])

@@ -1,6 +1,6 @@
 """Map of a report: an inline SVG that shows rows as dots, with check boxes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any, NamedTuple
 
@@ -42,11 +42,15 @@ class PageRows(NamedTuple):
         Names and numbers of the rows, or None if the page must not show them.
     labels : ndarray or None
         Cluster of each row. If None, the estimator predicts the clusters.
+    left_out : dict of {str: str} or None
+        Columns of a table about the rows that do not explain the clusters, with the
+        reasons; None if there is no such table.
     """
 
     samples: Samples
     row_index: RowIndex | None
     labels: Any = None
+    left_out: Mapping[str, str] | None = None
 
 
 class PageMap(NamedTuple):

@@ -134,6 +134,22 @@ class TableOptions:
 OF_MODELS = ("encoding", "keeps_gaps")
 """Fields of `TableOptions` that users cannot set."""
 
+OF_FILES = (
+    "header",
+    "na_values",
+    "thousands",
+    "decimal",
+    "delimiter",
+    "skip_lines",
+    "sheet",
+    "encoding",
+    "index_column",
+)
+"""Options that specify how to parse a file.
+
+Other options specify which columns are features, which a fit decides.
+"""
+
 
 def named_options(options: Mapping[str, Any]) -> TableOptions:
     """Create options from a mapping with the parameter names of `mmcnb.read_table`.

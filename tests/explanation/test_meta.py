@@ -1,5 +1,7 @@
 """Columns beside an embedding explain its clusters."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -56,6 +58,42 @@ def test_the_command_line_takes_a_table_beside_the_rows(embedded, tmp_path, caps
     page = tmp_path / "page.html"
     assert not main(["report", *rows, *beside, "--out", str(page)])
     assert "channel mostly shop" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.filterwarnings("always::mmcnb.ClusterWarning")
+def test_columns_beside_the_rows_that_explain_nothing_are_named(
+    embedded, tmp_path, capsys
+):
+    from mmcnb.cli import main
+
+    model, X, meta = embedded
+    left_out = "1 column of meta is left out of the explanation: 'note' (300 texts"
+    with pytest.warns(mmcnb.ClusterWarning, match=re.escape(left_out)):
+        model.explain(X, meta=meta)
+    model.save(tmp_path / "rows.model")
+    np.save(tmp_path / "rows.npy", X)
+    meta.to_csv(tmp_path / "meta.csv", index=False)
+    rows = [str(tmp_path / "rows.model"), str(tmp_path / "rows.npy")]
+    rows += ["--meta", str(tmp_path / "meta.csv")]
+    page = tmp_path / "page.html"
+    assert not main(["explain", *rows])
+    assert left_out in capsys.readouterr().err
+    assert not main(["report", *rows, "--out", str(page)])
+    assert capsys.readouterr().err.count(left_out) == 1
+    shown = "<dt>Columns of meta left out</dt><dd>note (300 texts in 300 rows)</dd>"
+    assert shown in page.read_text(encoding="utf-8")
+
+
+def test_the_page_names_no_column_that_is_alike_in_all_clusters(embedded, tmp_path):
+    model, X, meta = embedded
+    coins = np.random.default_rng(1).choice(["en", "de", "fr"], len(X))
+    meta = meta[["channel", "age"]].assign(lang=coins)
+    model.write_report(X, tmp_path / "page.html", meta=meta)
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<dt>Clusters differ most in</dt><dd>channel</dd>" in text
+    model.write_report(X, tmp_path / "page.html", meta=meta[["lang"]])
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "differ most in" not in text
 
 
 def test_a_table_with_other_rows_is_refused(embedded):
