@@ -44,8 +44,8 @@ def run(arguments: Arguments) -> Report:
         with create_dense_store(digits, 64, dtype="float32") as writer:
             images, classes = load_digits(return_X_y=True)
             writer.append(images, classes)
-        # The Gaussian kernel also finds the rings, and labels rows with less time and
-        # memory than the default kernel, which uses a graph.
+        # The Gaussian kernel also finds the rings. It needs less time and memory to
+        # label rows than the default kernel, which uses a graph.
         return {
             "rings": _compare(
                 rings, folder, n_clusters=2, kernel="rbf", memory_limit=LIMIT

@@ -56,7 +56,8 @@ class Checkpoint:
     Attributes
     ----------
     seed : int
-        Seed of fits whose user has not set one. It is drawn when the folder is created.
+        Random seed that is used if the user has not set one. It is drawn when the
+        folder is created.
 
     Raises
     ------

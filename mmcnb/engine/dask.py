@@ -126,7 +126,7 @@ class DaskEngine(Engine):
     def cache(
         self, features: Samples, store: str, capacity: float = math.inf
     ) -> Samples:
-        """Cache features on the workers, each of which uses at most ``capacity`` bytes.
+        """Return features that workers cache, with ``capacity`` bytes per worker.
 
         Features that workers cannot open are cached in this process, in ``store``.
         """

@@ -138,7 +138,7 @@ class FitNeeds:
         Expected number of sweeps after the first sweep, used to estimate the time.
     reads : int, default=2
         Number of passes that read all rows, in addition to sweeps over the features.
-        These passes draw the sample, compute the features, and label the rows.
+        For example, one pass draws the sample, and one pass computes the features.
     row_seconds : float, default=0.0
         Seconds that one core needs to compute the features of a row.
     search_seconds : float, default=0.0

@@ -138,7 +138,7 @@ class ClusterDisplay:
         Parameters
         ----------
         X : {rows}
-            Rows to plot, all of which are drawn.
+            Rows to plot. All of them are drawn.
         labels : array-like of shape (n_samples,)
             Cluster of each row, as numbers or names; -1 means noise.
         features : tuple of two int or None, default=None

@@ -499,7 +499,7 @@ def _write_rows(
     if stream.encoding is not None:
         writer.encoding_of_table = stream.encoding.to_dict()
     n_samples = stream.n_samples
-    if n_samples is None:  # rows are read from text, whose reader shows a progress bar
+    if n_samples is None:  # text, whose reader shows its own progress bar
         show_progress = False
     with writer, progress_bar(n_samples, "writing", enabled=show_progress) as bar:
         for rows in stream.blocks:
