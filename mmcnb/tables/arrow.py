@@ -47,6 +47,31 @@ def is_text(data_type: pa.DataType) -> bool:
     return data_type in (pa.string(), TEXT, pa.string_view())
 
 
+def contents_of(data_type: pa.DataType) -> str:
+    """Return a word for the values of a type of kind "other", for messages.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from mmcnb.tables.arrow import contents_of
+    >>> contents_of(pa.list_(pa.string())), contents_of(pa.struct({"a": pa.int8()}))
+    ('lists of texts', 'objects')
+    """
+    if types.is_dictionary(data_type):
+        return contents_of(data_type.value_type)
+    if types.is_map(data_type) or types.is_struct(data_type):
+        return "objects"
+    if types.is_nested(data_type) and hasattr(data_type, "value_type"):
+        elements = data_type.value_type
+        kind = kind_of(elements)
+        if kind == "other":
+            return f"lists of {contents_of(elements)}"
+        return f"lists of {kind}s"
+    if data_type in (pa.binary(), pa.large_binary(), pa.binary_view()):
+        return "bytes"
+    return f"values of type {type_name(data_type)}"
+
+
 def type_name(data_type: pa.DataType) -> str:
     """Return the name of a type as one line, even if field names contain newlines."""
     return " ".join(str(data_type).split())

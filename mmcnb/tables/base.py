@@ -116,6 +116,10 @@ class BaseTable:
     blocks : sequence of str
         For each column, the name of the list that it is an element of, or ``""``. Empty
         if there are no lists.
+    numbers : sequence of int
+        For each column, the index of the column of the file that contains it. Several
+        columns have the same index if a list or object is split into them. Empty if
+        nothing is split.
     metadata : mapping or None
         Arrow schema metadata, if the table is a single file that contains such
         metadata; otherwise None.
@@ -136,6 +140,7 @@ class BaseTable:
     notes: Sequence[str] = ()
     partial_keys: Set[str] = frozenset()
     blocks: Sequence[str] = ()
+    numbers: Sequence[int] = ()
     metadata: Mapping[bytes, bytes] | None = None
 
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
@@ -161,14 +166,19 @@ class BaseTable:
 
     def label_of(self, position: int) -> str:
         """Return the index and name of a column, for messages."""
+        number = self.number_of(position)
         if self.has_names:
-            return f"column {position} ({self.names[position]!r})"
-        return f"column {position}"
+            return f"column {number} ({self.names[position]!r})"
+        return f"column {number}"
+
+    def number_of(self, position: int) -> int:
+        """Return the index of the column of the file that contains a column."""
+        return self.numbers[position] if self.numbers else position
 
     def option(self, position: int) -> str:
         """Return the name or index that selects a column on the command line."""
         name = self.names[position]
-        number = str(position)
+        number = str(self.number_of(position))
         is_clear = self.names.count(name) == 1 and not name.startswith("-")
         # A blank name is used only if the index of the column would be ambiguous,
         # because it is the name of a column.
@@ -182,9 +192,10 @@ class BaseTable:
         Parameters
         ----------
         references : str, int, sequence of these, or None
-            Names or indices of columns; negative indices count from the end. A string
-            that is not the name of a column may be the name of a list, which selects
-            all elements of the list, or may contain several names separated by commas.
+            Names or indices of columns; negative indices count from the end. The index
+            of a list or object selects all columns that it is split into. A string that
+            is not the name of a column may be the name of a list, which selects all
+            elements of the list, or may contain several names separated by commas.
         option : str
             Name of the option, for messages.
 
@@ -197,9 +208,9 @@ class BaseTable:
             references = [references]
         positions: list[int] = []
         for reference in references or ():
-            position = self._position(reference)
-            if position is not None:
-                positions.append(position)
+            found = self._positions(reference)
+            if found:
+                positions += found
             elif isinstance(reference, str) and reference in self.blocks:
                 of_block = [block == reference for block in self.blocks]
                 positions += np.flatnonzero(of_block).tolist()
@@ -236,7 +247,7 @@ class BaseTable:
                 f"{self.name}: several columns are named {name!r}: keep this name for "
                 "the column that the model needs, and rename the others."
             )
-        position = self._position(name)
+        position = self._position(name, len(self.names))
         if position is None:
             raise InputError(f"{self.name} {self._lack(name)}.")
         return position
@@ -257,7 +268,18 @@ class BaseTable:
             return f"{lack}: rename {folded[close[0]]!r} to {name!r} if this is meant"
         return f"{lack}: add it, or rename the column that has these values"
 
-    def _position(self, reference: object) -> int | None:
+    def _positions(self, reference: object) -> list[int]:
+        """Return the columns that a name, or an index in the file, refers to."""
+        if not self.numbers:
+            found = self._position(reference, len(self.names))
+            return [] if found is None else [found]
+        if isinstance(reference, str) and reference in self.names:
+            return [self.names.index(reference)]
+        wanted = self._position(reference, max(self.numbers) + 1)
+        return [k for k, number in enumerate(self.numbers) if number == wanted]
+
+    def _position(self, reference: object, width: int) -> int | None:
+        """Return a column that a name, or an index below a width, refers to."""
         if isinstance(reference, str) and self.has_names and reference in self.names:
             if self.names.count(reference) > 1:
                 raise InputError(
@@ -269,7 +291,6 @@ class BaseTable:
             reference = int(reference)
         if isinstance(reference, bool) or not isinstance(reference, int | np.integer):
             return None
-        width = len(self.names)
         if -width <= reference < width:
             return int(reference) % width
         return None
@@ -278,9 +299,10 @@ class BaseTable:
         """Return the end of the message about a reference that no column matches."""
         n_names = len(self.names)
         if not isinstance(reference, str) or is_numeral(reference):
+            n_columns = max(self.numbers) + 1 if self.numbers else n_names
             return (
-                f": there is no column {reference} among the {n_names} columns: count "
-                "from 0, or backwards from -1"
+                f": there is no column {reference} among the {n_columns} columns: "
+                "count from 0, or backwards from -1"
             )
         if not self.has_names:
             return (

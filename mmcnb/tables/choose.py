@@ -9,7 +9,14 @@ import pyarrow as pa
 
 from mmcnb.errors import InputError
 from mmcnb.samples.encoding import CellForm, EncodedColumn, Encoding
-from mmcnb.tables.arrow import BOOL, FLOAT64, TEXT, kind_of, type_name
+from mmcnb.tables.arrow import (
+    BOOL,
+    FLOAT64,
+    TEXT,
+    contents_of,
+    kind_of,
+    type_name,
+)
 from mmcnb.tables.base import BaseTable
 from mmcnb.tables.columns import Role, TableColumn, role_of
 from mmcnb.tables.dates import CLOCK_FORMAT
@@ -119,7 +126,20 @@ def decisions_asked_for(table: BaseTable, options: TableOptions) -> dict[int, De
             decisions[position] = _in_order(texts)
     for position in table.resolve(options.text, "--text"):
         decisions[position] = Decision(CellForm("text"))
+    _check_texts(table, decisions)
     return decisions
+
+
+def _check_texts(table: BaseTable, positions: Collection[int]) -> None:
+    """Raise InputError if an option reads lists or objects as texts."""
+    for position in positions:
+        data_type = table.types[position]
+        if pa.types.is_nested(data_type):
+            raise InputError(
+                f"{table.name}: {table.label_of(position)} cannot be read as texts, "
+                f"because it contains {contents_of(data_type)}: leave it out of "
+                "text= and orders= (--text, --order)."
+            )
 
 
 def _in_order(texts: Sequence[str]) -> Decision:
@@ -151,6 +171,10 @@ def _features(
     for position in positions:
         column = _feature(table, position, options, decisions.get(position), asked)
         column.is_named = position in named or _asks_for_dates(column, options)
+        if column.kind == "other" and not column.is_named:
+            column.role = Role.LEFT_OUT
+            column.why = _why_other(column.type)
+            column.can_be_kept = False
         if _is_time_of_day(column):
             for angle in ("sin", "cos"):
                 columns.append(replace(column, angle=angle, block=column.name))
@@ -180,6 +204,14 @@ def _feature(
         column.why = DOUBTFUL_DATES
         column.can_be_kept = False
     return column
+
+
+def _why_other(data_type: pa.DataType) -> str:
+    """Return why a column is left out whose values are of kind "other"."""
+    contents = contents_of(data_type)
+    if contents in ("lists of numbers", "lists of flags"):
+        return "its lists are empty"  # others are split into one column per element
+    return f"{contents} cannot become numbers"
 
 
 def _is_time_of_day(column: TableColumn) -> bool:
@@ -439,8 +471,9 @@ def _check_names(table: BaseTable, features: list[int], explicit: bool) -> None:
     for position in features:
         name = table.names[position]
         if not explicit and not name.strip():
+            number = table.number_of(position)
             option = table.option(position)
             raise InputError(
-                f"{table.name}: column {position} has no name: use it as row names "
+                f"{table.name}: column {number} has no name: use it as row names "
                 f"with --index-column {option}, or leave it out with --drop {option}."
             )

@@ -51,6 +51,9 @@ class OpenedFile(NamedTuple):
         Sentences about decisions made when the file was opened.
     blocks : tuple of str
         For each column, the name of the list that it is an element of, or ``""``.
+    sources : tuple of str
+        For each column, the name of the column of the file that contains it; empty if
+        no column is split.
     """
 
     schema: pa.Schema
@@ -60,6 +63,7 @@ class OpenedFile(NamedTuple):
     has_names: bool = True
     notes: tuple[str, ...] = ()
     blocks: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
 
 
 def opened_in_memory(table: pa.Table) -> OpenedFile:
@@ -99,10 +103,12 @@ def _flat(opened: OpenedFile, name: str) -> OpenedFile:
             first += batch.num_rows
 
     fields = [pa.field(leaf.name, leaf.type) for leaf in leaves]
+    names = unique_names(opened.schema.names)
     return opened._replace(
         schema=pa.schema(fields, opened.schema.metadata),
         batches=batches,
         blocks=tuple(leaf.block for leaf in leaves),
+        sources=tuple(names[leaf.source] for leaf in leaves),
     )
 
 
@@ -145,6 +151,7 @@ class ColumnarFile:
         self.blocks = opened.blocks
         self.keys = unique_names(schema.names)
         self.names = self.keys
+        self.sources = opened.sources or tuple(self.keys)
         self.schema = schema
         self.notes = [*opened.notes, *notes_on_names(str(path), schema.names)]
         index_names: list[str] = []

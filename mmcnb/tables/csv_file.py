@@ -136,6 +136,7 @@ class CSVFile:
         self._notes += self._head.notes
         self.names = self._head.names
         self.keys = self.names
+        self.sources = tuple(self.keys)
         self.has_names = self._head.has_names
         self._remarks = Remarks(self._path, self._head, self._gaps, self._is_sure)
         first = self._head.first_row

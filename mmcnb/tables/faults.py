@@ -29,7 +29,7 @@ FAULTS = {
     ),
     "other": (
         "{cell} has type {type} and is not a number",
-        f"{_DROP}, or write a number instead",
+        f"name it in no option that selects columns (--keep, --columns), or {_DROP}",
     ),
     "cell": ("{cell} is not a number", f"correct it, or {_DROP}"),
     "flag cell": ("{cell} is neither true nor false", f"correct it, or {_DROP}"),

@@ -128,8 +128,8 @@ class FileTable(BaseTable):
         self.file_lengths = [sum(file.lengths or ()) for file in self._files]
         types_of_folders = self._types_of_folders()
         types = self._types_of_files() | types_of_folders
-        in_files = max(file.cached_bytes for file in self._files)
-        self.cached_bytes = in_files + COLUMN_BYTES * len(types)
+        of_reader = max(file.cached_bytes for file in self._files)
+        self.cached_bytes = of_reader + COLUMN_BYTES * len(types)
         if not types:
             raise InputError(f"{self.name} has no columns: give it at least one.")
         self.keys = list(types)
@@ -138,6 +138,14 @@ class FileTable(BaseTable):
         for file in self._files:
             blocks |= dict(zip(file.keys, file.blocks, strict=False))
         self.blocks = [blocks.get(key, "") for key in self.keys]
+        sources: dict[str, str] = {}
+        for file in self._files:
+            sources |= dict(zip(file.keys, file.sources, strict=True))
+        in_files = [sources.get(key, key) for key in self.keys]
+        numbers = {source: k for k, source in enumerate(dict.fromkeys(in_files))}
+        self.numbers = [numbers[source] for source in in_files]
+        if len(numbers) == len(self.keys):
+            self.numbers = []
         in_all_files = set(first.keys)
         for file in self._files:
             in_all_files &= set(file.keys)

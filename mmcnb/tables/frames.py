@@ -22,7 +22,7 @@ from mmcnb.samples.frames import (
 )
 from mmcnb.samples.matrix import all_finite, block_dtype
 from mmcnb.samples.row_index import index_of_frame
-from mmcnb.tables.arrow import kind_of, type_name
+from mmcnb.tables.arrow import TEXT, kind_of, type_name
 from mmcnb.tables.base import BaseTable, Part, Types, parts_of
 from mmcnb.tables.choose import UNNAMED
 from mmcnb.tables.held import release_memory
@@ -183,7 +183,7 @@ def _arrays(
             else:
                 column = _array_of_series(name, frame.iloc[:, k])
         except InputError as error:
-            column = pa.array([b""] * len(frame), pa.binary())
+            column = pa.array([""] * len(frame), TEXT)
             if refusals is not None:
                 refusals[k] = error
         yield column
@@ -327,6 +327,7 @@ class FrameTable(BaseTable):
         self.keys = self.names
         self.types = self._rows.schema.types
         self.blocks = [leaf.block for leaf in leaves]
+        self.numbers = [leaf.source for leaf in leaves]
 
     def orders(self) -> dict[int, list[str]]:
         """Return the ordered categories of columns as texts, by column index."""

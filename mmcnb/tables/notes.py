@@ -130,7 +130,7 @@ def _records_taken(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator
     records = []
     reasons = []
     for column in features:
-        if column.record is not None:
+        if column.record is not None and not column.why:
             records.append(column)
             reasons.append(f"{column.name!r} ({column.record.why})")
     if not records:

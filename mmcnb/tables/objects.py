@@ -29,6 +29,7 @@ SCALARS = (
     UUID,
 )
 NUMBERS = (Real, Decimal, np.bool_)
+CONTAINERS = (list, tuple, dict, set, frozenset, np.ndarray)
 # For other classes, pyarrow may convert only a part of the value, warn, or even crash,
 # for example if other scalars follow NumPy dates.
 KNOWN_CLASSES = frozenset(
@@ -92,7 +93,17 @@ def array_of_objects(name: object, values: Any, table: str) -> pa.Array:
 
 
 def _array_of_mixed(name: object, values: list[Any], table: str) -> pa.Array:
-    """Convert objects of mixed types to numbers or texts."""
+    """Convert objects of mixed types to numbers or texts.
+
+    Lists and dictionaries that Arrow cannot represent become empty objects, because a
+    table leaves out such columns whatever they contain.
+    """
+    present = [value for value in values if not _is_missing(value)]
+    if present and all(isinstance(value, CONTAINERS) for value in present):
+        objects: list[dict[str, Any] | None] = [
+            None if _is_missing(value) else {} for value in values
+        ]
+        return pa.array(objects, pa.struct([]))
     known: list[Any] = []
     are_numbers = True
     for row, value in enumerate(values):

@@ -788,6 +788,7 @@ class TableReader:
         for column in self.features:
             if column.why and column.role is not Role.REFUSED:
                 self.faults.forget(column.position)
+                column.role = Role.LEFT_OUT
         self.faults.check()
         for column in self.features:
             if column.why:

@@ -1,6 +1,7 @@
 """Columns of unusual types are read as their values, or refused by one sentence."""
 
 import datetime
+import json
 import uuid
 import warnings
 from decimal import Decimal
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
@@ -123,13 +125,74 @@ def test_half_pairs_of_unicode_are_written_as_codes():
     assert open_samples(frame).feature_names == ["a_\\udcff", "a_b", "n"]
 
 
-@pytest.mark.parametrize("values", [[b"a"], [[1, 2]], [None]])
-def test_a_column_of_no_values_is_left_out_whatever_its_type(values):
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ([b"a"], "bytes cannot become numbers"),
+        ([[1, 2]], "its lists are empty"),
+        ([None], "it is empty"),
+    ],
+)
+def test_a_column_of_no_values_is_left_out_whatever_its_type(values, why):
     data_type = pa.array(values).type
     table = pa.table({"a": pa.nulls(12, data_type), "n": NUMBERS})
     samples = open_samples(table)
     assert samples.feature_names == ["n"]
-    assert "'a' (it is empty)" in samples.notes[0]
+    assert f"'a' ({why})" in samples.notes[0]
+
+
+NESTED = {
+    "lists of texts": [["x"], [], ["x", "y"], None] * 3,
+    "lists of objects": [[{"x": 1}], [], None, [{"x": 2}]] * 3,
+    "lists of lists of numbers": [[[1]], [[2, 3]], None, []] * 3,
+}
+
+
+def in_a_file(table, form, folder):
+    path = folder / f"a.{form}"
+    if form == "parquet":
+        pa.parquet.write_table(table, path)
+    elif form == "arrow":
+        pyarrow.feather.write_feather(table, path)
+    else:
+        lines = map(json.dumps, table.to_pylist())
+        path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+@pytest.mark.parametrize("contents", NESTED)
+@pytest.mark.parametrize("form", ["parquet", "arrow", "jsonl", "pandas", "table"])
+def test_columns_of_lists_are_left_out_unless_their_elements_are_numbers(
+    tmp_path, form, contents
+):
+    pairs = [[k, k / 2] for k in range(12)]
+    table = pa.table({"pair": pairs, "tags": NESTED[contents], "n": NUMBERS})
+    source = table
+    if form == "pandas":
+        source = table.to_pandas()
+    elif form != "table":
+        source = in_a_file(table, form, tmp_path)
+    samples = open_samples(source)
+    assert samples.feature_names == ["pair_0", "pair_1", "n"]
+    assert f"'tags' ({contents} cannot become numbers)" in samples.notes[0]
+    # Numbers are those of the columns of the file, not of the elements of lists.
+    assert mmcnb.read_table(source, drop=0).feature_names == ["n"]
+    assert mmcnb.read_table(source, drop=-1).feature_names == ["pair_0", "pair_1"]
+    with one_sentence(r"column 1 \('tags'\)"):
+        mmcnb.read_table(source, keep=["tags"])
+    with one_sentence(r"column 1 \('tags'\) cannot be read as texts"):
+        mmcnb.read_table(source, text=["tags"])
+    with one_sentence("there is no column 3 among the 3 columns"):
+        mmcnb.read_table(source, drop=3)
+
+
+@pytest.mark.parametrize("value", [{"x": 1, "y": "z"}, {1, 2}, [1, "z"]])
+def test_objects_that_arrow_cannot_represent_are_left_out(value):
+    frame = pd.DataFrame({"n": NUMBERS})
+    frame["a"] = [value, *[{"x": "z", "y": 2}] * 10, None]
+    samples = open_samples(frame)
+    assert samples.feature_names == ["n"]
+    assert "'a' (objects cannot become numbers)" in samples.notes[0]
 
 
 def test_names_of_rows_are_numbers_or_texts(tmp_path):
