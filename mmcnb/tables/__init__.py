@@ -1,1 +1,1 @@
-"""Read files of tables, data frames and arrays with gaps as rows of numbers."""
+"""Read table files, data frames, and arrays with missing values as numeric rows."""

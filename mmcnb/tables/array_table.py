@@ -57,7 +57,7 @@ def refuse_table_options(source: object, options: TableOptions) -> None:
 
 
 class ArrayTable(BaseTable):
-    """Dense rows as a table, which is read a limited number of rows at a time.
+    """Table with the columns of dense numeric rows.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def open_array(
     Raises
     ------
     InputError
-        If the rows are sparse, or cannot be read.
+        If the rows are sparse or cannot be read.
     """
     rows = _unfilled(_unchecked(source, element))
     if rows.is_sparse:
@@ -248,7 +248,7 @@ def _has_columns(rows: Samples, encoding: Encoding) -> bool:
 
 
 def _unfilled(samples: Samples) -> Samples:
-    """Return rows of a store without their missing values filled."""
+    """Return the unfilled rows behind filled rows of a store, or other rows as is."""
     return getattr(samples, "unfilled", None) or samples
 
 

@@ -239,7 +239,7 @@ class BaseTable:
         """
         if is_numeral(name) and name not in self.names and not by_number:
             raise InputError(
-                f"{self.name} has no column {name!r}, but the fit had one: give rows "
+                f"{self.name} has no column {name!r}, but the fit had one: pass rows "
                 "with the columns of the fit."
             )
         if self.has_names and self.names.count(name) > 1:
@@ -284,7 +284,7 @@ class BaseTable:
             if self.names.count(reference) > 1:
                 raise InputError(
                     f"{self.name}: several columns are named {reference!r}: "
-                    "give its number."
+                    "pass the index of one of them."
                 )
             return self.names.index(reference)
         if is_numeral(reference):
@@ -307,9 +307,9 @@ class BaseTable:
         if not self.has_names:
             return (
                 f" has no header, so no column is named {reference!r}: "
-                "give its number from 0"
+                "pass its index, counted from 0"
             )
-        hint = "name one of these, or give its number from 0"
+        hint = "name one of these, or pass an index, counted from 0"
         close = difflib.get_close_matches(reference, self.names, 1)
         if close:
             hint = f"perhaps {close[0]!r} is meant"

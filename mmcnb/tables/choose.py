@@ -60,8 +60,8 @@ def choose_columns(
     Returns
     -------
     list of TableColumn
-        The features, in the order of the blocks that are read, and then the other
-        columns.
+        The features, in the order in which blocks of rows contain them, followed by all
+        other columns.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def choose_columns(
     for option, positions in (("--label-column", labels), ("--index-column", names)):
         if len(positions) > 1:
             raise InputError(
-                f"{table.name}: {len(positions)} columns are given for {option}: give "
+                f"{table.name}: {len(positions)} columns are given for {option}: pass "
                 f"one, such as {option} {table.option(positions[0])}."
             )
     _check_uses(table, [*labels, *names, *chosen], dropped)
@@ -114,7 +114,7 @@ def choose_columns(
 
 
 def decisions_asked_for(table: BaseTable, options: TableOptions) -> dict[int, Decision]:
-    """Return decisions made by options or ordered categories, by column index."""
+    """Return the decisions that options and ordered categories imply, by index."""
     if options.encoding is not None:
         return {}
     decisions: dict[int, Decision] = {}
@@ -225,8 +225,8 @@ def _is_time_of_day(column: TableColumn) -> bool:
 def _asks_for_dates(column: TableColumn, options: TableOptions) -> bool:
     """Return whether options request the dates of a column as a feature.
 
-    They do so with "epoch", or by specifying which of day and month comes first in the
-    dates of the column.
+    They do so if ``dates`` contains "epoch", or if it specifies whether the day or the
+    month comes first and the column has dates such as 3/4/2025.
     """
     if column.kind != "date":
         return False
@@ -294,7 +294,7 @@ def check_features(table: BaseTable, columns: Sequence[TableColumn]) -> None:
         an option has left them out.
     """
     if not columns:
-        raise InputError(f"{table.name} has no columns: give it at least one.")
+        raise InputError(f"{table.name} has no columns: add at least one.")
     reasons = []
     for column in columns:
         if column.is_feature:
@@ -303,7 +303,7 @@ def check_features(table: BaseTable, columns: Sequence[TableColumn]) -> None:
             reasons.append(f"; {table.label_of(column.position)}: {column.why}")
     remedy = "leave out fewer (--drop, --columns)"
     if reasons:
-        remedy = "give a table with other columns"
+        remedy = "pass a table with other columns"
     kept = [column for column in columns if column.why and column.can_be_kept]
     if kept:
         them = "them" if len(kept) > 1 else "it"
@@ -367,7 +367,7 @@ def encoded_columns(
     if is_numbered and not encoding.has_names and len(table.names) != width:
         raise InputError(
             f"{table.name} has {len(table.names)} columns, and the fit had {width}: "
-            "give rows with the columns of the fit."
+            "pass rows with the columns of the fit."
         )
     _check_lists(table, names)
     columns = []
@@ -401,7 +401,7 @@ def _check_lists(table: BaseTable, names: Sequence[str]) -> None:
         if 0 < n_of_fit < len(elements):
             raise InputError(
                 f"{table.name}: the lists of {block!r} have {len(elements)} elements, "
-                f"but had {n_of_fit} in the fit: give lists of the same length."
+                f"but had {n_of_fit} in the fit: pass lists of the same length."
             )
 
 

@@ -236,7 +236,7 @@ class TableColumn:
         if self.angle:
             turns = pc.multiply(values.cast(FLOAT64), 2 * np.pi / SECONDS_OF_DAY)
             return pc.sin(turns) if self.angle == "sin" else pc.cos(turns)
-        if types.is_float16(values.type):  # which pyarrow cannot combine
+        if types.is_float16(values.type):  # pyarrow cannot combine columns of this type
             return pa.array(np.asarray(values, np.float32))
         if types.is_boolean(values.type):
             return values.cast(pa.uint8())

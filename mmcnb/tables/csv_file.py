@@ -43,7 +43,8 @@ from mmcnb.tables.records import Record, TextPiece, plain_lines, split_records
 PLAIN_WHOLE = r"^(?:-?(?:0|[1-9]\d{0,6}))?$"
 PLAIN = r"^(?:-?(?:0|[1-9]\d{0,6})(?:\.\d+)?)?$"
 MOST_HEAD_BYTES = 2**21  # maximum size of the first lines, unless two rows are longer
-LEAST_LINES = 100  # lines per piece, because each piece has a fixed cost per column
+# Minimum number of lines per piece, because each piece has a fixed cost per column.
+LEAST_LINES = 100
 WIDE_COLUMNS = 256
 
 
@@ -191,7 +192,7 @@ class CSVFile:
             self._codec = name = WINDOWS
             reason = f"line {first_line_of_windows(self._path)} is not UTF-8"
         self._notes = [
-            f"{self._path} was read as {name} text, because {reason}: give another "
+            f"{self._path} was read as {name} text, because {reason}: pass another "
             "encoding (--encoding) if characters look wrong."
         ]
 

@@ -125,7 +125,7 @@ class _Shape:
         return n_values > 0
 
     def is_full(self, line: Line) -> bool:
-        """Return whether a line extends to the last column, or is a row with gaps."""
+        """Return whether a line extends to the last column, or is a row."""
         if self.n_columns == 1 and line.cells == [""]:
             return True
         is_row = len(line.cells) == self.width and self.is_row(line.cells)
@@ -195,7 +195,7 @@ class HeadReader:
         lines_of_cells = split_lines(text, above + 1, delimiter, self._path, True)
         table = list(islice(filter(self._is_line, lines_of_cells), N_LINES))
         if not table:
-            raise InputError(f"{self._path} has no rows: give it at least one.")
+            raise InputError(f"{self._path} has no rows: add at least one.")
         names = self._cells_of_comment(comment, delimiter)
         return self._head(table, delimiter, names)
 
@@ -222,7 +222,7 @@ class HeadReader:
         if delimiter == decimal and '"' not in text:
             raise InputError(
                 f"{self._path}: {decimal!r} cannot be both the delimiter and the "
-                "decimal mark: give another delimiter (--delimiter ';')."
+                "decimal mark: pass another delimiter (--delimiter ';')."
             )
         return delimiter
 
@@ -261,7 +261,7 @@ class HeadReader:
         else:
             if len(table) == start + 1:
                 raise InputError(
-                    f"{self._path} has a header and no rows: give it at least one."
+                    f"{self._path} has a header and no rows: add at least one."
                 )
             names = self._names(table[start:], shape)
             names.notes[:0] = self._notes_on_titles(table[:start])
@@ -426,7 +426,7 @@ class HeadReader:
         also = f" with --skip-lines {top.first - 1}" if start else ""
         return (
             f"{self._path}, line {top.number}: {cells}{more} could be column names or "
-            "values: give --header yes if they name the columns, or --header no if "
+            "values: pass --header yes if they name the columns, or --header no if "
             f"they are values{also}."
         )
 
@@ -454,7 +454,7 @@ class HeadReader:
     def _other_width(self, top: Line, shape: _Shape) -> str:
         return (
             f"{self._path}, line {top.number}: this header has {len(top.cells)} names, "
-            f"but rows below it have {shape.n_columns} cells: correct it, or give "
+            f"but rows below it have {shape.n_columns} cells: correct it, or pass "
             f"--skip-lines {top.number} with --header no for columns without names."
         )
 
@@ -472,7 +472,7 @@ class HeadReader:
             example = ",".join(rows[0].cells)
             raise InputError(
                 f"{self._path}, line {top.number}: this header has one name, but rows "
-                f"below it have two cells, such as {example!r}: give --decimal ',' if "
+                f"below it have two cells, such as {example!r}: pass --decimal ',' if "
                 f"the comma is a decimal point, or --skip-lines {top.number} with "
                 "--header no for columns without names."
             )

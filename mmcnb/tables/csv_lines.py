@@ -78,7 +78,7 @@ def decoded(text: bytes, first: int, path: object, is_sure: bool) -> str:
             raise NotUTF8Error from error
         line = first + text.count(b"\n", 0, error.start)
         raise InputError(
-            f"{path}, line {line}: this is not UTF-8 text: give another encoding "
+            f"{path}, line {line}: this is not UTF-8 text: pass another encoding "
             "(--encoding cp1252)."
         ) from error
 

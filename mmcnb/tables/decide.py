@@ -164,7 +164,7 @@ def decide_forms(
 
 
 def _with_whole_scales(decisions: Mapping[int, Decision]) -> dict[int, Decision]:
-    """Revise the decisions for columns of answer scales.
+    """Revise the decisions for columns with answers on known scales.
 
     All columns that share a scale get the levels that occur in any of these columns, so
     that an answer becomes the same number in all of them. A column with only two levels
@@ -421,7 +421,7 @@ def _split(unit: str, all_units: Sequence[str]) -> tuple[str, float]:
 
 
 def _sizes(unit: str) -> dict[str, float]:
-    """Return the units that can be converted to a unit, with their relative sizes."""
+    """Return the units that are convertible to ``unit``, with their relative sizes."""
     for family in FAMILIES:
         if unit in family:
             return family
@@ -491,7 +491,10 @@ def _decide_text(survey: Survey, options: TableOptions) -> Decision:
 
 
 def _mostly_numbers(survey: Survey, options: TableOptions) -> Decision | None:
-    """Return the decision "text" if at least half of the cells are numbers, or None."""
+    """Return a text decision that explains why a column is not read as numbers.
+
+    The result is None if fewer than half of the cells are numbers.
+    """
     least = MOSTLY * survey.n_cells
     shapes = survey.numbers
     best: list[str] = []

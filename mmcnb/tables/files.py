@@ -52,7 +52,7 @@ COLUMN_BYTES = 36 * 2**10  # measured memory per column while a table is read
 
 
 class FileTable(BaseTable):
-    """A table in one file, or in all files below a folder, matched by column name.
+    """A table in a file, or in all files below a folder, joined by column name.
 
     A folder named ``year=2024`` adds a column ``year`` to the files below it.
 
@@ -131,7 +131,7 @@ class FileTable(BaseTable):
         of_reader = max(file.cached_bytes for file in self._files)
         self.cached_bytes = of_reader + COLUMN_BYTES * len(types)
         if not types:
-            raise InputError(f"{self.name} has no columns: give it at least one.")
+            raise InputError(f"{self.name} has no columns: add at least one.")
         self.keys = list(types)
         self.types = list(types.values())
         blocks: dict[str, str] = {}

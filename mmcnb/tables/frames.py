@@ -104,7 +104,7 @@ def _open_columns(
         notes = notes_on_names(FRAME, columns)
     if columns and hasattr(frame, "sparse"):  # a pandas frame with only sparse columns
         fault = f"{FRAME} has sparse columns with a fill value other than 0"
-        with worded(fault, "give X.sparse.to_dense()", ValueError):
+        with worded(fault, "pass X.sparse.to_dense()", ValueError):
             if any(data_type.fill_value != 0 for data_type in frame.dtypes):
                 raise ValueError("fill value must be 0")
             sparse_rows = _of_one_type(frame).sparse.to_coo().tocsr()

@@ -115,7 +115,7 @@ class HeldRows:
         if self._scratch is not None:
             return self._narrow_samples(self._scratch)
         if not self._blocks:
-            raise InputError(f"{self._name} has no rows: give it at least one.")
+            raise InputError(f"{self._name} has no rows: add at least one.")
         rows = stack(self._blocks)
         n_columns = n_columns_of(self._n_categories)
         wide_bytes = len(rows) * n_columns * rows.dtype.itemsize

@@ -73,7 +73,7 @@ def refuse_unrelated_files(paths: Sequence[Path], keys: Sequence[list[str]]) -> 
             raise InputError(
                 f"{path} has {_columns(own)}, and {paths[widest]} has "
                 f"{_columns(keys[widest])}; they share {shared} of these names and "
-                "are not parts of one table: give one of the files, or a folder whose "
+                "are not parts of one table: pass one of the files, or a folder whose "
                 "files have the same columns."
             )
 

@@ -24,8 +24,8 @@ class Categories:
     Attributes
     ----------
     texts : dict of int to dict of str to int
-        For the index of each text feature, a mapping of the texts of the feature to
-        their numbers.
+        The number of each text of a feature, by the index of the feature and then by
+        the text.
     """
 
     def __init__(self, features: Sequence[TableColumn], takes_gaps: bool) -> None:

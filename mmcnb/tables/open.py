@@ -172,7 +172,7 @@ def check_is_table(path: Path) -> None:
         if is_unknown(path):
             raise refusal(path)
     raise InputError(
-        f"{path} is not a table: give a .csv, .tsv, .jsonl, .xlsx, .parquet, .arrow or "
+        f"{path} is not a table: pass a .csv, .tsv, .jsonl, .xlsx, .parquet, .arrow or "
         ".feather file, or a folder of these."
     )
 

@@ -79,13 +79,13 @@ class TableOptions:
             if fields[name] not in choices:
                 words = " or ".join(map(repr, choices))
                 raise InputError(
-                    f"{name}={shown(fields[name])} is unknown: give {words}."
+                    f"{name}={shown(fields[name])} is unknown: pass {words}."
                 )
         _check_delimiter(self.delimiter)
         if self.thousands not in {None, ",", ".", "'", " ", "_"} - {self.decimal}:
             raise InputError(
                 f"thousands={shown(self.thousands)} cannot separate thousands if "
-                f'decimal={self.decimal!r}: give another separator, such as "\'".'
+                f'decimal={self.decimal!r}: pass another separator, such as "\'".'
             )
 
     @property
@@ -224,7 +224,7 @@ def _fields(options: Mapping[str, Any]) -> dict[str, Any]:
     for name in options:
         if name not in known:
             names = ", ".join(sorted(known))
-            raise InputError(f"{name} is not an option of tables: give one of {names}.")
+            raise InputError(f"{name} is not an option of tables: pass one of {names}.")
     fields = {name: value for name, value in options.items() if value is not None}
     if "encoding" in fields:
         fields["codec"] = fields.pop("encoding")
@@ -244,7 +244,7 @@ def _header(header: object) -> str | int | None:
     if isinstance(header, int | np.integer) and header >= 0:
         return int(header) or "yes"
     raise InputError(
-        f"header={shown(header)} is unknown: give 'yes', 'no', or the number of the "
+        f"header={shown(header)} is unknown: pass 'yes', 'no', or the number of the "
         "line that names the columns, counted from 0."
     )
 
@@ -256,7 +256,7 @@ def _skip_lines(number: Any) -> int | None:
     if is_number and number >= 0:
         return int(number) or None
     raise InputError(
-        f"skip_lines={shown(number)} is not a number of lines: give 0 or more."
+        f"skip_lines={shown(number)} is not a number of lines: pass 0 or more."
     )
 
 
@@ -265,7 +265,7 @@ def _check_delimiter(delimiter: str | None) -> None:
         return
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise InputError(
-            f"delimiter={delimiter!r} is not a single character: give one character."
+            f"delimiter={delimiter!r} is not a single character: pass one character."
         )
     if not delimiter.isascii():
         raise InputError(
@@ -281,7 +281,7 @@ def _as_tuple(name: str, values: Any) -> tuple[Any, ...] | None:
         return (values,)
     if not np.iterable(values):
         raise InputError(
-            f"{name}={shown(values)} is not a list: give names or numbers of columns."
+            f"{name}={shown(values)} is not a list: pass names or indices of columns."
         )
     return tuple(values)
 
@@ -298,7 +298,7 @@ def _words_of_dates(dates: Any) -> tuple[str, ...]:
     for word in words:
         if word not in USES_OF_DATES + ORDERS_OF_DATES:
             listed = " or ".join(map(repr, USES_OF_DATES + ORDERS_OF_DATES))
-            raise InputError(f"dates={shown(dates)} is unknown: give {listed}.")
+            raise InputError(f"dates={shown(dates)} is unknown: pass {listed}.")
     return words
 
 
@@ -338,7 +338,7 @@ def _as_order(order: Any) -> tuple[str, tuple[str, ...]]:
     if len(words) < 2 or len({*words}) < len(words) or "" in words:
         raise InputError(
             f"orders has {shown(order)}, but a column needs two or more different "
-            "texts: give orders={'size': ['S', 'M', 'L']} (--order size=S,M,L)."
+            "texts: pass orders={'size': ['S', 'M', 'L']} (--order size=S,M,L)."
         )
     return str(name), words
 

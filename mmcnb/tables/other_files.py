@@ -51,7 +51,7 @@ def _opened(path: Path, read: Callable[[], pd.DataFrame]) -> OpenedFile:
     with worded(f"{path} cannot be read", REMEDY):
         frame = read()
     if not len(frame.columns):
-        raise InputError(f"{path} has no columns: give it at least one.")
+        raise InputError(f"{path} has no columns: add at least one.")
     columns = []
     for name in frame.columns:
         column = frame[name]

@@ -105,8 +105,8 @@ class TableReader:
     keeps_gaps : bool
         Whether missing values that could be filled remain NaN.
     sampled_rows : ndarray of shape (m, c) or None
-        A sample of rows, with category indices instead of texts, and NaN for missing
-        values; None before the first pass.
+        A sample of m rows with c features, in which texts are replaced by category
+        indices, and missing values by NaN; None before the first pass.
     n_dropped, n_filled : int
         Number of rows left out, and number of cells filled, because of missing values
         in the rows read so far.
@@ -374,7 +374,7 @@ class TableReader:
         if self.n_dropped and self.n_dropped == self.n_read:
             raise InputError(
                 f"{self.table.name}: all {self.n_read} rows have a missing cell: "
-                "leave out the columns with many missing cells (--drop), or give "
+                "leave out the columns with many missing cells (--drop), or pass "
                 "--missing median."
             )
 
@@ -767,7 +767,7 @@ class TableReader:
             medians.add(block, self.n_read)
             known_marks.add(block)
         if not self.n_read:
-            raise InputError(f"{self.table.name} has no rows: give it at least one.")
+            raise InputError(f"{self.table.name} has no rows: add at least one.")
         self._decide_by_all_rows()
         self._decide_known_marks(known_marks)
         for k, column in enumerate(self.features):

@@ -60,7 +60,7 @@ class TextPiece(NamedTuple):
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
+        """Number of rows in the piece."""
         if self.plain is not None:
             return len(self.plain.lines)
         return sum(record.n_cells > 0 for record in self.records)

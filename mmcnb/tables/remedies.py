@@ -33,9 +33,9 @@ def options_in_python(sentence: str) -> str:
     Examples
     --------
     >>> from mmcnb.tables.remedies import options_in_python
-    >>> options_in_python("correct it, or give --skip-lines 1 with --header no")
+    >>> options_in_python("correct it, or pass --skip-lines 1 with --header no")
     "skip_lines=1 with header='no'"
-    >>> options_in_python("give --decimal ',', or leave it out with --drop pay.")
+    >>> options_in_python("pass --decimal ',', or leave it out with --drop pay.")
     "decimal=',' or drop=['pay']"
     """
     sentence = _BOTH.sub("", sentence)
@@ -64,8 +64,8 @@ def in_python(sentence: str) -> str:
     Examples
     --------
     >>> from mmcnb.tables.remedies import in_python
-    >>> in_python("give --decimal ',', or leave it out (--drop)")
-    "give decimal=',', or leave it out (drop)"
+    >>> in_python("pass --decimal ',', or leave it out (--drop)")
+    "pass decimal=',', or leave it out (drop)"
     """
     sentence = _BOTH.sub(r"\1", sentence)
     sentence = _WITH_VALUE.sub(_argument, sentence)

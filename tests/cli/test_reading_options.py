@@ -154,4 +154,4 @@ def test_a_header_that_is_unknown_is_refused(tmp_path, capsys):
     (tmp_path / "may.csv").write_text("a,b\n1,2\n3,4\n")
     assert main(["info", str(tmp_path / "may.csv"), "--header", "maybe"]) == 2
     said = capsys.readouterr().err
-    assert "header='maybe' is unknown: give 'yes', 'no', or the number" in said
+    assert "header='maybe' is unknown: pass 'yes', 'no', or the number" in said

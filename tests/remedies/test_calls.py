@@ -334,7 +334,7 @@ SITUATIONS = {
         "pd.DataFrame()",
         FIT,
         "has no columns",
-        by_hand("give it at least one", X="frame"),
+        by_hand("add at least one", X="frame"),
     ),
     "an option of CSV files for a frame": Situation(
         "frame",
@@ -429,7 +429,7 @@ SITUATIONS = {
         FILE,
         "mmcnb.read_table(X, columns=5.5)",
         "columns=5.5 is not a list",
-        by_hand("give names or numbers", call="mmcnb.read_table(X, columns=[1])"),
+        by_hand("pass names or indices", call="mmcnb.read_table(X, columns=[1])"),
     ),
     "no file": Situation(
         "'none.csv'", FIT, "does not exist", by_hand("check the path", X="'rows.csv'")

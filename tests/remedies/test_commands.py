@@ -103,7 +103,7 @@ SITUATIONS = {
     ),
     "an order without texts": Situation(
         f"{CONVERT} --order what",
-        "needs two or more different texts: give",
+        "needs two or more different texts: pass",
         instead_of("--order"),
         rows=beside(lambda k: ("L", "S", "M")[k % 3], header="age,size"),
     ),
@@ -115,7 +115,7 @@ SITUATIONS = {
     ),
     "a longer header, corrected": Situation(
         CONVERT,
-        "correct it, or give",
+        "correct it, or pass",
         by_hand("correct it"),
         rows=edited("age,pay", "age,pay,more"),
         mended=PLAIN,
@@ -141,12 +141,12 @@ SITUATIONS = {
     "a header alone": Situation(
         CONVERT,
         "has a header and no rows",
-        by_hand("give it at least one"),
+        by_hand("add at least one"),
         rows="age,pay\n",
         mended=PLAIN,
     ),
     "an empty file": Situation(
-        CONVERT, "has no rows", by_hand("give it at least one"), rows="", mended=PLAIN
+        CONVERT, "has no rows", by_hand("add at least one"), rows="", mended=PLAIN
     ),
     "too many lines skipped": Situation(
         f"{CONVERT} --skip-lines 100", "has only 41 lines", instead_of("--skip-lines")
@@ -185,12 +185,12 @@ SITUATIONS = {
     "a mark between thousands": Situation(
         f"{CONVERT} --thousands ;",
         "thousands=';' cannot separate thousands",
-        by_hand('give another separator, such as "\'"', ";", "'"),
+        by_hand('pass another separator, such as "\'"', ";", "'"),
     ),
     "two marks between cells": Situation(
         f"{CONVERT} --delimiter ;;",
         "delimiter=';;' is not a single character",
-        by_hand("give one", ";;", ";"),
+        by_hand("pass one", ";;", ";"),
         rows=lines("age;pay", lambda k: f"{k % 7};{k % 5}"),
     ),
     "an unknown decimal point": Situation(
@@ -350,7 +350,7 @@ SITUATIONS = {
     "another column": Situation(
         f"{CONVERT} --columns weight",
         "no column is named 'weight' among 'age', 'pay'",
-        by_hand("name one of these, or give its number from 0", "weight", "0"),
+        by_hand("name one of these, or pass an index, counted from 0", "weight", "0"),
     ),
     "a number of no column": Situation(
         f"{CONVERT} --columns 5",
@@ -360,7 +360,7 @@ SITUATIONS = {
     "a name without a header": Situation(
         f"{CONVERT} --header no --columns age",
         "has no header, so no column is named 'age'",
-        by_hand("give its number from 0", "age", "0"),
+        by_hand("pass its index, counted from 0", "age", "0"),
         rows=PLAIN.partition("\n")[2],
     ),
     "a column used and dropped": Situation(
@@ -572,7 +572,7 @@ SITUATIONS = {
     "files of two formats": Situation(
         "convert mixed rows.zarr --overwrite",
         "mixed has tables of several formats",
-        by_hand("give one of the files", "mixed", "mixed/a.csv"),
+        by_hand("pass one of the files", "mixed", "mixed/a.csv"),
         files={"mixed/a.csv": PLAIN.encode(), "mixed/b.parquet": b"PAR1"},
     ),
     "files that spell a column otherwise": Situation(
@@ -587,7 +587,7 @@ SITUATIONS = {
     "files of other tables": Situation(
         "convert others rows.zarr --overwrite",
         "are not parts of one table",
-        by_hand("give one of the files", "others", "others/a.csv"),
+        by_hand("pass one of the files", "others", "others/a.csv"),
         files={
             "others/a.csv": PLAIN.encode(),
             "others/b.csv": b"day,price\n1,2\n3,5\n",

@@ -122,7 +122,7 @@ def test_a_line_of_names_is_a_header(read, text, names):
 def test_a_doubtful_line_is_refused_and_options_decide(read, text):
     n_lines = len(text.splitlines())
     with one_sentence(
-        r"a.csv, line 1: .* give --header yes if .*, or --header no if they are values"
+        r"a.csv, line 1: .* pass --header yes if .*, or --header no if they are values"
     ):
         read(text)
     names = read(text, header="yes", columns="all")
@@ -145,7 +145,7 @@ def test_a_number_of_a_line_as_header_counts_as_in_pandas(read):
     assert list(pd.read_csv(read.path, header=2).columns) == samples.feature_names
     assert values(samples) == NUMBERS
     for header in (-1, "maybe", 2.5, [0, 1]):
-        with one_sentence(r"header=.* is unknown: give 'yes', 'no', or the number"):
+        with one_sentence(r"header=.* is unknown: pass 'yes', 'no', or the number"):
             read(text, header=header)
     with one_sentence("header=500 is not among"):
         read(text, header=500)
@@ -154,7 +154,7 @@ def test_a_number_of_a_line_as_header_counts_as_in_pandas(read):
 def test_references_by_number_need_no_header(read):
     text = "1,2,a\n3,4,b\n5,6,a\n" * 5
     with one_sentence(
-        "2 columns are given for --label-column: give one, such as --label-column 0"
+        "2 columns are given for --label-column: pass one, such as --label-column 0"
     ):
         read(text, label_column="0,1")
     assert read(text, label_column="2").n_samples == 15
@@ -216,7 +216,7 @@ def test_lines_are_skipped_as_told(read):
     ):
         read(text, skip_lines=50)
     for number in (-1, "2", 1.5, True):
-        with one_sentence("skip_lines=.* is not a number of lines: give 0 or more"):
+        with one_sentence("skip_lines=.* is not a number of lines: pass 0 or more"):
             read(text, skip_lines=number)
 
 
@@ -365,7 +365,7 @@ def test_a_header_of_another_length_is_refused_with_a_remedy(read, text, options
 
 def test_a_comma_in_one_column_may_be_a_decimal_point(read):
     text = "heat\n" + "1,5\n2,7\n10,3\n" * 9
-    with one_sentence("give --decimal ',' if the comma is a decimal point"):
+    with one_sentence("pass --decimal ',' if the comma is a decimal point"):
         read(text)
     rows = values(read(text, decimal=","))
     assert np.allclose(rows[:3], [[1.5], [2.7], [10.3]])

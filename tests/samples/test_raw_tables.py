@@ -537,7 +537,7 @@ def test_a_table_without_a_header(tmp_path):
     assert [one["name"] for one in model.report_["columns"]] == ["0", "1", "2"]
     path.write_text("1,x\n2,y\n")
     with one_sentence(
-        "has 2 columns, and the fit had 3: give rows with the columns of the"
+        "has 2 columns, and the fit had 3: pass rows with the columns of the"
     ):
         model.predict(path)
 

@@ -484,7 +484,7 @@ FAULTS = [
     (
         "a,b\n1,2\n",
         {"columns": 3.5},
-        "columns=3.5 is not a list: give names or numbers",
+        "columns=3.5 is not a list: pass names or indices",
         [],
     ),
 ]
@@ -507,7 +507,7 @@ def test_a_fault_is_named_and_its_remedies_work(
 
 def test_numbers_far_above_others_are_names_or_numbers_as_told(taken):
     text = "400.0,402.5\n" + "".join(f"{i / 90},{i / 80}\n" for i in range(9))
-    with one_sentence("give --header yes if they name the columns, or --header no"):
+    with one_sentence("pass --header yes if they name the columns, or --header no"):
         taken(text)
     assert taken(text, header="yes")[1] == ["400.0", "402.5"]
     assert taken(text, header="no")[0][0] == [400.0, 402.5]
