@@ -24,7 +24,7 @@ from mmcnb.columns.kinds import (
     weighted_moments,
 )
 from mmcnb.columns.rating_scales import Span, rating_scales
-from mmcnb.columns.text_step import SHORT, step_of_texts
+from mmcnb.columns.steps import SHORT, factor_of_levels, step_of_texts
 from mmcnb.errors import InputError
 from mmcnb.samples.derived import Scaling, scaled_matrix
 from mmcnb.samples.encoding import Encoding
@@ -37,6 +37,9 @@ STEP = SHORT
 # generated tables of 1 to 8 numbers and a list of 32 or 256 elements, clusters of the
 # list are missed at a weight of one, and clusters of the numbers at a weight of nine.
 MOST_OF_LIST = 4
+# A numeric column has few levels if two random rows have the same value with at least
+# this probability.
+FEW_LEVELS = 0.1
 # If at least this share of the columns are ratings, the other columns count as a
 # different kind.
 MOSTLY_RATINGS = 0.9
@@ -506,17 +509,59 @@ def _scales(columns: SampleColumns, wishes: Sequence[Wish]) -> list[ColumnScale]
     columns.
     """
     scales = [_column_scale(columns, k, wish, STEP) for k, wish in enumerate(wishes)]
-    if not columns.is_text.any() or columns.is_text.all():
-        return scales
-    scaling = _scaling(columns, _rounded(np.array([scale[1:] for scale in scales])))
-    is_other = ~columns.is_text.repeat(columns.widths)
-    units = None if scaling.units is None else scaling.units[is_other]
-    of_others = Scaling(scaling.mean[is_other], scaling.deviation[is_other], units)
-    others = scaled_matrix(columns.rows[:, is_other], of_others)
-    step = step_of_texts(columns, others)
-    for k in np.flatnonzero(columns.is_text).tolist():
-        scales[k] = _column_scale(columns, k, wishes[k], step)
+    _shorten_levels(columns, scales, wishes)
+    is_text = columns.is_text
+    if is_text.any() and not is_text.all():
+        step = step_of_texts(columns, _scaled_rows(columns, scales, ~is_text))
+        for k in np.flatnonzero(is_text).tolist():
+            scales[k] = _column_scale(columns, k, wishes[k], step)
     return scales
+
+
+def _shorten_levels(
+    columns: SampleColumns, scales: list[ColumnScale], wishes: Sequence[Wish]
+) -> None:
+    """Reduce the weight of numbers with few levels where levels would cut clusters."""
+    if len(columns.names) > MOST_SEARCHED:
+        return
+    is_level = np.zeros(len(scales), bool)
+    for k, values in columns.numbers(columns.n_values > 1):
+        is_level[k] = wishes[k] == "auto" and _has_few_levels(values, columns.weights)
+    is_other = ~is_level & ~columns.is_text & (columns.n_values > 1)
+    if not is_level.any() or is_other.sum() < 2:
+        return
+    factor = factor_of_levels(
+        columns,
+        _scaled_rows(columns, scales, is_level),
+        _scaled_rows(columns, scales, is_other),
+    )
+    if factor == 1:
+        return
+    for k in np.flatnonzero(is_level).tolist():
+        treatment = scales[k].treatment
+        scales[k] = scales[k]._replace(
+            treatment="step" if treatment == "deviation" else treatment,
+            divisor=scales[k].divisor / factor,
+        )
+
+
+def _has_few_levels(values: np.ndarray, weights: np.ndarray) -> bool:
+    """Return whether two random rows often have the same value."""
+    codes = np.unique(values, return_inverse=True)[1]
+    shares = np.bincount(codes, weights) / weights.sum()
+    # The sum is rounded, so that weights and repeated rows give the same answer.
+    return bool(_rounded(float(shares @ shares)) >= FEW_LEVELS)
+
+
+def _scaled_rows(
+    columns: SampleColumns, scales: Sequence[ColumnScale], which: np.ndarray
+) -> np.ndarray:
+    """Return some columns of the table, scaled."""
+    scaling = _scaling(columns, _rounded(np.array([scale[1:] for scale in scales])))
+    is_in = which.repeat(columns.widths)
+    units = None if scaling.units is None else scaling.units[is_in]
+    of_these = Scaling(scaling.mean[is_in], scaling.deviation[is_in], units)
+    return scaled_matrix(columns.rows[:, is_in], of_these)
 
 
 def _scaling(columns: SampleColumns, of_table: np.ndarray) -> Scaling:
@@ -561,6 +606,8 @@ def _row(
     elif n_values <= FEW:
         kind = "few values"
         why = f"{n_values} values"
+    elif treatment == "step":
+        why = "few levels"
     elif treatment == "logarithm":
         why = "skewed"
     return ColumnRow(columns.names[k], kind, treatment, why=why)

@@ -1,9 +1,14 @@
-"""Choose the step of texts: the distance between two categories, relative to numbers.
+"""Choose the steps of columns with few values: the distances between their values.
 
-If the step is too short, a single numeric column outweighs many texts. If it is too
-long, each combination of categories becomes a cluster of its own, and numeric columns
-have no influence. Texts that are independent of each other have no cluster structure,
-so they get a short step.
+If the step of texts is too short, a single numeric column outweighs many texts. If it
+is too long, each combination of categories becomes a cluster of its own, and numeric
+columns have no influence. Texts that are independent of each other have no cluster
+structure, so they get a short step.
+
+Numeric columns with few levels, such as counts, flags and grades, have gaps between
+their levels, but these gaps do not separate clusters. If the clusters of the other
+columns are narrow, each level would become a cluster of its own, so the steps between
+levels are shortened.
 """
 
 from itertools import combinations
@@ -19,6 +24,14 @@ LONGER = (0.5, 0.7, 1.0)
 # columns in which rows are close to each other. At longer steps, each combination of
 # categories would be a cluster of its own.
 SHORTER = (0.25, 0.175, 0.125, 0.09, 0.06)
+# Factors for the steps between levels. The first factor is selected at which the share
+# of neighbours with the same levels as the row is small enough: 1 minus this share is
+# at least 1 - MOST_ALIKE_LEVELS of its value for the rows that are nearest in the other
+# columns alone. The bound was chosen by `python -m benchmarks columns --part levels`:
+# at 0.5, three counts still cut clusters, and at 0.3, counts that divide clusters of
+# the other columns are missed.
+FACTORS = (0.7, 0.5, 0.35, 0.25, 0.18, 0.125, 0.09)
+MOST_ALIKE_LEVELS = 0.4
 # Texts are associated if the bias-corrected squared Cramér's V, averaged over all pairs
 # of texts, is at least this. The average is 0.02 to 0.03 if half of 6 to 20 texts
 # reflect clusters, and less than 0.001 if texts are independent.
@@ -64,7 +77,7 @@ def step_of_texts(columns: SampleColumns, numbers: np.ndarray) -> float:
     --------
     >>> import numpy as np
     >>> from mmcnb.columns.kinds import SampleColumns
-    >>> from mmcnb.columns.text_step import step_of_texts
+    >>> from mmcnb.columns.steps import step_of_texts
     >>> rng = np.random.default_rng(0)
     >>> numbers = rng.normal(size=(900, 4))
     >>> words = (rng.integers(0, 3, (900, 1)) + rng.integers(0, 2, (900, 8))) % 3
@@ -84,7 +97,7 @@ def step_of_texts(columns: SampleColumns, numbers: np.ndarray) -> float:
     are_associated = _association(codes) >= LEAST_ASSOCIATION
     if numbers.shape[1] == 1 and not are_associated:
         return SHORT
-    pairs = _pairs(numbers[spaced], codes)
+    pairs = _pairs(numbers[spaced], _n_unlike(codes))
     in_numbers = pairs.neighbours(0.0, n_nearest)
     step = SHORT
     if not are_associated:
@@ -104,8 +117,64 @@ def step_of_texts(columns: SampleColumns, numbers: np.ndarray) -> float:
     return step
 
 
+def factor_of_levels(
+    columns: SampleColumns, levels: np.ndarray, numbers: np.ndarray
+) -> float:
+    """Return the factor by which the steps between levels are shortened.
+
+    Neighbours are searched among distinct rows, as for `step_of_texts`.
+
+    Parameters
+    ----------
+    columns : SampleColumns
+        Columns of the sample.
+    levels : ndarray of shape (m, c)
+        The numeric columns with few levels, scaled.
+    numbers : ndarray of shape (m, d)
+        The other numeric columns, scaled.
+
+    Returns
+    -------
+    float
+        1 if the nearest rows differ in their levels nearly as much as the rows that are
+        nearest in ``numbers`` alone; otherwise between 0.09 and 0.7.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.columns.kinds import SampleColumns
+    >>> from mmcnb.columns.steps import factor_of_levels
+    >>> rng = np.random.default_rng(0)
+    >>> kind = rng.integers(0, 2, (900, 1))
+    >>> narrow = kind + rng.normal(0, 0.25, (900, 3))
+    >>> counts = rng.poisson(1, size=(900, 1)).astype(float)
+    >>> columns = SampleColumns(np.c_[counts, narrow], np.ones(900))
+    >>> factor_of_levels(columns, counts, narrow)
+    0.125
+    >>> factor_of_levels(columns, 1.0 * kind, narrow)
+    1.0
+    """
+    rows = _distinct_rows(columns)
+    spaced = _spaced(rows, MOST_ROWS)
+    n_nearest = max(1, round(N_NEIGHBOURS * spaced.size / rows.size))
+    if spaced.size <= 2 * n_nearest:
+        return 1.0
+    pairs = _pairs(numbers[spaced], _squared_distances(levels[spaced]))
+    by_numbers = pairs.neighbours(0.0, n_nearest).alike
+    most_alike = by_numbers + MOST_ALIKE_LEVELS * (1 - by_numbers)
+    factor = 1.0
+    for smaller in FACTORS:
+        if pairs.neighbours(factor, n_nearest).alike <= most_alike:
+            break
+        factor = smaller
+    return factor
+
+
 class _Neighbours(NamedTuple):
-    """Share of neighbours with the same texts, and mean squared numeric distance."""
+    """Share of neighbours with the same values, and mean squared numeric distance.
+
+    The values are the texts or the levels.
+    """
 
     alike: float
     far: float
@@ -118,14 +187,15 @@ class _Pairs(NamedTuple):
     ----------
     far : ndarray of shape (q, r)
         Squared distances in the numeric columns; infinite between a row and itself.
-    n_unlike : ndarray of shape (q, r)
-        Number of text columns in which the two rows differ.
+    unlike : ndarray of shape (q, r)
+        Squared distances in the other columns at a step of 1: the number of texts in
+        which the two rows differ, or the squared distance of their scaled levels.
     mean_far : float
         Mean of the finite values of ``far``.
     """
 
     far: np.ndarray
-    n_unlike: np.ndarray
+    unlike: np.ndarray
     mean_far: float
 
     def neighbours(self, step: float, n_nearest: int) -> _Neighbours:
@@ -133,26 +203,42 @@ class _Pairs(NamedTuple):
 
         Rows that are tied with the last of the nearest rows are included.
         """
-        distances = self.far + step**2 * self.n_unlike
+        distances = self.far + step**2 * self.unlike
         last = np.partition(distances, n_nearest - 1, axis=1)[:, n_nearest - 1]
         is_nearest = distances <= last[:, None]
-        alike = (self.n_unlike[is_nearest] == 0).mean()
+        alike = (self.unlike[is_nearest] == 0).mean()
         return _Neighbours(float(alike), float(self.far[is_nearest].mean()))
 
 
-def _pairs(numbers: np.ndarray, codes: list[np.ndarray]) -> _Pairs:
+def _pairs(numbers: np.ndarray, unlike: np.ndarray) -> _Pairs:
     n_rows = len(numbers)
-    queries = _spaced(np.arange(n_rows), N_QUERIES)
-    far = np.zeros((queries.size, n_rows))
-    n_unlike = np.zeros_like(far)
+    far = _squared_distances(numbers)
+    mean_far = far.sum() / (far.size - len(far))
+    far[np.arange(len(far)), _queries(n_rows)] = np.inf
+    return _Pairs(far, unlike, mean_far)
+
+
+def _queries(n_rows: int) -> np.ndarray:
+    return _spaced(np.arange(n_rows), N_QUERIES)
+
+
+def _squared_distances(numbers: np.ndarray) -> np.ndarray:
+    """Return squared distances from the query rows to all rows."""
+    queries = _queries(len(numbers))
+    far = np.zeros((queries.size, len(numbers)))
     # Columns are sorted, so that the sums do not depend on their order in the table.
     for values in sorted(numbers.T.astype(np.float64), key=np.ndarray.tobytes):
         far += (values[queries, None] - values) ** 2
+    return far
+
+
+def _n_unlike(codes: list[np.ndarray]) -> np.ndarray:
+    """Return the number of texts that differ between the query rows and all rows."""
+    queries = _queries(len(codes[0]))
+    n_unlike = np.zeros((queries.size, len(codes[0])))
     for values in codes:
         n_unlike += values[queries, None] != values
-    mean_far = far.sum() / (far.size - queries.size)
-    far[np.arange(queries.size), queries] = np.inf
-    return _Pairs(far, n_unlike, mean_far)
+    return n_unlike
 
 
 def _association(codes: list[np.ndarray]) -> float:

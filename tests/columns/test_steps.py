@@ -1,4 +1,4 @@
-"""The step of texts beside numbers follows from the sample."""
+"""The steps of texts, counts and grades beside numbers follow from the sample."""
 
 import numpy as np
 import pandas as pd
@@ -87,6 +87,64 @@ def test_the_step_of_weights_is_that_of_repeated_rows_in_any_order():
     assert step(frame, order=repeated) == expected
     assert step(frame, order=order) == expected
     assert step(frame[frame.columns[::-1]], counts.astype(np.float64)) == expected
+
+
+def narrow_clusters():
+    """Three narrow clusters of three numbers."""
+    rng = np.random.default_rng(2)
+    centers = np.array([[20, 5, 70], [50, 40, 60], [90, 15, 90]])
+    numbers = centers[KIND] + rng.normal(0, [5, 3, 5], size=(N, 3))
+    return pd.DataFrame(numbers, columns=["spend", "minutes", "weight"])
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        {"complaints": lambda rng: rng.poisson(1, N)},
+        {"visits": lambda rng: rng.poisson(np.array([0.5, 3, 1])[KIND])},
+        {"grade": lambda rng: rng.integers(1, 5, N)},
+        {"a": lambda rng: rng.poisson(1, N), "b": lambda rng: rng.poisson(0.4, N)},
+    ],
+    ids=lambda levels: "-".join(levels),
+)
+def test_levels_do_not_cut_narrow_clusters_of_the_numbers(levels):
+    """The clusters would be one for each level, because no value is between levels."""
+    rng = np.random.default_rng(3)
+    drawn = {name: draw(rng) for name, draw in levels.items()}
+    model = mmcnb.MaximumMarginClustering(random_state=0)
+    model.fit(narrow_clusters().assign(**drawn))
+    assert adjusted_rand_score(KIND, model.labels_) > 0.95
+    rows = {row["name"]: row for row in model.report_["columns"]}
+    for name in levels:  # where numbers have deviation 1
+        assert rows[name]["treatment"] in ("step", "logarithm")
+
+
+def test_a_count_that_agrees_with_the_clusters_keeps_its_weight():
+    rows, sources = rows_of(narrow_clusters().assign(count=2 * KIND))
+    count = treat("auto", rows, None, None, sources).listing[3]
+    assert count.divisor == pytest.approx(rows[:, 3].std() / 0.35)
+
+
+def test_a_count_that_alone_has_clusters_keeps_its_weight():
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame(
+        rng.normal(40, [9, 90, 900], size=(N, 3)), columns=["x", "y", "z"]
+    )
+    rows, sources = rows_of(
+        frame.assign(count=rng.poisson(np.array([1, 12])[KIND % 2]))
+    )
+    count = treat("auto", rows, None, None, sources).listing[3]
+    assert count == treat({"count": "log"}, rows, None, None, sources).listing[3]
+
+
+def test_levels_of_weights_are_those_of_repeated_rows():
+    rng = np.random.default_rng(5)
+    rows, sources = rows_of(narrow_clusters().assign(count=rng.binomial(8, 0.5, N)))
+    counts = rng.integers(1, 4, N)
+    repeated = rows[rng.permutation(np.repeat(np.arange(N), counts))]
+    weighted = treat("auto", rows, None, counts.astype(np.float64), sources).listing
+    assert weighted[3].treatment == "step"
+    assert treat("auto", repeated, None, None, sources).listing == weighted
 
 
 def test_a_step_can_be_given():
