@@ -25,6 +25,8 @@ flags  for the fits of "sets": in how many failed and in how many good partition
 texts  the step of texts beside numbers, as "auto" selects it and at fixed lengths:
        synthetic tables of 1 to 8 numbers and 2 to 20 texts, with the clusters in the
        numbers, in the texts or in both, and the paired gain over the shortest step
+levels counts, flags and grades beside numbers with 2 to 5 clusters, scaled by "auto" and
+       as beside wide clusters, with the number of clusters given and unknown
 costs  ratio of the times of "auto" and None, for 20,000 rows of 100 columns in memory,
        and for a million rows of 50 columns (or ``--rows``) in a store; and whether both
        read the store equally often. Run this section alone, on an idle machine
@@ -51,6 +53,7 @@ from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
 from benchmarks.studies import (
     _columns_costs,
     _columns_gaps,
+    _columns_levels,
     _columns_peers,
     _columns_surveys,
     _columns_texts,
@@ -185,6 +188,9 @@ SECTIONS = {
     "flags": Section(grid_of_flags, compute, tables_of_flags),
     "texts": Section(
         _columns_texts.grid, _columns_texts.compute, _columns_texts.tables
+    ),
+    "levels": Section(
+        _columns_levels.grid, _columns_levels.compute, _columns_levels.tables
     ),
     "costs": Section(
         _columns_costs.grid, _columns_costs.compute, _columns_costs.tables
