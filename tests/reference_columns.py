@@ -181,6 +181,16 @@ def treated(column, weights, is_rated=False):
     return "deviation", mean(near, of_near), deviation(near, of_near), 0.0
 
 
+def has_few_levels(column, weights):
+    """Whether two random rows have the same number with a probability of a tenth."""
+    if column.is_text or column.n_values == 1:
+        return False
+    shares = {}
+    for value, weight in zip(column.numbers, weights, strict=True):
+        shares[value] = shares.get(value, 0.0) + weight / sum(weights)
+    return sum(share**2 for share in shares.values()) >= 0.1
+
+
 # -- columns that make the clusters ----------------------------------------------------
 
 

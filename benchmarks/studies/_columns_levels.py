@@ -49,19 +49,30 @@ def grid(options: Options) -> Runs:
 def compute(run: Run) -> dict[str, Any]:
     """Fit the default to a table with one scaling of its levels."""
     data = made(run.dataset, run.seed, run.settings["rows"])
+    k: Any = None
+    if run.parameters["number"] == GIVEN:
+        k = np.unique(data.y).size
     scale: Any = AUTO
     if run.parameters["scale"] == FIXED:
-        scale = {}
-        for name in data.X:
-            if not name.startswith("number"):
-                is_count = data.X[name].nunique() > 5
-                scale[name] = "standard" if is_count else 0.35
-    k = None
-    if run.parameters["number"] == GIVEN:
-        k = int(np.unique(data.y).size)
+        scale = fixed(data.X)
     model = estimator(FRONT_DOOR, k, scale=scale, random_state=run.seed)
     measures = timed(model, data.X) | with_noise(data.y, model.labels_)
     return facts(np.asarray(data.X["number_0"])[:, None]) | measures
+
+
+def fixed(table: pd.DataFrame) -> dict[str, str | float]:
+    """Return the scaling that columns with few levels have beside wide clusters."""
+    model = estimator(FRONT_DOOR, 2, scale=AUTO, random_state=0).fit(table)
+    scale: dict[str, str | float] = {}
+    for row in model.report_["columns"]:
+        if row["name"].startswith("number"):
+            continue
+        if row["kind"] == "few values":
+            scale[row["name"]] = 0.35
+        else:
+            is_log = row["treatment"] == "logarithm"
+            scale[row["name"]] = "log" if is_log else "standard"
+    return scale
 
 
 def made(kind: str, seed: int, most_rows: int = max(ROWS)) -> Data:
@@ -83,7 +94,9 @@ def made(kind: str, seed: int, most_rows: int = max(ROWS)) -> Data:
     centers *= draw.uniform(3, 7) / distances[np.triu_indices(k, 1)].min()
     values = centers[y] + draw.normal(size=(n, d))
     values = values * draw.uniform(1, 30, d) + draw.uniform(10, 300, d)
-    columns = {f"number_{j}": values[:, j].round(2) for j in range(d)}
+    columns: dict[str, np.ndarray] = {}
+    for j in range(d):
+        columns[f"number_{j}"] = values[:, j].round(2)
     if kind == "independent":
         columns["count"] = draw.poisson(draw.choice([0.3, 0.7, 1, 2, 4]), n)
     elif kind == "shifted":
