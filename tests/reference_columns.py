@@ -171,7 +171,8 @@ def treated(column, weights, is_rated=False):
     if column.is_few:
         return "step", mean(values, weights), deviation(values, weights) / STEP, 0.0
     near, of_near = usual(values, weights)
-    if min(values) >= 0 and skewness(near, of_near) >= 1:
+    is_skewed = min(values) >= 0 and skewness(near, of_near) >= 1
+    if is_skewed and not has_few_levels(column, weights):
         positive = [(x, w) for x, w in zip(values, weights, strict=True) if x > 0]
         unit = median(*zip(*positive, strict=True))
         logs = [math.log(1 + x / unit) for x in near]
@@ -182,13 +183,14 @@ def treated(column, weights, is_rated=False):
 
 
 def has_few_levels(column, weights):
-    """Whether two random rows have the same number with a probability of a tenth."""
+    """Whether two random rows have the same number with a probability of a tenth, without those of the most frequent number."""
     if column.is_text or column.n_values == 1:
         return False
-    shares = {}
+    sums = {}
     for value, weight in zip(column.numbers, weights, strict=True):
-        shares[value] = shares.get(value, 0.0) + weight / sum(weights)
-    return sum(share**2 for share in shares.values()) >= 0.1
+        sums[value] = sums.get(value, 0.0) + weight
+    others = sorted(sums.values())[:-1]
+    return sum((weight / sum(others)) ** 2 for weight in others) >= 0.1
 
 
 # -- columns that make the clusters ----------------------------------------------------

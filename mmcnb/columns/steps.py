@@ -27,9 +27,7 @@ SHORTER = (0.25, 0.175, 0.125, 0.09, 0.06)
 # Factors for the steps between levels. The first factor is selected at which the share
 # of neighbours with the same levels as the row is small enough: 1 minus this share is
 # at least 1 - MOST_ALIKE_LEVELS of its value for the rows that are nearest in the other
-# columns alone. The bound was chosen by `python -m benchmarks columns --part levels`:
-# at 0.5, three counts still cut clusters, and at 0.3, counts that divide clusters of
-# the other columns are missed.
+# columns alone. `python -m benchmarks columns --part levels` shows the effect.
 FACTORS = (0.7, 0.5, 0.35, 0.25, 0.18, 0.125, 0.09)
 MOST_ALIKE_LEVELS = 0.4
 # Texts are associated if the bias-corrected squared Cramér's V, averaged over all pairs

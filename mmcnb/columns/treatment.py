@@ -38,7 +38,7 @@ STEP = SHORT
 # list are missed at a weight of one, and clusters of the numbers at a weight of nine.
 MOST_OF_LIST = 4
 # A numeric column has few levels if two random rows have the same value with at least
-# this probability.
+# this probability, among the rows that do not have the most frequent value.
 FEW_LEVELS = 0.1
 # If at least this share of the columns are ratings, the other columns count as a
 # different kind.
@@ -449,7 +449,10 @@ def _number_scale(columns: SampleColumns, k: int, wish: str | float) -> ColumnSc
     if has_step:
         mean, deviation = weighted_moments(values, weights)
         return ColumnScale("step", mean, deviation / step)
-    if wish == "log" or (wish == "auto" and _wants_logarithm(values, weights)):
+    wants_log = wish == "log"
+    if wish == "auto" and not _has_few_levels(values, weights):
+        wants_log = _wants_logarithm(values, weights)
+    if wants_log:
         unit = _rounded(_unit(values, weights))
         mean, deviation = _moments(np.log1p(values / unit), weights, wish)
         return ColumnScale("logarithm", mean, deviation, unit)
@@ -546,9 +549,15 @@ def _shorten_levels(
 
 
 def _has_few_levels(values: np.ndarray, weights: np.ndarray) -> bool:
-    """Return whether two random rows often have the same value."""
+    """Return whether two random rows often have the same value.
+
+    Rows with the most frequent value are excluded, so that a column of many values,
+    most of which are 0, does not have few levels.
+    """
     codes = np.unique(values, return_inverse=True)[1]
-    shares = np.bincount(codes, weights) / weights.sum()
+    sums = np.bincount(codes, weights)
+    sums[sums.argmax()] = 0
+    shares = sums / (sums.sum() or 1.0)
     # The sum is rounded, so that weights and repeated rows give the same answer.
     return bool(_rounded(float(shares @ shares)) >= FEW_LEVELS)
 

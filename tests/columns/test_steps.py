@@ -134,7 +134,7 @@ def test_a_count_that_alone_has_clusters_keeps_its_weight():
         frame.assign(count=rng.poisson(np.array([1, 12])[KIND % 2]))
     )
     count = treat("auto", rows, None, None, sources).listing[3]
-    assert count == treat({"count": "log"}, rows, None, None, sources).listing[3]
+    assert count == treat({"count": "standard"}, rows, None, None, sources).listing[3]
 
 
 def test_levels_of_weights_are_those_of_repeated_rows():
