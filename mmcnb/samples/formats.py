@@ -154,6 +154,10 @@ FOREIGN = {
         "report take a model, as does mmcnb.load",
     ),
     "archive": Foreign("an archive", "unpack it, and give one of its files"),
+    "truncated": Foreign(
+        "a damaged or truncated zip file, such as a workbook or a model",
+        "get or write the file again",
+    ),
 }
 """Formats that are recognised but not read."""
 
@@ -222,7 +226,7 @@ def _format_of_bytes(path: Path, head: bytes) -> str | None:
 def _format_of_zip(path: Path) -> str:
     """Return the format of a file that is a zip archive."""
     if not zipfile.is_zipfile(path):
-        return "archive"
+        return "truncated"
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
     if any(name.startswith("xl/") for name in names):

@@ -36,6 +36,8 @@ class Part(NamedTuple):
         Zero-based index, in the file, of the first row of the part.
     file : int
         Zero-based index of the file in its folder.
+    is_cut : bool
+        Whether the last row is the last line of a text file, and is incomplete.
     """
 
     columns: dict[str, pa.Array]
@@ -44,6 +46,7 @@ class Part(NamedTuple):
     ragged: Sequence[str] = ()
     first: int = 0
     file: int = 0
+    is_cut: bool = False
 
 
 def parts_of(batch: pa.RecordBatch, wanted: Types, first: int = 0) -> Iterator[Part]:

@@ -334,7 +334,15 @@ class CSVFile:
         body = self._remarks.body(line, text)
         piece = self._piece(line, body.text, types)
         remarks = [*piece.odd.remarks, *body.remarks]
-        return piece._replace(odd=Odd(piece.odd.short, remarks, body.total))
+        part, odd = piece
+        cut = None
+        if odd.short and not body.text.endswith((b"\n", b"\r")):
+            is_last = part.place(part.n_rows - 1) == f"line {odd.short[-1]}"
+            cut = odd.short[-1] if is_last else None
+        return _Piece(
+            part=part._replace(is_cut=cut is not None),
+            odd=Odd(odd.short, remarks, body.total, cut),
+        )
 
     def _piece(self, line: int, text: bytes, types: Types) -> _Piece:
         """Parse whole lines.

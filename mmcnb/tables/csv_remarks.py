@@ -128,11 +128,15 @@ class Odd(NamedTuple):
         Comments and remarks such as "Source: ...", which are not rows.
     total : Line or None
         The last row of the file, if it seems to contain totals of the other rows.
+    cut : int or None
+        Number of the last line of the file, if it has fewer cells than the table has
+        columns and no line break.
     """
 
     short: list[int]
     remarks: list[Line]
     total: Line | None = None
+    cut: int | None = None
 
 
 class OddLines:
@@ -144,6 +148,7 @@ class OddLines:
         self._first_short = 0
         self._first_remark: Line | None = None
         self._total: Line | None = None
+        self._cut: int | None = None
 
     def add(self, odd: Odd) -> None:
         """Count the lines of the next piece."""
@@ -154,11 +159,19 @@ class OddLines:
         self._n_short += len(odd.short)
         self._n_remarks += len(odd.remarks)
         self._total = odd.total
+        self._cut = odd.cut
 
     def sentences(self, path: Path) -> list[str]:
         """Return one sentence for each kind of line to report that was found."""
         sentences = []
-        if self._n_short:
+        # If other rows are short, too, the program that wrote the file omits cells.
+        if self._cut is not None and self._n_short == 1:
+            sentences.append(
+                f"{path}: the last line, line {self._cut}, is incomplete, so its last "
+                "cells are missing values and the file seems to be truncated: get it "
+                "again, or remove this line."
+            )
+        elif self._n_short:
             rows = f"{self._n_short:,} rows have"
             if self._n_short == 1:
                 rows = "one row has"

@@ -53,8 +53,12 @@ FAULTS = {
     ),
     "empty row": (
         "the row has no value in the columns that are used",
-        "leave such rows out with --missing drop, or fill them with the medians of the "
-        "columns by --missing median",
+        "leave out all rows with missing cells with --missing drop, or fill them with "
+        "the medians of the columns by --missing median",
+    ),
+    "cut row": (
+        "the last line is incomplete, so the file seems to be truncated",
+        "get it again, or remove this line",
     ),
     "infinite": (
         "the cell is infinite",

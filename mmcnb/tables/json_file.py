@@ -59,15 +59,22 @@ def _parsed(path: Path, first: int, text: bytes, schema: pa.Schema | None) -> pa
 def _rows(path: Path, first: int, text: bytes) -> list[dict[str, Any]]:
     """Parse lines in Python, which allows values of several types in a column."""
     rows = []
-    for number, line in enumerate(text.split(b"\n"), first):
+    lines = text.split(b"\n")
+    for number, line in enumerate(lines, first):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
         except ValueError as error:
-            raise InputError(
-                f"{path}, line {number}: this is not JSON ({error}): correct it."
-            ) from error
+            fault = f"this is not JSON ({error}): correct it"
+            # Only the last line of the file can lack a line break.
+            is_last = number == first + len(lines) - 1
+            if is_last and not line.rstrip().endswith(b"}"):
+                fault = (
+                    "the last line is not complete JSON, so the file seems to be "
+                    "truncated: get it again, or remove this line"
+                )
+            raise InputError(f"{path}, line {number}: {fault}.") from error
         if not isinstance(row, dict):
             raise InputError(
                 f"{path}, line {number}: this is not a JSON object: write each row as "
@@ -131,7 +138,13 @@ def open_json(path: Path) -> OpenedFile:
     except ValueError as error:
         if "Extra data" in str(error):  # an object on each line
             return open_json_lines(path)
-        raise InputError(f"{path}: this is not JSON ({error}): correct it.") from error
+        fault = f"this is not JSON ({error}): correct it"
+        if not text.rstrip().endswith((b"]", b"}")):
+            fault = (
+                "the file ends before its JSON is complete, so it seems to be "
+                "truncated: get it again"
+            )
+        raise InputError(f"{path}: {fault}.") from error
     table = _table_of_document(document)
     if table is None:
         raise InputError(

@@ -645,6 +645,11 @@ class TableReader:
     def _check_empty_rows(self, part: Part, is_gap: np.ndarray) -> None:
         """Add a fault for rows without any value, which have no nearest donor."""
         empty = np.flatnonzero(is_gap.all(axis=1))
+        if part.is_cut and empty.size and empty[-1] == part.n_rows - 1:
+            fault, remedy = FAULTS["cut row"]
+            place = f"{self.table.name}, {part.place(part.n_rows - 1)}"
+            self.faults.add(("cut row", -1), f"{place}: {fault}", remedy)
+            empty = empty[:-1]
         if not empty.size:
             return
         fault, remedy = FAULTS["empty row"]

@@ -416,3 +416,25 @@ def test_a_model_finds_the_names_of_its_columns_in_a_small_file(tmp_path, rng):
     model = mmcnb.MaximumMarginClustering(3, random_state=0).fit(table)
     path.write_text("Batch 2\nheat,2019,heat\n" + "\n".join(rows[:2]))
     assert model.predict(str(path)).tolist() == model.labels_[:2].tolist()
+
+
+WHOLE = "name,heat,rain\n" + "".join(f"n{k},{k}.5,{k % 7}\n" for k in range(30))
+
+
+@pytest.mark.parametrize("end", ["n30", "n30,2.5", 'n30,2.5,"1\n2', "n30,2.5,3"])
+def test_an_incomplete_last_line_is_named(read, end):
+    notes = read(WHOLE + end, missing="median").notes
+    found = [note for note in notes if "the file seems to be truncated" in note]
+    assert len(found) == (end.count(",") < 2)
+    assert all("the last line, line 32, is incomplete" in note for note in found)
+    # With a line break at its end, a line is complete, but may still lack cells.
+    notes = read(f"{WHOLE}n30,2.5\n", missing="median").notes
+    assert "one row has fewer cells" in notes[0]
+
+
+def test_an_incomplete_last_line_without_values_is_refused(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text(WHOLE + "n30")
+    sentence = "line 32: the last line is incomplete, so the file seems to be truncated"
+    with pytest.raises(mmcnb.InputError, match=sentence):
+        mmcnb.MaximumMarginClustering(random_state=0).fit(path)

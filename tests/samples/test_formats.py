@@ -299,7 +299,13 @@ def test_objects_in_json_are_flattened(tmp_path):
             '{"a": 1}\n[1, 2]\n',
             "line 2: this is not a JSON object: write each row",
         ),
-        ("rows.json", '{"a": 1', "this is not JSON"),
+        (
+            "rows.jsonl",
+            '{"a": 1}\n{"a": 2}\n{"a": ',
+            "line 3: .*the file seems to be truncated: get it again",
+        ),
+        ("rows.json", '{"a": 1', "it seems to be truncated: get it again"),
+        ("rows.json", '{"a": 1,,}', r"this is not JSON .*: correct it"),
         (
             "rows.json",
             '{"a": 1, "b": "x"}',

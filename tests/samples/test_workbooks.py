@@ -53,6 +53,16 @@ def test_a_workbook_is_read_under_any_name(tmp_path, ending):
     check(mmcnb.open_samples(tmp_path / "rows.zarr"))
 
 
+@pytest.mark.parametrize("name", ["rows.xlsx", "rows.bin"])
+def test_half_a_workbook_is_called_truncated(tmp_path, name):
+    path = book(tmp_path / "rows.xlsx", ("flats", table()))
+    content = path.read_bytes()
+    path = tmp_path / name
+    path.write_bytes(content[: len(content) // 2])
+    with one_sentence("damaged or truncated .* workbook.*: get or write the file"):
+        mmcnb.open_samples(path)
+
+
 def test_an_open_document_is_read(tmp_path):
     pytest.importorskip("odf")
     path = tmp_path / "rows.ods"
