@@ -244,6 +244,17 @@ def test_the_page_says_that_no_row_is_at_an_edge_if_all_rows_tie(tmp_path):
     assert "Rows are counted from 0" in text
 
 
+def test_constant_columns_are_left_out_of_the_tables(tmp_path):
+    X = planted().assign(country="DE", year=2024.0)
+    model = fitted(X, keep=["country", "year"])
+    assert {"country", "year"} <= set(model.explain(X).columns["column"])
+    text = page_of(model, X, tmp_path / "page.html")
+    for heading in ("Clusters", "Columns by cluster"):
+        names = {row[0] for row in table_of(text, heading)}
+        assert {"size", "weight", "kind red"} <= names
+        assert not {name for name in names if name.startswith(("country", "year"))}
+
+
 def test_wide_tables_show_thirty_columns_at_most(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(ROWS, 120)) + 9 * (

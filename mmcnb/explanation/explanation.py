@@ -67,7 +67,9 @@ class Explanation:
         category. For "order", "category" is the range of levels that is most
         overrepresented in the cluster, such as "4 or 5 of 5"; "position" is "low",
         "medium" or "high"; and "share" and "others_share" are the shares of rows with
-        these levels in the cluster and among other rows.
+        these levels in the cluster and among other rows. If at least half of the
+        numbers of a cluster are equal to their median, "share" and "others_share" are
+        the shares of values equal to this median.
 
         Missing values are ignored even if the fit has filled them. Figures are NaN for
         columns in which all values are missing. The following figures are computed from

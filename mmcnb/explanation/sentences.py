@@ -1,11 +1,16 @@
 """Describe each cluster in one sentence."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
 
 from mmcnb.errors import shown
+from mmcnb.explanation.named_columns import (
+    added_columns,
+    columns_with_gaps,
+    strong_columns,
+)
 from mmcnb.explanation.summary import LEAST_STRENGTH, ColumnFigures, strength_of
 
 Describe = Callable[[ColumnFigures], str]
@@ -144,8 +149,11 @@ def _answers(row: ColumnFigures) -> str:
 
 
 def _range(row: ColumnFigures) -> str:
-    """Describe the median of a cluster, and the median distance from this median."""
-    end = row.median + row.spread
+    """Describe the median of a cluster, and the median distance from this median.
+
+    If this distance is 0, the shares of values equal to the median are given instead.
+    """
+    end = row.median + (row.spread or row.others_spread)
     if row.kind == "date":
         middle, _ = two_dates(row.median, end)
         spread, others = two_numbers(row.spread / DAY, row.others_spread / DAY)
@@ -153,6 +161,9 @@ def _range(row: ColumnFigures) -> str:
     else:
         middle, _ = two_numbers(row.median, end)
         spread, others = two_numbers(row.spread, row.others_spread)
+    if row.spread == 0:  # at least half of the values are equal to the median
+        shares = f"{percent(row.share)}, others {percent(row.others_share)}"
+        return f"mostly {middle} ({shares})"
     return f"near {middle} (half within {spread}, others within {others})"
 
 
@@ -181,37 +192,16 @@ def phrases(
     least: float = LEAST_STRENGTH,
     describe: Describe = phrase,
 ) -> str:
-    """Return phrases for the columns that distinguish a cluster from other rows.
+    """Return phrases for the columns of a cluster that `strong_columns` returns.
 
-    The result is empty if no column has a strength of at least ``least``. A column must
-    also be at least half as strong as the strongest column: a column that is high in
-    only one cluster is slightly low in all other clusters, and does not characterise
-    them. For a text column, a frequent category is preferred to a rare one.
-
-    Parameters
-    ----------
-    columns : DataFrame
-        Rows of `column_table` for one cluster.
-    most : int, default=3
-        Maximum number of phrases.
-    least : float, default=0.15
-        Minimum strength of a column, as returned by `strength_of`.
-    describe : callable, default=phrase
-        Function that returns the phrase for a row of ``columns``.
+    The function ``describe`` returns the phrase for a row of ``columns``.
     """
-    strength = strength_of(columns)
-    strong = columns[strength >= max(least, strength.max() / 2)]
-    often_first = np.argsort(strong["auc"] < 0.5, kind="stable")
-    by_column = strong.iloc[often_first].drop_duplicates("column").set_index("column")
-    rows = by_column.loc[strong["column"].unique()[:most]].reset_index().itertuples()
+    rows = strong_columns(columns, most, least).itertuples()
     return ", ".join(map(describe, rows))
 
 
-def gap_phrases(columns: pd.DataFrame, most: int = 3, least: float = 0.2) -> str:
-    """Return phrases for columns with a different share of missing values than others.
-
-    Up to ``most`` columns are described, in which the shares in the cluster and in
-    other rows differ by at least ``least``.
+def gap_phrases(columns: pd.DataFrame) -> str:
+    """Return phrases for the columns that `columns_with_gaps` returns.
 
     Examples
     --------
@@ -221,10 +211,7 @@ def gap_phrases(columns: pd.DataFrame, most: int = 3, least: float = 0.2) -> str
     >>> gap_phrases(pd.DataFrame(shares))
     'age missing in 34 % (others 2 %)'
     """
-    difference = (columns["gaps"] - columns["others_gaps"]).abs().round(9)
-    order = np.argsort(-difference, kind="stable")
-    named = columns.iloc[order][difference.iloc[order] >= least]
-    rows = named.drop_duplicates("column")[:most].itertuples()
+    rows = columns_with_gaps(columns).itertuples()
     return ", ".join(
         f"{short_name(row.column)} missing in {percent(row.gaps)} "
         f"(others {percent(row.others_gaps)})"
@@ -232,11 +219,19 @@ def gap_phrases(columns: pd.DataFrame, most: int = 3, least: float = 0.2) -> str
     )
 
 
-def cluster_phrases(columns: pd.DataFrame, describe: Describe = phrase) -> str:
-    """Return phrases about the values and the missing values of a cluster."""
-    of_gaps = gap_phrases(columns)
-    of_values = phrases(columns, describe=describe)
-    return ", ".join(filter(None, (of_values, of_gaps)))
+def cluster_phrases(
+    columns: pd.DataFrame,
+    describe: Describe = phrase,
+    added: Sequence[pd.DataFrame] = (),
+) -> str:
+    """Return phrases about the values and the missing values of a cluster.
+
+    ``added`` contains rows of ``columns`` that are described in any case.
+    """
+    parts = [phrases(columns, describe=describe)]
+    parts += [", ".join(map(describe, rows.itertuples())) for rows in added]
+    parts.append(gap_phrases(columns))
+    return ", ".join(filter(None, parts))
 
 
 def marking_words(words: pd.Series, most: int = 5) -> str:
@@ -285,6 +280,7 @@ def sentences(
     """
     first = strength_of(columns).groupby(columns["cluster"]).first()
     columns_tell = first.median() > 0.35
+    added = added_columns(columns)
     for cluster, share in zip(clusters["cluster"], clusters["share"], strict=True):
         title = cluster_title(cluster)
         if cluster == -1:
@@ -295,6 +291,6 @@ def sentences(
             statement = marking_words(words["word"][words["cluster"] == cluster])
         else:
             of_cluster = columns[columns["cluster"] == cluster]
-            statement = cluster_phrases(of_cluster, describe)
+            statement = cluster_phrases(of_cluster, describe, added.get(cluster, ()))
             statement = statement or "no single column sets it apart"
         yield f"{title} ({percent(share)}): {statement}."

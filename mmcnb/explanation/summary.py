@@ -445,6 +445,13 @@ def _add_ranks(
     table.loc[is_flag, "kind"] = "flag"
     has_no_spread = table["kind"].isin(("flag", "text"))
     table.loc[has_no_spread, ["near", "spread", "others_spread"]] = np.nan
+    has_mode = table["spread"] == 0  # at least half of the values equal the median
+    for name, of_rows in (("share", inside), ("others_share", ~inside)):
+        shares = _ratio(
+            (weights * of_rows) @ (distances == 0),
+            (weights * of_rows) @ ~np.isnan(distances),
+        )
+        table[name] = np.where(has_mode, shares, np.nan)
 
 
 def _add_levels(
@@ -456,7 +463,6 @@ def _add_levels(
 ) -> None:
     """Add the overrepresented levels of ordered columns to the table of a cluster."""
     table["position"] = ""
-    table[["share", "others_share"]] = np.nan
     for place, column in enumerate(table.index):
         answers = ~np.isnan(values[:, place])
         are_compared = inside[answers].any() and not inside[answers].all()

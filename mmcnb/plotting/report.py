@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -84,6 +85,7 @@ def write_report(
     """
     report = estimator.report_
     samples = rows.samples
+    explanation = replace(explanation, columns=_varying(explanation.columns))
     hides = rows.row_index is None
     drawn = draw_map(estimator, rows)
     layers = pd.DataFrame(report.get("layers"), columns=LAYER)
@@ -164,6 +166,20 @@ def _terms(facts: Mapping[str, Any]) -> str:
     verdict_text = f"{facts['Trust']} {facts['Number of clusters']}"
     sentences = [text for word, text in TERMS.items() if word in verdict_text]
     return f'\n<p class="note">{" ".join(sentences)}</p>' if sentences else ""
+
+
+def _varying(columns: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the columns that do not have the same value in all rows."""
+    if columns.empty:  # there is only one cluster
+        return columns
+    varies = (
+        (columns["effect"].round(9) != 0)
+        | (strength_of(columns).round(9) != 0)
+        | ~np.isclose(columns["mean"], columns["others_mean"])
+        | (columns["gaps"] != columns["others_gaps"])
+    )
+    keys = [columns["column"].map(repr), columns["category"]]
+    return columns[varies.groupby(keys).transform("any")]
 
 
 def _separating_columns(explanation: Any, most: int = 3) -> list[str]:

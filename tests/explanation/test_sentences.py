@@ -86,6 +86,68 @@ def test_a_column_is_near_a_value_only_if_others_are_farther():
     assert "near" not in phrase_of(**figures, others_spread=2.0)
 
 
+def test_a_value_that_most_rows_share_is_told_with_its_shares():
+    figures = {"auc": 0.5, "near": 0.8, "share": 0.62, "others_share": 0.2}
+    assert (
+        phrase_of(column="errors", median=1.0, others_spread=1.0, **figures)
+        == "errors mostly 1 (62 %, others 20 %)"
+    )
+    day = 86_400.0
+    joined = {"column": "joined", "kind": "date", "median": 366 * day}
+    assert (
+        phrase_of(**joined, others_spread=90 * day, **figures)
+        == "joined mostly 1971-01-02 (62 %, others 20 %)"
+    )
+
+
+def clusters_of(*tables):
+    """Clusters, and a table of their columns, each of which is a dict of figures by name."""
+    rows = []
+    for cluster, table in enumerate(tables):
+        for name, figures in table.items():
+            rows.append({"cluster": cluster, "column": name, **figures})
+    clusters = pd.DataFrame({"cluster": range(len(tables)), "share": 1 / len(tables)})
+    return clusters, columns_of(*rows)
+
+
+def number(auc, median, spread=1.0):
+    return {"auc": auc, "median": median, "others_median": 5.0, "spread": spread}
+
+
+def test_clusters_whose_sentences_name_the_same_columns_are_told_apart():
+    """The column in which two such clusters differ most is added to both sentences."""
+    alike = {"spend": number(0.9, 90.0), "visits": number(0.52, 6.0)}
+    tables = [
+        alike | {"calls": number(0.6, 9.0), "age": number(0.45, 4.0)},
+        alike | {"calls": number(0.4, 1.0), "age": number(0.45, 4.0)},
+        {"spend": number(0.1, 2.0), "calls": number(0.4, 1.0)},
+    ]
+    clusters, columns = clusters_of(*tables)
+    first, second, third = sentences(clusters, columns, None)
+    spend = "spend high (median 90, others 5)"
+    assert first.endswith(f": {spend}, calls high (median 9, others 5).")
+    assert second.endswith(f": {spend}, calls low (median 1, others 5).")
+    assert third.endswith(": spend low (median 2, others 5).")
+
+
+def test_shares_of_texts_tell_clusters_apart_and_near_ones_do_not():
+    def text(mean):
+        return {"kind": "text", "near": np.nan, "spread": np.nan, "mean": mean} | {
+            "category": "yes",
+            "auc": 0.5 + (mean - 0.5) / 20,
+            "others_mean": 0.5,
+        }
+
+    spend = {"spend": number(0.9, 90.0), "age": number(0.5, 40.0)}
+    for share, is_told in ((0.1, True), (0.6, False)):
+        clusters, columns = clusters_of(
+            spend | {"member": text(0.9)}, spend | {"member": text(share)}
+        )
+        found = list(sentences(clusters, columns, None))
+        assert ["member" in sentence for sentence in found] == [is_told] * 2
+        assert not any("age" in sentence for sentence in found)
+
+
 def test_each_column_is_told_once_and_what_is_often_so_comes_first():
     vote = {"column": "vote", "kind": "text", "near": np.nan}
     text = phrases(
