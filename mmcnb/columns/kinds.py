@@ -4,6 +4,7 @@ A table column of texts or lists corresponds to several columns of the sample. A
 table column corresponds to a single column of the sample.
 """
 
+import shlex
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -255,7 +256,9 @@ def _shortest(value: float) -> str:
 
 
 def sentinels(columns: SampleColumns) -> list[str]:
-    """Return messages about constant columns and possible markers of missing values.
+    """Return messages about constant and equal columns, and about possible markers.
+
+    The markers are values that may mark missing values.
 
     Examples
     --------
@@ -278,7 +281,31 @@ def sentinels(columns: SampleColumns) -> list[str]:
             else f"{listed(constant)} have only one value each, so they cannot tell "
             "rows apart; leave them out."
         )
+    if is_of_table:
+        sentences += _sentences_on_copies(columns)
     return sentences + [mark.sentence() for mark in missing_marks(columns)]
+
+
+def _sentences_on_copies(columns: SampleColumns) -> Iterator[str]:
+    """Yield a sentence about each group of number columns with the same values."""
+    groups: dict[bytes, list[ColumnName]] = {}
+    for k in np.flatnonzero((columns.n_values > 1) & ~columns.is_text).tolist():
+        if columns.names[k] not in columns.orders:
+            values = columns.columns_of(k) + 0.0  # turns -0.0 into 0.0
+            groups.setdefault(values.tobytes(), []).append(columns.names[k])
+    for first, *copies in groups.values():
+        if not copies:
+            continue
+        verb = "has" if len(copies) == 1 else "have"
+        times = "twice" if len(copies) == 1 else f"{len(copies) + 1} times"
+        it = "it" if len(copies) == 1 else "them"
+        options = " ".join(f"--drop {shlex.quote(str(name))}" for name in copies[:5])
+        yield (
+            f"{listed(copies)} {verb} the same values as {label_of(first)} in all "
+            f"{len(columns.rows):,} rows looked at, so they count {times}; leave {it} "
+            f"out when the table is read, with {options} or "
+            f"mmcnb.read_table(X, drop={copies[:5]})."
+        )
 
 
 def missing_marks(columns: SampleColumns) -> list[Sentinel]:

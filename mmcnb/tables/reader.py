@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from mmcnb._fit_warnings import Importance, Note
 from mmcnb.columns.gaps import fill_from, make_donors
 from mmcnb.errors import InputError, shown
 from mmcnb.samples.donors import Donors
@@ -62,6 +63,7 @@ from mmcnb.tables.options import TableOptions
 from mmcnb.tables.record_columns import are_spread_evenly, sign_of
 from mmcnb.tables.sentinels import KnownMarks
 from mmcnb.tables.survey import Survey
+from mmcnb.tables.total_rows import TotalRows
 
 # Maximum number of categories of a text column, unless an option asks for the column.
 MOST_CATEGORIES = 30
@@ -139,6 +141,7 @@ class TableReader:
         self._are_decided = False
         self._are_marked = False
         self._known_marks: dict[int, dict[float, int]] = {}
+        self._notes_on_totals: list[Note] = []
         self.n_read = 0
         self._take(choose_columns(table, options, self._decisions))
         # The counts are reset here as well, because another process may read groups
@@ -268,6 +271,7 @@ class TableReader:
         n_dropped = self.n_dropped if self._missing == "drop" else 0
         return [
             *self.table.notes,
+            *self._notes_on_totals,
             *notes_of_columns(
                 self.table,
                 self._in_order(),
@@ -764,7 +768,11 @@ class TableReader:
         categories = Categories(self.features, takes_gaps)
         medians = Medians(len(self.features))
         known_marks = KnownMarks(len(self.features), self._searched_for_marks())
+        totals = TotalRows()
+        first_text = self._first_text()
         for part, values in self._pass():
+            if first_text is not None and is_text(values[first_text].type):
+                totals.add(values[first_text], part, self.n_read)
             block = self._narrow(values)
             is_kept = self._is_kept(part, values, block)
             self.n_dropped += int(np.count_nonzero(~is_kept))
@@ -775,6 +783,7 @@ class TableReader:
             raise InputError(f"{self.table.name} has no rows: add at least one.")
         self._decide_by_all_rows()
         self._decide_known_marks(known_marks)
+        self._note_totals(totals, first_text)
         for k, column in enumerate(self.features):
             if k in categories.texts:
                 self._decide_text(column, set(categories.texts[k]))
@@ -786,6 +795,28 @@ class TableReader:
         if self._fills:
             self._sample_rows(categories, medians)
         self._take(self.columns)
+
+    def _first_text(self) -> int | None:
+        """Return the index of the first column that is read as texts."""
+        texts = [
+            (column.position, k)
+            for k, column in enumerate(self._used)
+            if column.type_to_read == TEXT
+        ]
+        return min(texts)[1] if texts else None
+
+    def _note_totals(self, totals: TotalRows, first_text: int | None) -> None:
+        """Store a note on rows that seem to contain totals of other rows."""
+        if first_text is None:
+            return
+        # A text file names its last row itself if the first cell is a total.
+        is_first = self._used[first_text].position == 0
+        is_last_known = self.table.is_text and is_first
+        sentence = totals.sentence(self.n_read, is_last_known)
+        self._notes_on_totals = []
+        if sentence:
+            note = Note(f"{self.table.name}: {sentence}", Importance.DATA)
+            self._notes_on_totals.append(note)
 
     def _leave_columns_out(self) -> None:
         """Leave out columns that carry no information or describe the record."""

@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse
 from sklearn.metrics import adjusted_rand_score
 
+import mmcnb
 from mmcnb import MaximumMarginClustering
 from mmcnb.columns.kinds import SampleColumns, sentinels
 from mmcnb.columns.steps import FACTORS
@@ -595,3 +596,20 @@ def test_categories_and_very_many_columns_have_no_marks():
     assert len(sentinels(SampleColumns(marked[:, :100], np.ones(N)))) == 100
     assert sentinels(SampleColumns(marked, np.ones(N))) == []
     assert sentinels(SampleColumns(-999 * TEXT, np.ones(N), ["plan"] * 4)) == []
+
+
+def test_equal_columns_are_named_once_in_any_order():
+    numbers = np.random.default_rng(0).normal(size=(50, 3)).round(2)
+    table = pd.DataFrame(numbers, columns=["a", "b", "c"])
+    table["a copy"] = table["a"]
+    for names in (["a", "b", "c", "a copy"], ["a copy", "c", "b", "a"]):
+        rows = table[names].to_numpy()
+        (sentence,) = sentinels(SampleColumns(rows, np.ones(50), names))
+        first, second = (name for name in names if name.startswith("a"))
+        assert f"'{second}' has the same values as '{first}'" in sentence
+        assert "they count twice" in sentence
+        read = mmcnb.read_table(table[names], drop=[second])
+        assert len(read.feature_names) == 3
+        assert f"drop=['{second}']" in sentence
+    almost = table.assign(**{"a copy": table["a"].where(table["a"] < 1, 1)})
+    assert sentinels(SampleColumns(almost.to_numpy(), np.ones(50), [*almost])) == []

@@ -438,3 +438,21 @@ def test_an_incomplete_last_line_without_values_is_refused(tmp_path):
     sentence = "line 32: the last line is incomplete, so the file seems to be truncated"
     with pytest.raises(mmcnb.InputError, match=sentence):
         mmcnb.MaximumMarginClustering(random_state=0).fit(path)
+
+
+@pytest.mark.parametrize("name", ["Subtotal", "Total:", "Grand total north", "Summe"])
+@pytest.mark.parametrize("is_frame", [False, True])
+def test_rows_of_sums_between_other_rows_are_named(tmp_path, name, is_frame):
+    rows = [f"{kind},{k % 9}.5" for k, kind in enumerate(["oak", "fir"] * 30)]
+    rows[40] = f"{name},165.5"
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(["kind,heat", *rows]) + "\n")
+    source = pd.read_csv(path) if is_frame else path
+    place = "row 40" if is_frame else "line 42"
+    samples = mmcnb.read_table(source)
+    assert samples.n_samples == 60
+    assert f"{place} ('{name}') was read as a row: remove it" in samples.notes[0]
+    # Categories and names of products are not sums.
+    text = path.read_text().replace("oak", "Total").replace(name + ",", "Total Care,")
+    path.write_text(text)
+    assert not any("sums up" in note for note in mmcnb.read_table(path).notes)
