@@ -48,7 +48,7 @@ def adjusted_rand_index(counts: "np.ndarray | csr_array") -> float:
 
 
 def _pairs(sizes: np.ndarray) -> int:
-    """Return the number of pairs of rows in the same group.
+    """Return the number of pairs of rows in the same group, given the group sizes.
 
     Python integers are used because they cannot overflow.
     """

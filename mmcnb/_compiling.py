@@ -55,9 +55,10 @@ CLOCK = CompileClock()
 
 
 def times() -> tuple[float, float]:
-    """Return the seconds of a clock that stops during compilation, and of compilation.
+    """Return the reading of a clock that stops during compilation, and compile time.
 
-    The first value is meaningful only as a difference between two calls.
+    Both are in seconds. The first value is meaningful only as a difference between two
+    calls.
     """
     compiled = CLOCK.seconds
     return time.perf_counter() - compiled, compiled

@@ -23,7 +23,7 @@ IN_REPORT = "are in report_['warnings']"
 
 
 class Importance(IntEnum):
-    """Importance of a warning, which depends on its subject; 0 is most important."""
+    """Importance of a warning, determined by its subject; 0 is the most important."""
 
     DATA = 0  # rows, columns or table cells are not used or may have been misread
     CLUSTERS = 1  # the clusters may be wrong
@@ -51,7 +51,7 @@ class Note(str):
 
 
 class _Warning(NamedTuple):
-    """A collected warning; a quiet warning appears only in the report."""
+    """A collected warning; if ``is_quiet``, it appears only in the report."""
 
     sentence: str
     importance: Importance
@@ -80,7 +80,7 @@ class CollectedWarnings:
         return [warning.sentence for warning in self._ordered]
 
     def hand_to(self, outer: "CollectedWarnings") -> None:
-        """Add all warnings to ``outer``, the warnings of an enclosing block."""
+        """Add all warnings to ``outer``, which collects those of an enclosing block."""
         for warning in self._by_sentence.values():
             outer.add(warning)
 

@@ -91,7 +91,7 @@ def peak_memory() -> int:
 
 
 def _c_library(name: str, *arguments: int) -> Callable[[], Any]:
-    """Return a callable that calls a C library function with ``arguments``.
+    """Return a callable that calls the C function ``name`` with ``arguments``.
 
     If the C library does not have the function, the callable does nothing.
     """

@@ -135,7 +135,7 @@ def _taking_turns(dispatcher: Any) -> Any:
 
 
 def _cache_file(dispatcher: Any) -> Any:
-    """Return numba's cache file object of a routine, or None if it is not cached."""
+    """Return the object that manages a routine's cache file, or None if not cached."""
     return getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
 
 
@@ -198,7 +198,7 @@ FUSED = ("contract",)
 
 
 class _Array(NamedTuple):
-    """A numba array in LLVM IR that is being emitted."""
+    """A numba array in LLVM IR code that is being emitted."""
 
     context: BaseContext
     builder: ir.IRBuilder
@@ -206,7 +206,7 @@ class _Array(NamedTuple):
     value: ir.Value
 
     def pointer(self, *place: ir.Value) -> ir.Value:
-        """Emit code that computes the address of the element with index ``place``."""
+        """Emit code that computes the address of the element at index ``place``."""
         view = self.context.make_array(self.type)
         array = view(self.context, self.builder, self.value)
         return cgutils.get_item_pointer(
@@ -214,12 +214,15 @@ class _Array(NamedTuple):
         )
 
     def load(self, place: ir.Value, to: types.Type) -> ir.Value:
-        """Emit code that loads an element and converts it to the type ``to``."""
+        """Emit code that loads an array element and converts it to the type ``to``."""
         element = self.builder.load(self.pointer(place))
         return self.context.cast(self.builder, element, self.type.dtype, to)
 
     def registers(self, *place: ir.Value) -> list[ir.Value]:
-        """Emit code for the addresses of the vectors in a row of SIMD_WIDTH numbers."""
+        """Emit code for the addresses of the SIMD vectors that make up an array row.
+
+        The row has SIMD_WIDTH numbers.
+        """
         zero = self.context.get_constant(types.intp, 0)
         row = self.pointer(*place, zero)
         first = self.builder.bitcast(row, REGISTER.as_pointer())

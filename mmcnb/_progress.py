@@ -88,7 +88,7 @@ class Progress:
 
 @contextmanager
 def lines_elsewhere() -> Iterator[None]:
-    """Print lines of text during the ``with`` block if no bar can be shown."""
+    """Show progress as lines of text in the ``with`` block if no bar can be shown."""
     before = Lines.elsewhere
     Lines.elsewhere = True
     try:

@@ -200,7 +200,7 @@ def judge_candidates(
 def _judge_proposal(
     graph: NodeGraph, n_clusters: int, item: tuple[str, Propose]
 ) -> Candidate | str:
-    """Return the candidate of a method, or the reason why the method failed."""
+    """Return the candidate that a method proposes, or the reason why it has none."""
     name, propose = item
     started = time.perf_counter()
     try:
@@ -215,7 +215,7 @@ def _judge_proposal(
 
 
 def with_broken(graph: NodeGraph, known: KnownRows, candidate: Candidate) -> Candidate:
-    """Return the candidate with the share of known labels that it contradicts."""
+    """Return the candidate with its share of contradicted known labels filled in."""
     labels = candidate.labels[graph.node_of]
     return replace(candidate, broken=known.broken(labels))
 

@@ -95,7 +95,9 @@ def cluster_weights(
 
 
 def mutual_information(table: np.ndarray) -> float:
-    """Return the mutual information, in nats, of the clusters at both ends of an edge.
+    """Return the mutual information, in nats, of the clusters of the ends of an edge.
+
+    ``table`` contains the total edge weight between each pair of clusters.
 
     Examples
     --------
@@ -113,7 +115,10 @@ def mutual_information(table: np.ndarray) -> float:
 
 
 def gap_between(graph: NodeGraph, labels: np.ndarray) -> float:
-    """Return the gap between the clusters of a partition, as defined in `Score`."""
+    """Return the width of the gap between the clusters of a partition.
+
+    `Score` defines this width.
+    """
     distances, weights, starts, ends = graph.by_distance
     is_across = labels.take(starts) != labels.take(ends)
     across = np.flatnonzero(is_across)
@@ -132,7 +137,9 @@ def gap_between(graph: NodeGraph, labels: np.ndarray) -> float:
 
 
 def quantile_place(weights: np.ndarray, share: float) -> int:
-    """Return the first index at which cumulative weights reach a share of the total.
+    """Return the first index at which the cumulative weight reaches a given share.
+
+    ``share`` is a fraction of the total weight.
 
     Examples
     --------

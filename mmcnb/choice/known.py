@@ -34,7 +34,10 @@ class KnownRows:
     labels: np.ndarray
 
     def among(self, rows: np.ndarray) -> "KnownRows":
-        """Return these labels, with row indices replaced by positions in ``rows``."""
+        """Return the known labels with row indices replaced by positions in ``rows``.
+
+        ``rows`` must be in ascending order and contain all labelled rows.
+        """
         return replace(self, rows=np.searchsorted(rows, self.rows))
 
     def broken(self, labels: np.ndarray) -> float:
@@ -57,17 +60,26 @@ class KnownRows:
 
     @property
     def tolerance(self) -> float:
-        """Difference in `broken` that may be due to chance: one label plus 0.05."""
+        """Difference in `broken` that may be due to chance.
+
+        It is the share of one label plus 0.05.
+        """
         return 1 / self.rows.size + CHANCE
 
     @property
     def least_clusters(self) -> int:
-        """Least number of clusters for these labels: the largest plus 1, at least 2."""
+        """Smallest number of clusters that these labels allow.
+
+        It is the largest label plus 1, but at least 2.
+        """
         return max(2, int(self.labels.max()) + 1)
 
 
 def _mismatched(known: np.ndarray, clusters: np.ndarray) -> int:
-    """Count the rows outside the cluster that is matched with their class."""
+    """Count the rows that are not in the cluster matched with their known class.
+
+    Classes and clusters are matched one to one, such that this count is minimal.
+    """
     from scipy.optimize import linear_sum_assignment
 
     k = int(max(known.max(initial=0), clusters.max(initial=0))) + 1
@@ -116,10 +128,10 @@ def spread(graph: NodeGraph, known: KnownRows, n_clusters: int) -> np.ndarray | 
 
 
 def held_out(graph: NodeGraph, known: KnownRows, n_clusters: int) -> float:
-    """Return the share of known labels that propagated labels contradict.
+    """Return the share of known labels that cross-validation contradicts.
 
-    In twofold cross-validation, stratified by class, each half of the known labels is
-    compared with labels propagated from the other half.
+    In two folds, stratified by class, labels are propagated from one half of the known
+    labels and compared with the other half.
     """
     in_half = np.zeros(known.rows.size, bool)
     for label in range(n_clusters):

@@ -137,9 +137,10 @@ def _number(partition: ScoredPartition) -> int:
 
 
 def _are_new(graph: NodeGraph, labels: np.ndarray, is_new: np.ndarray) -> np.ndarray:
-    """Mark the clusters with far fewer earlier nodes than expected by chance.
+    """Mark the clusters that have far fewer earlier nodes than expected by chance.
 
-    Earlier nodes are counted in the cluster and among the neighbours of its new nodes.
+    Earlier nodes must be rare in the cluster and among the neighbours of its new nodes.
+    A marked cluster also has a minimum number of new nodes.
     """
     share = np.mean(~is_new)
     sizes = np.bincount(labels)
@@ -156,10 +157,10 @@ def _are_new(graph: NodeGraph, labels: np.ndarray, is_new: np.ndarray) -> np.nda
 def _with_nearest(
     graph: NodeGraph, groups: np.ndarray, is_new: np.ndarray
 ) -> np.ndarray:
-    """Add new nodes to the groups to which they are linked most strongly.
+    """Add ungrouped new nodes to the groups to which they are linked most strongly.
 
-    A new node outside all groups stays there if it is linked more strongly to earlier
-    nodes. The groups grow in at most five rounds.
+    A new node stays ungrouped if its links to earlier nodes are stronger than its links
+    to each group. The groups grow in at most five rounds.
     """
     if not groups.any():
         return groups

@@ -108,7 +108,7 @@ def dimension(graph: NodeGraph) -> float:
 def loss_terms(
     n: Values, k: Values, entropy: Values, d: Values
 ) -> dict[str, np.ndarray]:
-    """Return the terms of the formula for log L without structure, by name."""
+    """Return the terms of the formula for log L of data without structure, by name."""
     H = np.asarray(entropy)
     i = 1 / np.maximum(d, 1.2)
     u = np.log(n / np.asarray(k))
@@ -134,7 +134,10 @@ def loss_terms(
 
 
 def spread_terms(n: Values, entropy: Values, d: Values) -> dict[str, np.ndarray]:
-    """Return the terms of the formula for the log spread of log L, by name."""
+    """Return the terms of the formula for the spread of log L, by name.
+
+    The formula gives the logarithm of the spread in data without structure.
+    """
     H = np.asarray(entropy)
     i = 1 / np.maximum(d, 1.2)
     return {
@@ -148,7 +151,10 @@ def spread_terms(n: Values, entropy: Values, d: Values) -> dict[str, np.ndarray]
 
 
 def link_terms(a: np.ndarray, c: np.ndarray, n: float, d: float) -> dict[str, Values]:
-    """Return the terms of the formula for a log link without structure, by name."""
+    """Return the terms of the formula for the link of a merge, by name.
+
+    The formula gives the logarithm of the link in data without structure.
+    """
     i = 1 / d
     r = d**-0.5
     u = np.log(a / 10)

@@ -341,7 +341,7 @@ class _Dropped(NamedTuple):
 def _dropped_clusters(
     nodes: Nodes, labels: np.ndarray, logs: np.ndarray, noise: float | str
 ) -> list[_Dropped]:
-    """Return the clusters to drop.
+    """Return the clusters of scattered rows that are dropped as noise.
 
     If ``noise`` is a share of the rows, the dropped clusters contain at most this share
     in total.
@@ -360,7 +360,10 @@ def _dropped_clusters(
 def _without(
     nodes: Nodes, choice: Choice, is_scattered: np.ndarray, dropped: list[_Dropped]
 ) -> Choice:
-    """Remove the dropped clusters from a choice, and mention them in its reasons."""
+    """Return a choice without the dropped clusters, and mention them in its reasons.
+
+    The nodes of the dropped clusters join other clusters.
+    """
     graph = nodes.graph
     labels = by_first(_joined(graph, choice.best.labels, is_scattered))
     score = judge(graph, labels)
@@ -386,7 +389,8 @@ def _joined(
 ) -> np.ndarray:
     """Assign each scattered node to the cluster to which it is linked most strongly.
 
-    Labels are propagated from the other clusters, along one edge in each step.
+    Labels are propagated from the nodes that are not scattered, along one edge in each
+    step.
     """
     labels = np.where(is_scattered, -1, labels)
     weights, _ = graph.edges()

@@ -247,7 +247,10 @@ def choose_number(
 def _of_least_size(
     graph: NodeGraph, number: ChosenNumber, request: Request, n_samples: float
 ) -> ChosenNumber:
-    """Merge clusters below ``min_cluster_size`` into others, and update the reason."""
+    """Merge clusters smaller than ``min_cluster_size`` into others.
+
+    The reason for the number of clusters is updated.
+    """
     least = request.least_weight(n_samples, graph)
     labels = without_small(graph, number.labels, least)
     n_found = number.n_clusters
@@ -324,7 +327,10 @@ def best_number(
 def _unless_one_piece(
     structure: Structure, number: ChosenNumber, strongest: float
 ) -> ChosenNumber:
-    """Return one cluster if the density hardly falls between the clusters."""
+    """Return one cluster if the density hardly falls between the clusters.
+
+    Otherwise, return ``number``.
+    """
     graph = structure.graph
     fall = least_of_any_cut(graph, structure.d, number.labels)
     if strongest <= GATE:
@@ -345,7 +351,10 @@ def _unless_one_piece(
 def _unless_one_cloud(
     structure: Structure, number: ChosenNumber, seed: int, each: Callable
 ) -> ChosenNumber:
-    """Return one cluster if simulated single clouds have equally clear partitions."""
+    """Return one cluster if simulated single clouds have equally clear partitions.
+
+    Otherwise, return ``number``. The clouds have the correlations of the rows.
+    """
     strongest = max(partition.z for partition in structure.partitions)
     if is_low_dimensional(structure) or strongest > SURE:
         return number
@@ -378,7 +387,11 @@ def _one_cluster(structure: Structure, reason: str) -> ChosenNumber:
 
 
 def _likeliest(structure: Structure, places: list[int], most: float) -> ChosenNumber:
-    """Choose the partition of largest expected agreement, and split it at gaps."""
+    """Choose the partition with the largest expected agreement, and split it at gaps.
+
+    The agreement is with the true partition. ``places`` are the indices of the
+    partitions to choose from.
+    """
     expected = _expected_agreements(structure, places)
     eligible = [structure.partitions[place] for place in places]
     # If agreements are equal up to rounding, the first partition is chosen.
@@ -462,7 +475,11 @@ def _expected_agreements(structure: Structure, places: list[int]) -> list[float]
 
 
 def without_small(graph: NodeGraph, labels: np.ndarray, least: float) -> np.ndarray:
-    """Merge each cluster lighter than ``least`` into its most strongly linked one."""
+    """Merge each cluster lighter than ``least`` into another cluster.
+
+    The lightest cluster is merged first, into the cluster with the strongest link to
+    it.
+    """
     weights = np.bincount(labels, graph.sizes)
     while weights.min() < least and weights.size > 1:
         smallest = int(weights.argmin())
@@ -529,7 +546,7 @@ def layers(
 
 
 def _other_cuts(structure: Structure, n_clusters: int) -> dict[int, int]:
-    """Return the indices of partitions that are tree cuts, by number of clusters.
+    """Return the indices of the partitions that are tree cuts, by number of clusters.
 
     The cut into ``n_clusters``, the chosen number, is left out. If this number is 1,
     the result is empty.
@@ -549,7 +566,7 @@ def _other_cuts(structure: Structure, n_clusters: int) -> dict[int, int]:
 def layer_rows(
     structure: Structure, labels: np.ndarray, sizes: np.ndarray
 ) -> list[dict[str, Any]]:
-    """Return the report entries of the layers, given the number of rows per node."""
+    """Return one report entry for each layer; ``sizes`` holds the rows per node."""
     rows = []
     for layer in layers(structure, labels):
         smallest = np.bincount(layer.labels, sizes).min()

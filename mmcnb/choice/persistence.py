@@ -152,7 +152,7 @@ class Boundary:
 
     @property
     def noise(self) -> float:
-        """Allowance for noise in the persistence, which is larger for fewer edges."""
+        """Part of the persistence that may be due to noise; larger for fewer edges."""
         return EDGE_NOISE / self.densities.size**0.5
 
     @property
@@ -236,25 +236,31 @@ class Regions:
 
     @property
     def labels(self) -> np.ndarray:
-        """Region of each node, numbered in the order of the first nodes of regions."""
+        """Region of each node.
+
+        Regions are numbered in the order of their first nodes.
+        """
         labels = np.empty(self.n_nodes, np.int64)
         for number, region in self.regions.items():
             labels[region.nodes] = number
         return by_first(labels)
 
     def smaller(self, pair: Pair) -> float:
-        """Return the number of rows of the smaller of two regions."""
+        """Return the number of rows of the smaller region of a pair."""
         return min(self.regions[number].n_rows for number in pair)
 
     def gap(self, pair: Pair) -> Gap:
-        """Return the evidence that a gap separates two neighbouring regions."""
+        """Return the evidence that a gap separates the two regions of a pair."""
         boundary = self.boundaries[pair]
         if boundary.gap is None:
             boundary.gap = self._gap(pair, boundary)
         return boundary.gap
 
     def merge(self, pair: Pair) -> None:
-        """Merge the second of two neighbouring regions into the first."""
+        """Merge the second region of a pair into the first.
+
+        The boundaries of both regions become boundaries of the merged region.
+        """
         first, second = pair
         into = self.regions[first]
         merged = self.regions.pop(second)
@@ -273,7 +279,7 @@ class Regions:
                 self._measure(other_pair)
 
     def _add(self, pair: Pair, boundary: Boundary) -> None:
-        """Add edges to the boundary between two regions."""
+        """Add the edges of ``boundary`` to the boundary between a pair of regions."""
         known = self.boundaries.get(pair)
         if known is None:
             self.boundaries[pair] = boundary
@@ -283,7 +289,10 @@ class Regions:
         known.log_radius += boundary.log_radius
 
     def _measure(self, pair: Pair) -> None:
-        """Compute the persistence of a boundary, and reset its outdated gap."""
+        """Compute the persistence of the boundary of a pair, and discard its gap.
+
+        The gap is outdated after a merge; `gap` computes it again.
+        """
         boundary = self.boundaries[pair]
         peak = min(self.regions[number].peak for number in pair)
         pass_height = np.quantile(boundary.densities, BOUNDARY_QUANTILE)
@@ -379,12 +388,18 @@ def split_at_valleys(graph: NodeGraph, d: float, labels: np.ndarray) -> np.ndarr
 
 
 def _shallowest(regions: Regions, pairs: list[Pair]) -> Pair:
-    """Return the pair with the least persistent boundary; ties go to the first pair."""
+    """Return the pair of regions whose boundary has the least excess persistence.
+
+    Ties go to the first pair.
+    """
     return min(pairs, key=lambda pair: (regions.boundaries[pair].excess, pair))
 
 
 def _without_crumbs(regions: Regions, cluster: dict[int, int]) -> np.ndarray:
-    """Return labels; regions below 15 rows join the largest region of their cluster."""
+    """Return labels in which tiny regions join the largest region of their cluster.
+
+    A region is tiny if it has fewer than 15 rows.
+    """
     labels = np.empty(regions.n_nodes, np.int64)
     largest: dict[int, int] = {}
     for number, region in regions.regions.items():

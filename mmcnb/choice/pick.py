@@ -140,7 +140,7 @@ def score_with_lead(candidate: Candidate, rival: Candidate | None = None) -> flo
 
 
 def _has_narrower_gap(candidate: Candidate, rival: Candidate | None) -> bool:
-    """Return whether the gap of a candidate is clearly narrower than the rival's."""
+    """Return whether a candidate's gap is clearly narrower than that of its rival."""
     if rival is None:
         return False
     lacking = rival.score.gap - candidate.score.gap
@@ -155,7 +155,7 @@ def _rounded_J(candidate: Candidate) -> float:
 
 
 class _Scored(NamedTuple):
-    """Labels and their score, which is compared after rounding."""
+    """Labels of a partition and its score, which is rounded before it is compared."""
 
     score: float
     labels: np.ndarray
@@ -165,7 +165,10 @@ class _Scored(NamedTuple):
 
 
 class _Halves:
-    """Halves of sets of nodes, cached because most clusters recur in later rounds."""
+    """Cache of the halves into which sets of nodes are divided.
+
+    Halves are cached because most clusters recur in later rounds.
+    """
 
     def __init__(self, graph: NodeGraph, seed: int) -> None:
         self.graph = graph
@@ -173,7 +176,10 @@ class _Halves:
         self._second: dict[bytes, np.ndarray | None] = {}
 
     def second(self, nodes: np.ndarray) -> np.ndarray | None:
-        """Return a mask of the second half of ``nodes``, or None if it is undefined."""
+        """Return a mask of the second half of ``nodes``.
+
+        Return None if the nodes cannot be halved.
+        """
         if nodes.size < 2:
             return None
         key = nodes.tobytes()
@@ -221,7 +227,11 @@ def repaired(graph: NodeGraph, labels: np.ndarray, seed: int) -> np.ndarray:
 def _merges_and_halvings(
     graph: NodeGraph, labels: np.ndarray, halves: _Halves
 ) -> Iterator[_Scored]:
-    """Yield each result of a merge and a halving, scored by its mutual information."""
+    """Yield partitions in which two clusters are merged and one cluster is halved.
+
+    The halved cluster is another cluster or the merged one, so the number of clusters
+    stays the same. The score of a partition is its mutual information.
+    """
     k = int(labels.max()) + 1
     half = 2 * labels
     for cluster in range(k):
@@ -250,7 +260,10 @@ def _merges_and_halvings(
 
 
 def _linked_pairs(table: np.ndarray) -> list[tuple[int, int]]:
-    """Return the pairs of clusters with the strongest links, normalised by volume."""
+    """Return the pairs of clusters with the strongest links, the strongest first.
+
+    The strength of a link is its weight divided by the volumes of both clusters.
+    """
     volumes = table.sum(axis=1)
 
     def falling_link(pair: tuple[int, int]) -> float:
@@ -261,6 +274,9 @@ def _linked_pairs(table: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _summed(table: np.ndarray, number: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Aggregate weights between halves of clusters to weights between clusters."""
+    """Sum the weights between halves of clusters to weights between clusters.
+
+    ``number`` is the cluster of each half.
+    """
     indicators = np.eye(n_clusters)[number]
     return np.asarray(indicators.T @ table @ indicators)

@@ -140,7 +140,7 @@ def _given(
 
 
 def _numbers_of_rows(index: RowIndex | None, n_samples: int) -> np.ndarray | None:
-    """Return the numbers of the rows in the source; None if no row was left out."""
+    """Return the row numbers in the source, or None if no row was left out."""
     if index is None or index.numbers is None:
         return None
     numbers = index.numbers_of(0, n_samples)
@@ -149,7 +149,7 @@ def _numbers_of_rows(index: RowIndex | None, n_samples: int) -> np.ndarray | Non
 
 
 def _last_row(index: RowIndex | None, numbers: np.ndarray) -> int:
-    """Return the number in the source of the last row that was not left out.
+    """Return the row number in the source of the last row that was not left out.
 
     Raise InputError if the source consists of several files.
     """

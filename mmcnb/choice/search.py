@@ -110,7 +110,10 @@ class WidestMargin(Protocol):
     def __call__(
         self, nodes: Nodes, n_clusters: int, seed: int, like: Any = None
     ) -> Proposal:
-        """Return the proposal; use the bandwidth of the model ``like`` if given."""
+        """Propose a partition.
+
+        If ``like`` is a model, the bandwidth of its kernel is used.
+        """
 
 
 class SearchWithout(Protocol):
@@ -119,7 +122,7 @@ class SearchWithout(Protocol):
     def __call__(
         self, names: Sequence[ColumnName], labels: np.ndarray
     ) -> Without | None:
-        """Search without the named columns, and compare the result with ``labels``.
+        """Search without the named columns, and compare the clusters with ``labels``.
 
         Return None if the search fails.
         """
@@ -246,7 +249,7 @@ def _ranked(
     widest_margin: WidestMargin | None,
     each: Callable,
 ) -> _Ranking:
-    """Pick the best candidate, and separate small clusters in all candidates."""
+    """Pick the best candidate, then make small clusters separate in all candidates."""
     candidates, left_out = _candidates(nodes, request, seed, widest_margin, each)
     tolerance = request.known.tolerance if request.known else 0.0
     repairs = request.min_cluster_size == 0
@@ -271,7 +274,10 @@ def _ranked(
 
 
 def _is_contested(best: Candidate, candidates: list[Candidate]) -> bool:
-    """Return whether the widest margin is best, but other candidates disagree."""
+    """Return whether the widest margin is best but other candidates disagree.
+
+    They disagree if their mean agreement with it is low.
+    """
     others = [candidate for candidate in candidates if candidate is not best]
     if best.name != MARGIN or not others:
         return False
@@ -310,7 +316,7 @@ def _candidates(
     widest_margin: WidestMargin | None,
     each: Callable,
 ) -> JudgedCandidates:
-    """Make and score candidates, and drop those with clusters that are too small."""
+    """Compute and score the candidates, without those that have too small clusters."""
     graph = nodes.graph
     k = nodes.number.n_clusters
     proposals = _proposals(nodes, request, seed, widest_margin)
@@ -338,7 +344,10 @@ def _candidates(
 def _apart_by_density(
     structure: Structure, candidates: list[Candidate]
 ) -> JudgedCandidates:
-    """Drop candidates that cut where the density does not fall, unless all do."""
+    """Drop candidates with clusters between which the density does not fall.
+
+    If this would drop all candidates, none is dropped.
+    """
     kept = []
     cutting = {}
     for candidate in candidates:
@@ -357,7 +366,7 @@ def _apart_by_density(
 def _proposals(
     nodes: Nodes, request: Request, seed: int, widest_margin: WidestMargin | None
 ) -> dict[str, Propose]:
-    """Return the functions that propose candidates, by name."""
+    """Return the functions that propose candidates, by name of the method."""
     k = nodes.number.n_clusters
     if k == 1:
         whole = Proposal(np.zeros(nodes.graph.n_nodes, np.int64))
@@ -372,7 +381,7 @@ def _proposals(
 
 
 def _earlier_or_new(nodes: Nodes, earlier: np.ndarray, keeps_earlier: bool) -> _Ranking:
-    """Keep the clusters of the earlier fit, or replace them by clearly better ones.
+    """Keep the clusters of the earlier fit unless a new partition is clearly better.
 
     In the new partition, each small cluster is a separate cluster. If the new search
     finds only one cluster besides small clusters, the earlier clusters are kept.

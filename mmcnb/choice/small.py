@@ -29,7 +29,10 @@ MOST_TUBES = 3  # number of nearest clusters to which tubes from a group lead
 
 
 class _Target(NamedTuple):
-    """End of a tube, and the distance of this end from the mean of the group."""
+    """End of a tube from a group of far rows to a larger cluster.
+
+    ``distance`` is the distance from the mean of the group to this end.
+    """
 
     distance: float
     point: np.ndarray
@@ -181,9 +184,11 @@ def _targets(
     small: np.ndarray,
     labels: np.ndarray,
 ) -> Iterator[_Target]:
-    """Yield a point of each larger cluster, on the side that faces the group.
+    """Yield, for each larger cluster, the end of a tube from the group to it.
 
-    Clusters that consist mostly of rows of the group itself are skipped.
+    The end is the mean of the nodes of the cluster that are nearest to the group.
+    Clusters without nodes outside all groups, or with more nodes in this group than
+    outside all groups, are skipped.
     """
     group_of_node = small[: labels.size]
     distances = np.linalg.norm(points[: labels.size] - mean, axis=1)
@@ -267,7 +272,7 @@ def set_apart(graph: NodeGraph, candidate: Candidate, small: np.ndarray) -> Cand
 def with_small(
     number: ChosenNumber, n_clusters: int, small: np.ndarray
 ) -> ChosenNumber:
-    """Update the number of clusters and its reason after small clusters were added."""
+    """Return the number of clusters and its reason, updated for small clusters."""
     reason = (
         f"{n_clusters} clusters, {small.max()} of them small and far from the others; "
         f"without these, {number.reason}"

@@ -107,7 +107,7 @@ class Structure:
         return np.maximum(np.array(values), 0.0)
 
     def pair_agreement(self, first: int, second: int) -> float:
-        """Return the adjusted Rand index of two partitions, given by their indices."""
+        """Return the adjusted Rand index of the partitions with two given indices."""
         pair = min(first, second), max(first, second)
         if pair not in self._pair_agreements:
             a, b = (self.partitions[place].labels for place in pair)
@@ -115,16 +115,19 @@ class Structure:
         return self._pair_agreements[pair]
 
     def agreements_of_partition(self, place: int) -> np.ndarray:
-        """Return `agreements` for one of the partitions, given by its index.
+        """Return the `agreements` of the partition with index ``place``.
 
-        Agreements of pairs are cached.
+        The agreements of pairs of partitions are cached.
         """
         places = range(len(self.partitions))
         values = [self.pair_agreement(place, other) for other in places]
         return np.maximum(np.array(values), 0.0)
 
     def scored(self, labels: np.ndarray) -> ScoredPartition:
-        """Score labels, with the total persistence of all nearly equal partitions."""
+        """Score a partition.
+
+        Its persistence is the total persistence of all nearly equal partitions.
+        """
         is_same = self.agreements(labels) >= SAME_PARTITION
         persistence = [partition.persistence for partition in self.partitions]
         return score_partition(
@@ -191,7 +194,7 @@ def find_structure(
 
 
 def _cuts(tree: MergeTree) -> list[np.ndarray]:
-    """Return the cuts of a tree at links in geometric progression."""
+    """Return the cuts of a tree at link strengths in geometric progression."""
     links = np.geomspace(0.01, 4.0, 22)
     numbers = [tree.n_at(link) for link in links]
     link = links[-1]

@@ -67,7 +67,7 @@ class Excess(NamedTuple):
 
     @property
     def is_clear(self) -> bool:
-        """Whether the rows have more structure than one cloud."""
+        """Whether the rows have more structure than simulated rows in one cloud."""
         return self.value > self.needed
 
 
@@ -145,7 +145,10 @@ def _n_surrogates(n_nodes: int) -> int:
 def _cloud(
     points: np.ndarray, is_unit: bool, random_state: np.random.RandomState
 ) -> np.ndarray:
-    """Draw a surrogate around the mean of the points, of length 1 if ``is_unit``."""
+    """Return simulated rows in one cloud around the mean of the points.
+
+    If ``is_unit``, the rows are scaled to length 1.
+    """
     mean = points.mean(axis=0, dtype=np.float64)
     cloud = mean + surrogate(points, random_state)
     if is_unit:
@@ -156,10 +159,10 @@ def _cloud(
 def _points(
     nodes: Matrix, is_unit: bool, random_state: np.random.RandomState, each: Callable
 ) -> np.ndarray:
-    """Return nodes as dense rows, projected on leading axes if sparse or wide.
+    """Return the nodes as dense rows; project sparse or wide rows on leading axes.
 
     The projection reduces the cost of the singular value decomposition in `surrogate`.
-    Rows of length 1 are scaled to length 1 again.
+    If ``is_unit``, projected rows are scaled to length 1 again.
     """
     if not hasattr(nodes, "indptr") and nodes.shape[1] <= MOST_AXES:
         return nodes
@@ -220,6 +223,6 @@ def _structure(
 
 
 def _largest(structure: Structure, figure: str) -> float:
-    """Return the largest ``figure`` ("z" or "score") of all partitions."""
+    """Return the largest value of an attribute ("z" or "score") of any partition."""
     values = [getattr(partition, figure) for partition in structure.partitions]
     return float(max(values, default=0.0))

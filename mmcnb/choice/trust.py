@@ -210,7 +210,10 @@ class Trust(NamedTuple):
     without: Without | None = None
 
     def with_doubt(self, doubt: str) -> "Trust":
-        """Return the trust with a further doubt, and a level of at most "medium"."""
+        """Return the trust with a further doubt.
+
+        The level becomes "medium" if it was "high".
+        """
         level = "medium" if self.level == "high" else self.level
         return self._replace(level=level, reason=f"{doubt}; {self.reason}")
 
@@ -273,7 +276,10 @@ def trust(
 
 
 def mean_agreement(best: Candidate, others: Sequence[Candidate]) -> float:
-    """Return the mean agreement with ``others``, weighted by exp(J); 0 if empty."""
+    """Return the mean agreement of ``best`` with other candidates, weighted by exp(J).
+
+    The result is 0 if there are no other candidates.
+    """
     if not others:
         return 0.0
     differences = [min(other.score.J - best.score.J, 50.0) for other in others]

@@ -77,10 +77,10 @@ def valley_evidence(profile: np.ndarray) -> float:
 def _likelihood_ratio(
     peak: float, width: int, rows: np.ndarray, lengths: np.ndarray
 ) -> np.ndarray:
-    """Return twice the log likelihood ratio of two rates against a common rate.
+    """Return the likelihood ratio statistic of two rates against a common rate.
 
-    The peak has ``peak`` rows in ``width`` slabs. Each range has ``rows`` rows in
-    ``lengths`` slabs.
+    The rates are rows per slab: ``peak`` rows in ``width`` slabs at the peak, and, for
+    each range, ``rows`` rows in ``lengths`` slabs.
     """
     common_rate = (peak + rows) / (width + lengths)
     of_peak = peak * np.log(peak / (common_rate * width))
