@@ -123,7 +123,7 @@ def default_gamma(
 
 
 def candidate_gammas(X: Matrix, weights: Weights = None) -> list[float]:
-    """Return the candidates of ``gamma="auto"``, in order of increasing bandwidth.
+    """Return the values of gamma that ``gamma="auto"`` tries, in decreasing order.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def leave_one_out_scores(
     variance = np.maximum(shares @ y**2, np.finfo(float).tiny)
 
     def least_residuals(embedding: np.ndarray) -> np.ndarray:
-        """Return the mean squared residual of each labelling for its best ridge."""
+        """Return each labelling's smallest mean squared residual of all ridges."""
         residuals = _leave_one_out_residuals(embedding, y, shares)
         return np.tensordot(shares, residuals**2, 1).min(axis=0)
 
@@ -218,7 +218,7 @@ def _leave_one_out_residuals(
 def _principal_coordinates(
     embedding: np.ndarray, shares: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the variances along the principal axes, and the rows' coordinates."""
+    """Return the variance along each principal axis, and the rows' coordinates."""
     centred = embedding - shares @ embedding
     covariance = (centred * shares[:, None]).T @ centred
     variances, axes = np.linalg.eigh(covariance)

@@ -197,7 +197,7 @@ def _name_of(kernel: Kernel | CallableKernel) -> str:
 
 
 def _columns_text(columns: np.ndarray | None) -> str:
-    """Return the part of a kernel's name that says which columns the kernel uses."""
+    """Return text for a kernel's name that states which columns the kernel uses."""
     if columns is None:
         return ""
     if columns.size == 1:
@@ -279,7 +279,7 @@ def check_kernels(
 def distinct_kernels(
     kernels: MultipleKernels, basis: np.ndarray, exact: bool = False
 ) -> MultipleKernels:
-    """Return the kernels that distinguish rows and do not repeat an earlier kernel."""
+    """Return the kernels that are neither constant nor equal to an earlier kernel."""
     distinct: dict[int, np.ndarray] = {}
     for k, gram in enumerate(grams_of(kernels, basis)):
         centred = centred_gram(gram, exact)

@@ -103,7 +103,7 @@ class FixedPointPass(SumPass):
     b: np.ndarray
 
     def block(self, rows: Block, start: int, stop: int) -> Sums:
-        """Return the sums of one block."""
+        """Return the sums over the rows of one block."""
         values = self.kernel(_precise(rows), self.b)[:, 0]
         return row_sum(rows, self.weights_of(start, stop) * values)
 
@@ -124,7 +124,7 @@ class ProjectionPass(SumPass):
     basis: np.ndarray
 
     def block(self, rows: Block, start: int, stop: int) -> Sums:
-        """Return the sums of one block."""
+        """Return the sums over the rows of one block."""
         values = self.kernel(_precise(rows), self.basis)
         return [self.weights_of(start, stop) @ values]
 
@@ -363,7 +363,10 @@ class KernelMean:
         delta: float = 0.01,
         tol: float | None = None,
     ) -> BasisEstimate:
-        """Estimate basis vectors of Ψ; see `estimate_basis` for the parameters."""
+        """Estimate basis vectors that approximate Ψ.
+
+        The parameters are described in `estimate_basis`.
+        """
         n = self.samples.n_samples
         n_iter = 0
         mse = None
@@ -373,7 +376,7 @@ class KernelMean:
             squared_norm = self._squared_norm()
 
         def sums(b: np.ndarray) -> tuple[np.ndarray, float]:
-            """Return the sums of (46) over the rows, minus the sums over the basis."""
+            """Return the sums of eq. (46) over the rows minus those over the basis."""
             of_rows = FixedPointPass(self.z, self.kernel, b[None])
             total, weight = self.engine.run(of_rows, self.samples, "basis vector")
             similarity = self.kernel(basis, b[None])[:, 0]

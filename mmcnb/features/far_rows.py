@@ -48,7 +48,10 @@ class FarRowsPass:
     count: int
 
     def block(self, rows: Block, start: int, stop: int) -> list[np.ndarray]:
-        """Return the distances and the indices of the farthest rows of one block."""
+        """Return the rows of a block that are farthest from the nodes.
+
+        The first array contains the distances, the second the indices of the rows.
+        """
         first, last = np.searchsorted(self.drawn, (start, stop))
         drawn = self.drawn[first:last]
         points = self.axes(as_matrix(rows)[drawn - start])
@@ -60,7 +63,7 @@ class FarRowsPass:
     def combine(
         self, total: list[np.ndarray], other: list[np.ndarray]
     ) -> list[np.ndarray]:
-        """Return the farthest rows of two ranges of rows."""
+        """Return the farthest rows among the farthest rows of two ranges of rows."""
         distances = np.concatenate([total[0], other[0]])
         return self._farthest(distances, np.concatenate([total[1], other[1]]))
 
@@ -136,13 +139,13 @@ class TubesPass:
     tubes: Sequence[Tube]
 
     def block(self, rows: Block, start: int, stop: int) -> np.ndarray:
-        """Return the total weight in each slab for the rows of one block."""
+        """Return the total weight of the drawn rows of a block in each slab."""
         first, last = np.searchsorted(self.drawn, (start, stop))
         points = self.axes(as_matrix(rows)[self.drawn[first:last] - start])
         return weights_in_slabs(points, self.weights[first:last], self.tubes)
 
     def combine(self, total: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Return the total weight in each slab for two ranges of rows."""
+        """Add the total weights in each slab of two ranges of rows."""
         return total + other
 
 

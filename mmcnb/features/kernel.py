@@ -49,7 +49,7 @@ class OnBasis:
         return self.against(basis).block(rows, dtype)
 
     def against(self, basis: Matrix) -> FeatureMap:
-        """Return the feature map that evaluates the kernel against a basis."""
+        """Return a feature map from rows to their kernel values against a basis."""
         return BasisMap(self, basis)
 
 
@@ -189,10 +189,10 @@ class BasisVectors:
         self.dense = np.ascontiguousarray(basis)
 
     def within(self, rows: Block) -> tuple[Block, np.ndarray | None]:
-        """Return the rows, restricted to the stored columns of the basis.
+        """Return only those columns of the rows that the basis stores.
 
-        The second value is an array with the squared norm of each row over all other
-        columns, or None if the basis is dense.
+        Also return an array with the squared norm of each row over all other columns,
+        or None if the basis is dense.
         """
         if self.columns is None:
             return rows, None
@@ -207,7 +207,7 @@ class BasisVectors:
 
     @cached_property
     def for_csr(self) -> TransposedBasis:
-        """The basis in the form that the routines for CSR rows need."""
+        """Transposed basis, norms and column tiles for the compiled CSR routines."""
         transposed = np.ascontiguousarray(self.dense.T, np.float64)
         norms = kernels.squared_norms(self.dense.astype(np.float64))
         return TransposedBasis(transposed, norms, kernels.column_tiles(self.dense))
@@ -263,7 +263,11 @@ class BasisMap:
         return BasisMap, (self.kernel, self.basis)
 
     def block(self, rows: Block | Matrix, dtype: DTypeLike) -> np.ndarray:
-        """Return kernel values of the rows; kernel k fills columns k p to (k + 1) p."""
+        """Return the kernel values of rows under each kernel.
+
+        The values of kernel k are in columns k p to (k + 1) p - 1, where p is the
+        number of basis vectors.
+        """
         if sp.issparse(rows):
             rows = as_csr_block(rows)
         p = self.basis.shape[0]
@@ -455,7 +459,7 @@ class MultipleKernels(OnBasis):
                 )
 
     def slices(self, p: int) -> tuple[slice, ...]:
-        """Return the feature columns of each kernel as a slice, for p basis vectors."""
+        """Return the slice of feature columns of each kernel, given p basis vectors."""
         return tuple(slice(k * p, (k + 1) * p) for k in range(len(self.kernels)))
 
     def to_dict(self) -> dict[str, Any]:

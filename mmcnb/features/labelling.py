@@ -34,7 +34,7 @@ class DecisionPass(CollectingPass):
     rule: Decides
 
     def block(self, rows: Block, start: int, stop: int) -> list[np.ndarray]:
-        """Return the values of one block."""
+        """Return the values that the rule or map computes for one block."""
         return [self.rule.decide(rows)]
 
 
@@ -45,7 +45,7 @@ class TablePass(CollectingPass):
     rule: Rule
 
     def block(self, rows: Block, start: int, stop: int) -> list[dict[str, np.ndarray]]:
-        """Return the columns of one block."""
+        """Return the columns for the rows of one block."""
         return [self.rule.table(rows)]
 
 
@@ -71,7 +71,7 @@ class ClusterColumnsPass(CollectingPass):
     outlier_scores: Decides | None = None
 
     def block(self, rows: Block, start: int, stop: int) -> list[dict[str, np.ndarray]]:
-        """Return the columns of one block."""
+        """Return the columns for the rows of one block."""
         labels = self.rule.label(rows)
         columns = {CLUSTER: labels}
         if self.probabilities is not None:
@@ -85,12 +85,16 @@ class ClusterColumnsPass(CollectingPass):
 
 @dataclass(frozen=True)
 class OutlierColumnPass(CollectingPass):
-    """Pass that returns outlier scores, for labels that use different features."""
+    """Pass that returns the outlier scores alone.
+
+    It is needed if the labels are computed from different features than the outlier
+    scores.
+    """
 
     scores: Decides
 
     def block(self, rows: Block, start: int, stop: int) -> list[dict[str, np.ndarray]]:
-        """Return the column of one block."""
+        """Return the column for the rows of one block."""
         return [{OUTLIER_SCORE: self.scores.decide(rows)}]
 
 
@@ -110,7 +114,7 @@ class ClassColumnPass(CollectingPass):
     classes: np.ndarray
 
     def block(self, rows: Block, start: int, stop: int) -> list[dict[str, np.ndarray]]:
-        """Return the column of one block."""
+        """Return the column for the rows of one block."""
         return [{CLASS: self.classes[self.rule.label(rows)]}]
 
 
@@ -135,7 +139,10 @@ class KeptLabels:
     sink: LabelsSink | None = None
 
     def keep(self, blocks: list[np.ndarray], start: int) -> list[Any]:
-        """Store the labels of a group of blocks; return them, or the chunk's digest."""
+        """Keep the labels of a group of blocks.
+
+        Return the labels or, if they are written to a sink, the digest of the chunk.
+        """
         if self.sink is None:
             return blocks
         return [self.sink.write(start, np.concatenate(blocks))]
@@ -149,11 +156,11 @@ class LabelsPass(CollectingPass):
     kept: KeptLabels = KeptLabels()
 
     def block(self, rows: Block, start: int, stop: int) -> list[np.ndarray]:
-        """Return the labels of one block."""
+        """Return the labels of the rows of one block."""
         return [self.rule.label(rows)]
 
     def group(self, total: list[np.ndarray], start: int) -> list[Any]:
-        """Store the labels of a group."""
+        """Keep the labels of a group of blocks."""
         return self.kept.keep(total, start)
 
 
@@ -179,12 +186,12 @@ class ClustersPass(WeightedPass):
     kept: KeptLabels | None = field(default=None, compare=False, kw_only=True)
 
     def total_of(self, labels: np.ndarray, start: int, *sums: Any) -> list[Any]:
-        """Return the total of a block, given its labels and sums."""
+        """Return the sums of a block, the first row of each cluster, and the labels."""
         first = first_rows(labels, self.rule.n_clusters, start)
         return [*sums, first, [] if self.kept is None else [labels]]
 
     def group(self, total: list[Any], start: int) -> list[Any]:
-        """Store the labels of a group."""
+        """Keep the labels of a group of blocks."""
         if self.kept is None:
             return total
         return [*total[:-1], self.kept.keep(total[-1], start)]
@@ -200,7 +207,7 @@ class SizesPass(ClustersPass):
     """Pass that computes the sizes of the clusters, excluding noise."""
 
     def block(self, rows: Block, start: int, stop: int) -> list[Any]:
-        """Return the total of one block."""
+        """Return the total of one block, whose sums are the cluster sizes."""
         labels = self.rule.label(rows)
         weights = self.weights_of(start, stop)
         sizes = np.bincount(labels + 1, weights, self.rule.n_clusters + 1)
@@ -227,10 +234,12 @@ class OrderedClusters(NamedTuple):
 
 
 def likely_order(rule: Rule, rows: Samples, *others: Block) -> np.ndarray:
-    """Guess the order of the clusters' first rows from the first block and other rows.
+    """Guess the order in which the clusters first occur among all rows.
 
-    If a pass then confirms this order, its labels are final and no second pass is
-    needed.
+    The guess uses the first block of ``rows``, followed by ``others``.
+
+    If a labelling pass then confirms this order, the labels of the pass are final and
+    no second pass is needed.
     """
     parts = [rows.block(0, min(BLOCK_ROWS, rows.n_samples)), *others]
     labels = np.concatenate([rule.label(part) for part in parts])
@@ -240,7 +249,11 @@ def likely_order(rule: Rule, rows: Samples, *others: Block) -> np.ndarray:
 def labels_in_order(
     engine: Engine, labels: list[Any], order: np.ndarray
 ) -> list[Any] | None:
-    """Return the labels of a pass, or None if they are incomplete or not in order."""
+    """Return the labels of a pass if they can be used unchanged, otherwise None.
+
+    They cannot be used if some are missing because the pass was resumed, or if the
+    clusters must be renumbered, because ``order`` is not increasing.
+    """
     # If the pass was resumed, an earlier process may have computed some of the labels.
     if not labels or engine.traffic.resumed or (np.diff(order) < 0).any():
         return None

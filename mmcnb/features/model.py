@@ -133,7 +133,7 @@ class Model:
     column_order: np.ndarray | None = None
 
     def scaled(self, samples: Samples) -> Samples:
-        """Return the rows, scaled, reordered and normalised as in the fit."""
+        """Scale the rows, reorder their columns and normalise them as in the fit."""
         if self.scaling is not None:
             samples = ScaledSamples(samples, self.scaling)
         if self.column_order is not None:
@@ -150,7 +150,7 @@ class Model:
 
     @property
     def _map(self) -> FeatureMap | None:
-        """Map of scaled rows to features; None if the columns are the features."""
+        """Map from scaled rows to features, or None if the columns are the features."""
         if self.kernel is not None and self.basis is not None:
             return self.kernel.against(self.basis)
         return self.graph if isinstance(self.rule, Shares) else None
@@ -207,7 +207,7 @@ class Model:
         }
 
     def reading(self, encoding: Encoding | None, donors: Donors | None) -> "Model":
-        """Return a copy of the model with the given encoding and donors."""
+        """Return a copy with the given encoding and donors for reading rows."""
         if encoding is None or donors is None:
             return replace(self, encoding=encoding, donors=donors)
         return replace(self, encoding=replace(encoding, donors=donors), donors=None)
@@ -479,7 +479,7 @@ def _check_graph(model: Model, n_features: int) -> None:
 
 
 def _n_columns(model: Model, n_features: int) -> int:
-    """Return the number of features of the rule."""
+    """Return the number of features that the rule of a model takes."""
     if model.graph is not None and isinstance(model.rule, Shares):
         return int(model.graph.n_features)
     if model.basis is None:

@@ -69,7 +69,10 @@ def landmark_needs(
 
 
 def bytes_of_rows(rows: RowShape, n_rows: int) -> float:
-    """Return the memory of ``n_rows`` rows in bytes; CSR rows are counted twice."""
+    """Return the memory that ``n_rows`` rows need, in bytes.
+
+    Sparse rows are counted twice. The result is limited to the memory of all rows.
+    """
     return min(n_rows, rows.n_samples) * rows.row_bytes * (1 + rows.is_sparse)
 
 
@@ -83,7 +86,7 @@ def node_row_seconds(rows: RowShape, n_nodes: int) -> float:
 
 
 def _basis_bytes(rows: RowShape, n_landmarks: int, sparse_candidates: int) -> float:
-    """Return the memory of the landmarks in bytes.
+    """Return the memory that the landmarks need, in bytes.
 
     Landmarks need three float64 copies. If the rows are sparse, each candidate kernel
     also needs the landmarks and their transpose as dense arrays.

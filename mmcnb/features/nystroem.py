@@ -79,7 +79,10 @@ class RidgeMap:
         return np.asarray(as_matrix(rows) @ self.matrix) - self.centre
 
     def means(self, row_sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Return the mean z of each cluster, given its feature sums; 0 if empty."""
+        """Return the mean of z in each cluster, given the clusters' sums of features.
+
+        The mean of an empty cluster is 0.
+        """
         filled = np.maximum(sizes, np.finfo(float).tiny)
         means = row_sums / filled[:, None] @ self.matrix - self.centre
         return np.where(sizes[:, None] > 0, means, 0.0)
@@ -257,7 +260,7 @@ class PrincipalFeatures:
         return float(self.weights.sum())
 
     def scales(self, alpha: float) -> np.ndarray:
-        """Return 1/(n (e_j + alpha)), the squared factors that scale z for a ridge.
+        """Return the squared factors that scale z for a ridge: 1/(n (e_j + alpha)).
 
         Here e_j is the variance of column j of ``z``. For alpha = ∞, all factors are 1.
         """
@@ -285,7 +288,10 @@ class PrincipalFeatures:
     def sums(
         self, labels: np.ndarray, n_clusters: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the weighted sum of z in each cluster, (k, r), and cluster weights."""
+        """Return the weighted sum of z and the total weight of each cluster.
+
+        The sums have shape (k, r).
+        """
         return kernels.cluster_row_sums(self.z, labels, n_clusters, self.weights)
 
     def objective(self, labels: np.ndarray, n_clusters: int, alpha: float) -> float:

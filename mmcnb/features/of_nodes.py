@@ -42,11 +42,11 @@ class NodeColumns:
 
     @property
     def n_features(self) -> int:
-        """Number of decision values, plus three."""
+        """Number of columns: the decision values and three more."""
         return np.size(self.rule.offset) + 3
 
     def block(self, rows: Block, dtype: DTypeLike) -> np.ndarray:
-        """Return the columns of dense or CSR rows."""
+        """Return the decision values and the three additional columns of the rows."""
         nodes = self.nodes
         n_voters = nodes.n_neighbors
         points = nodes.axes(rows)
@@ -87,7 +87,10 @@ class NodeRule(Rule):
     layers: Sequence[tuple[str, np.ndarray]] = ()
 
     def decide(self, rows: np.ndarray) -> np.ndarray:
-        """Return the decision values; for two clusters they may be one-dimensional."""
+        """Return the decision values.
+
+        For two clusters, they may be a one-dimensional array.
+        """
         values = rows[:, :-3]
         is_hyperplane = values.shape[1] == 1 and self.n_clusters > 1
         return values[:, 0] if is_hyperplane else values
@@ -116,7 +119,7 @@ class NodeRule(Rule):
 
 @dataclass(frozen=True)
 class OutlierScores:
-    """Selector of the outlier scores among the columns of `NodeColumns`."""
+    """Rule that returns the column of outlier scores of `NodeColumns`."""
 
     def decide(self, rows: np.ndarray) -> np.ndarray:
         """Return the outlier scores, float32."""

@@ -61,7 +61,10 @@ class Hyperplane(Rule):
         return Hyperplane(self.coef, self.offset - q)
 
     def ordered(self, clusters: Sequence[int] | np.ndarray) -> "Hyperplane":
-        """Return the hyperplane with reordered clusters; [1, 0] swaps its sides."""
+        """Return the hyperplane with reordered clusters.
+
+        If ``clusters`` is [1, 0], the two sides of the hyperplane are swapped.
+        """
         if clusters[0] == 0:
             return self
         return Hyperplane(-self.coef, -self.offset)
@@ -95,7 +98,7 @@ class Scores(Rule):
         return kernels.cluster_scores(rows, coef, self.offset)
 
     def shifted(self, b: np.ndarray) -> "Scores":
-        """Return a rule whose scores are reduced by b."""
+        """Return a rule that subtracts ``b[h]`` from the score of each cluster h."""
         return Scores(self.coef, self.offset + b)
 
     def ordered(self, clusters: Sequence[int] | np.ndarray) -> "Scores":
@@ -219,7 +222,7 @@ class RuleLabels:
         return self.decide(rows)
 
     def decide(self, rows: Any) -> np.ndarray:
-        """Return the labels of a block of features."""
+        """Return the labels of the rows of a block of features."""
         return labels_from(self.rule.decide(rows))
 
 
@@ -233,12 +236,12 @@ def signs(f: np.ndarray) -> np.ndarray:
 
 
 def labels_from(values: np.ndarray) -> np.ndarray:
-    """Return labels: -1 or +1 from decision values, cluster numbers from scores."""
+    """Convert decision values to labels -1 or +1, or scores to cluster numbers."""
     return signs(values) if values.ndim == 1 else clusters_of(values)
 
 
 def coin_flip(n_samples: int, random_state: np.random.RandomState) -> GivenLabels:
-    """Draw random labels -1 and +1, both of which occur at least once."""
+    """Draw random labels -1 and +1 such that each occurs at least once."""
     y = np.empty(n_samples, np.int8)
     # Draw in groups, because the random numbers take eight bytes per row.
     for start in range(0, n_samples, GROUP_ROWS):

@@ -51,7 +51,10 @@ class Axes:
 
     @finite
     def __call__(self, rows: Matrix | CSRBlock) -> np.ndarray:
-        """Return the coordinates of rows on the axes, C-ordered, in the same dtype."""
+        """Return the coordinates of rows on the axes.
+
+        The result is a C-ordered array with the dtype of the rows.
+        """
         matrix = as_matrix(rows)
         mean = self.mean.astype(matrix.dtype, copy=False)
         if self.axes is None:
@@ -68,7 +71,7 @@ class Axes:
 
     @finite
     def beyond(self, rows: Matrix | CSRBlock, points: np.ndarray) -> np.ndarray:
-        """Return the distances of rows from the subspace of the axes, as float64.
+        """Return the distance from each row to the subspace of the axes, as float64.
 
         ``points`` are the coordinates of the rows, as returned by calling this object.
         """
@@ -147,7 +150,7 @@ def _scatter(rows: Matrix, mean: np.ndarray) -> np.ndarray:
 def _axes_by_iteration(
     sample: Matrix, mean: np.ndarray, random_state: np.random.RandomState, n_axes: int
 ) -> np.ndarray:
-    """Return the leading eigenvectors of the covariance, by subspace iteration."""
+    """Compute leading eigenvectors of the covariance matrix by subspace iteration."""
     from scipy.linalg import eigh
 
     d = sample.shape[1]
@@ -169,7 +172,7 @@ def _axes_by_iteration(
 
 
 def _scatter_times(sample: Matrix, mean: np.ndarray, axes: np.ndarray) -> np.ndarray:
-    """Return the product of the scatter matrix of a sample and ``axes``."""
+    """Multiply the scatter matrix of a sample by ``axes``."""
     total = np.zeros_like(axes)
     for rows in row_blocks(sample):
         scores = rows @ axes - mean @ axes

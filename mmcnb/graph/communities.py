@@ -39,7 +39,10 @@ class Graph(NamedTuple):
 
 
 def graph_of(weights: csr_array, loops: np.ndarray) -> Graph:
-    """Return the graph of a symmetric matrix without a diagonal, with given loops."""
+    """Return the graph with given edge weights and given weights of loops.
+
+    ``weights`` is a symmetric matrix whose diagonal is not stored.
+    """
     return Graph(
         indptr=weights.indptr.astype(np.int64),
         indices=weights.indices.astype(np.int64),
@@ -170,9 +173,10 @@ def merge_tree(
 def _pieces(
     graph: Graph, wanted: int, order: np.ndarray, start: float = 1.0
 ) -> tuple[np.ndarray, float]:
-    """Double the resolution until Louvain finds at least ``wanted`` pieces.
+    """Run the Louvain method at doubled resolutions until it finds enough pieces.
 
-    Return the piece of each node, and the resolution.
+    The first resolution is ``start``, and ``wanted`` pieces are enough. Return the
+    piece of each node, and the last resolution.
     """
     from mmcnb.graph import _louvain as kernels
 
@@ -226,7 +230,7 @@ def _merged_pieces(graph: Graph, pieces: np.ndarray) -> MergeTree:
 
 
 def _dense(graph: Graph) -> np.ndarray:
-    """Return the matrix of a graph, with the loops on its diagonal."""
+    """Return the dense weight matrix of a graph, with the loops on its diagonal."""
     k = graph.loops.size
     entries = graph.weights, graph.indices, graph.indptr
     matrix: np.ndarray = csr_array(entries, shape=(k, k)).toarray()

@@ -130,7 +130,10 @@ class InvertedFileIndex:
     def _scan(
         self, rows: np.ndarray, count: int, probes: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the nearest nodes in the probed cells of each row; None probes all."""
+        """Return the indices and distances of the nearest nodes in the probed cells.
+
+        If ``probes`` is None, all cells are scanned.
+        """
         m = rows.shape[0]
         starts = self.starts
         if probes is None:
@@ -152,7 +155,7 @@ def _half_squares(nodes: np.ndarray) -> np.ndarray:
 
 
 def exact_index(nodes: np.ndarray) -> InvertedFileIndex:
-    """Return an index with a single cell, so that a query scans all nodes."""
+    """Return an index with a single cell, so that each query scans all nodes."""
     nodes = np.ascontiguousarray(nodes)
     return InvertedFileIndex(nodes, np.array([0, nodes.shape[0]]), nodes[:1], 1)
 
@@ -160,7 +163,7 @@ def exact_index(nodes: np.ndarray) -> InvertedFileIndex:
 def of_blocks(
     rows: Matrix, function: Callable[[Matrix], Result], each: Each
 ) -> list[Result]:
-    """Return the results of a function for blocks of 1,024 rows."""
+    """Apply a function to blocks of 1,024 rows, and return the list of results."""
     starts = range(0, rows.shape[0], SHARED_ROWS)
     return list(each(function, [rows[i : i + SHARED_ROWS] for i in starts]))
 
@@ -274,7 +277,7 @@ def build_index(
 
 
 def _cells(nodes: np.ndarray, seed: int) -> np.ndarray:
-    """Return the cell of each node, computed by at most five steps of k-means."""
+    """Return the cell of each node, found by at most five steps of k-means."""
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 
@@ -287,13 +290,13 @@ def _cells(nodes: np.ndarray, seed: int) -> np.ndarray:
 
 
 def _probes_needed(index: InvertedFileIndex, count: int, each: Each) -> int:
-    """Return the smallest n_probes that finds 99.5 % of the nearest nodes."""
+    """Return the smallest number of probed cells that finds 99.5 % of nearest nodes."""
     step = math.ceil(index.nodes.shape[0] / CHECKED_ROWS)
     checked = np.ascontiguousarray(index.nodes[::step])
     n_cells = index.centres.shape[0]
 
     def probes(rows: np.ndarray) -> np.ndarray:
-        """Return how many cells a query must scan to find each nearest node."""
+        """Return how many cells must be scanned to find each of the nearest nodes."""
         cells, _ = index._by_centre.nearest(rows, n_cells)
         rank_of_cell = np.argsort(cells, axis=1)
         numbers, _ = index.nearest(rows, count)

@@ -74,7 +74,7 @@ class MergeTree:
         return by_first(np.array(root)[self.piece_of_node])
 
     def cluster_of_piece(self, n_clusters: int) -> np.ndarray:
-        """Return the cluster of each piece in the cut with ``n_clusters`` clusters.
+        """Return the cluster of each piece when the tree is cut into ``n_clusters``.
 
         Clusters are numbered in order of decreasing number of nodes.
         """
@@ -86,11 +86,14 @@ class MergeTree:
         return clusters
 
     def n_at(self, link: float) -> int:
-        """Return the number of clusters after all merges with at least this link."""
+        """Return the number of clusters after all merges with a link >= ``link``."""
         return int(self.n_pieces - np.count_nonzero(self.links >= link))
 
     def sums(self, of_nodes: np.ndarray) -> np.ndarray:
-        """Sum values of nodes over each piece, followed by the result of each merge."""
+        """Sum the values of the nodes in each piece and in the result of each merge.
+
+        The sums of the pieces come first.
+        """
         c = self.n_pieces
         of_pieces = np.bincount(self.piece_of_node, of_nodes)
         sums = np.append(of_pieces, np.zeros(c - 1))
@@ -221,7 +224,10 @@ def _join_rows(weights: np.ndarray, into: int, last: int) -> None:
 def _by_falling_link(
     piece_of_node: np.ndarray, merges: np.ndarray, links: np.ndarray
 ) -> MergeTree:
-    """Return the tree with merges sorted by link; a merge stays after its parts."""
+    """Return the tree with its merges sorted by decreasing link.
+
+    The sort is stable, so a merge stays after the merges whose results it joins.
+    """
     c = links.size + 1
     order = np.argsort(-links, kind="stable")
     rank = np.argsort(order)

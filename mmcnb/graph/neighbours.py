@@ -50,10 +50,10 @@ class RowMap(Protocol):
         """Number of columns of the rows."""
 
     def __call__(self, rows: Matrix | CSRBlock) -> Matrix:
-        """Return the points to which rows are mapped."""
+        """Map rows to points."""
 
     def beyond(self, rows: Matrix | CSRBlock, points: Matrix) -> np.ndarray:
-        """Return the distance of each row from the subspace of the points."""
+        """Return the distance from each row to the subspace of the points."""
 
 
 class NodeSearch(Protocol):
@@ -64,7 +64,7 @@ class NodeSearch(Protocol):
         """The nodes, or None if only their distances are known."""
 
     def nearest(self, rows: Matrix, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the indices and distances of the nearest nodes, nearest first."""
+        """Return indices and distances of each point's nearest nodes, nearest first."""
 
     def lengths(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """Return the distances between pairs of nodes."""
@@ -129,7 +129,7 @@ class NodeGraph:
 
     @cached_property
     def counts(self) -> np.ndarray:
-        """Weight of each node as a multiple of the smallest weight; at most 2**31."""
+        """Weight of each node in units of the smallest weight, limited to 2**31."""
         unit = max(self.sizes.min(), self.sizes.max() / 2**31)
         return np.rint(self.sizes / unit).clip(1)
 
@@ -162,7 +162,7 @@ class NodeGraph:
 
     @cached_property
     def by_distance(self) -> RisingDistances:
-        """The distances to all listed neighbours, in ascending order."""
+        """Distances from all nodes to their listed neighbours, in increasing order."""
         places = np.argsort(self.distances, axis=None, kind="stable")
         distances = np.maximum(self.distances.ravel()[places], LEAST_DISTANCE)
         starts = places // self.distances.shape[1]
@@ -170,21 +170,21 @@ class NodeGraph:
         return RisingDistances(distances, self.sizes[starts], starts, ends)
 
     def lengths(self) -> csr_array:
-        """Return the lengths of the edges, in a matrix with the pattern of `edges`."""
+        """Return the edge lengths in a matrix with the sparsity pattern of `edges`."""
         lengths = self.edges()[0].copy()
         entries = lengths.tocoo()
         lengths.data = self.search.lengths(entries.row, entries.col)
         return lengths
 
     def of_nodes(self, labels: np.ndarray) -> np.ndarray:
-        """Return the values of the nodes, given the values of the rows of the sample.
+        """Convert values of the rows of the sample to values of the nodes.
 
-        Each node has the value of its first row.
+        Each node takes the value of its first row.
         """
         return labels[np.unique(self.node_of, return_index=True)[1]]
 
     def beyond(self, sample: Matrix, each: Each = map) -> np.ndarray:
-        """Return the distances of the nodes from the subspace of the axes."""
+        """Return the distance from each node to the subspace of the axes."""
         parts = of_row_blocks(
             sample, lambda rows: self.axes.beyond(rows, self.axes(rows)), each
         )
@@ -282,7 +282,10 @@ def node_graph(
 def _along(
     axes: RowMap, rows: Matrix, node_of: np.ndarray, each: Each
 ) -> tuple[Matrix, np.ndarray]:
-    """Return the distinct points of rows, and the node of each row of the sample."""
+    """Map rows to points; return the distinct points, and the node of each sample row.
+
+    The distinct points are the nodes.
+    """
     if isinstance(axes, AllColumns) and axes.is_sparse:
         nodes = axes(rows)
     else:
@@ -295,7 +298,10 @@ def _along(
 
 
 def _near_equal(numbers: np.ndarray, distances: np.ndarray) -> tuple[int, np.ndarray]:
-    """Group nodes that are so close that they may differ only by rounding."""
+    """Group nodes so close to each other that they may differ only by rounding.
+
+    Return the number of groups, and the group of each node.
+    """
     p = numbers.shape[0]
     is_near = distances <= NEAR_EQUAL * np.quantile(distances[:, -1], 0.9)
     starts = np.append(0, is_near.sum(axis=1).cumsum())
@@ -450,7 +456,10 @@ def _join_components(
 def _bridge_weights(
     lengths: np.ndarray, scales_a: np.ndarray, scales_b: np.ndarray
 ) -> np.ndarray:
-    """Return 1/2 / (1 + d² / (s_a s_b)), but at least eps, so that no edge vanishes."""
+    """Return the weights 1/2 / (1 + d² / (s_a s_b)) of bridges of length d.
+
+    The weights are at least the machine epsilon, so that no edge vanishes.
+    """
     limits = np.finfo(float)
     with np.errstate(over="ignore"):
         scales = np.maximum(scales_a * scales_b, limits.tiny)
@@ -500,10 +509,10 @@ def _shortest_edges(
 def _listed_edges(
     component: np.ndarray, nearest: tuple[np.ndarray, np.ndarray]
 ) -> tuple[list[_Edge], np.ndarray]:
-    """Return the shortest edge from each component to a listed neighbour outside it.
+    """Return each component's shortest edge to a node outside the component.
 
-    Also return, for each component, a lower bound on the distances to outside nodes
-    that are not listed.
+    Only edges to nodes in the neighbour lists are considered. Also return, for each
+    component, a lower bound on the distances to outside nodes that are not listed.
     """
     numbers, distances = nearest
     is_outside = component[numbers] != component[:, None]
@@ -521,7 +530,7 @@ def _listed_edges(
 
 
 def _nearest_means(nodes: Matrix, component: np.ndarray) -> np.ndarray:
-    """Return the component whose mean is nearest to the mean of each component."""
+    """Return, for each component, the other component with the nearest mean."""
     from sklearn.metrics import euclidean_distances
 
     shares = 1 / np.bincount(component)[component]

@@ -24,7 +24,7 @@ Matrix: TypeAlias = np.ndarray | csr_array
 
 
 def finite(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """Wrap a function of rows so that it raises InputError if its result overflows."""
+    """Wrap a function of rows so that it raises InputError if a result overflows."""
 
     @wraps(function)
     def checked(*arguments: object) -> np.ndarray:

@@ -42,7 +42,7 @@ class Precomputed:
         return np.zeros(points.shape[0])
 
     def nearest(self, rows: csr_array, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the indices and distances of the nearest nodes, nearest first.
+        """Return the indices and distances of each row's nearest nodes, nearest first.
 
         Ties go to the node with the lower index. Raise InputError if a row has fewer
         than ``count`` distances or a negative distance.
@@ -144,7 +144,7 @@ def given_graph(distances: csr_array, weights: np.ndarray | None = None) -> Node
 def _check_distances(
     row: np.ndarray, column: np.ndarray, data: np.ndarray, n_distances: np.ndarray
 ) -> None:
-    """Raise InputError if a row has too few distances, or distances are invalid."""
+    """Raise InputError if a row has too few distances, or if a distance is invalid."""
     least = min(SCALE_NEIGHBOUR, n_distances.size - 1)
     if n_distances.min() < least:
         raise InputError(

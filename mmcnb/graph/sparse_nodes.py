@@ -51,7 +51,7 @@ class AllColumns:
         return hstack([values, csr_array(is_zero[:, None])], format="csr")
 
     def beyond(self, rows: Matrix | CSRBlock, points: Matrix) -> np.ndarray:
-        """Return zeros, because no column is left out."""
+        """Return 0 for each row, because points keep all columns of the rows."""
         return np.zeros(points.shape[0])
 
 
@@ -84,7 +84,7 @@ class SparseSearch:
         return _squares(self.nodes)
 
     def nearest(self, rows: csr_array, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the indices and distances of the nearest nodes, nearest first.
+        """Return indices and distances of each row's nearest nodes, nearest first.
 
         Ties go to the node with the lower index.
         """
@@ -133,7 +133,7 @@ def _roots(squares: np.ndarray) -> np.ndarray:
 
 
 def _smallest(values: np.ndarray, count: int) -> np.ndarray:
-    """Return the column indices of the smallest values in each row, smallest first.
+    """Return the column indices of each row's smallest values, smallest first.
 
     Ties go to the lowest column index. Ties are frequent, because all directions
     without a common column have the same distance.
@@ -146,7 +146,10 @@ def _smallest(values: np.ndarray, count: int) -> np.ndarray:
 
 
 def _are_smallest(values: np.ndarray, count: int) -> np.ndarray:
-    """Return a boolean mask of the ``count`` smallest values in each row."""
+    """Return a boolean mask that is True for the ``count`` smallest values of each row.
+
+    If values are equal, columns with smaller indices come first.
+    """
     last = count - 1
     limit = np.partition(values, last, axis=1)[:, last:count]
     is_below = values < limit

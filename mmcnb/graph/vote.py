@@ -74,7 +74,7 @@ class Vote:
     is_deep: np.ndarray | None = None
 
     def block(self, rows: Matrix | CSRBlock, dtype: DTypeLike) -> np.ndarray:
-        """Return the shares of dense or CSR rows, of shape (rows, k)."""
+        """Return each cluster's share of the vote on each row, of shape (rows, k)."""
         return self.shares(self.axes(rows), dtype)
 
     def shares(
@@ -83,7 +83,7 @@ class Vote:
         dtype: DTypeLike,
         nearest: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> np.ndarray:
-        """Return the shares of the clusters for the points of rows.
+        """Return each cluster's share of the vote on each point.
 
         ``nearest`` contains the indices and distances of the nearest nodes of each
         point, if these nodes are already known.
@@ -127,12 +127,19 @@ class Vote:
 
     @cached_property
     def _deep_clusters(self) -> np.ndarray:
-        """Cluster of each deep node, otherwise -1. The last entry is for node -1."""
+        """Cluster of each deep node, and -1 for other nodes.
+
+        An additional last entry of -1 is the value for the missing node -1.
+        """
         return np.append(np.where(self.is_deep == 1, self.labels, -1), -1)
 
     @cached_property
     def _cluster_of_cell(self) -> np.ndarray:
-        """For each cell, the cluster in which all its nodes are deep, otherwise -1."""
+        """Cluster of each cell, or -1.
+
+        A cell has a cluster if all nodes in the cell, and all nodes that are nearest to
+        the mean of the cell, are deep in the same cluster.
+        """
         index = self.search
         assert isinstance(index, InvertedFileIndex)
         sizes = np.diff(index.starts)
@@ -174,7 +181,7 @@ class Vote:
     def excess(
         self, numbers: np.ndarray, distances: np.ndarray, scores: np.ndarray
     ) -> np.ndarray:
-        """Return the outlier scores minus the thresholds of the nearest nodes.
+        """Return each row's outlier score minus the threshold of its nearest node.
 
         Rows that belong to a node of at least ten equal rows have an excess of at most
         0, unless the threshold makes all rows near this node noise.
@@ -213,9 +220,11 @@ class Vote:
 
 
 def is_own(distances: np.ndarray) -> np.ndarray:
-    """Return a boolean mask of the rows that belong to their nearest node.
+    """Return a boolean mask that is True for each row that belongs to its nearest node.
 
-    ``distances`` are the distances of each row to its nearest nodes, nearest first.
+    A row belongs to its nearest node if the distance is at most ``OWN`` times the
+    distance to the second nearest node. ``distances`` holds the distances from each row
+    to its nearest nodes, in increasing order.
     """
     second = distances[:, min(1, distances.shape[1] - 1)]
     return distances[:, 0] <= OWN * second

@@ -117,7 +117,7 @@ def restore_vote(arrays: Arrays) -> Vote:
 
 
 def _check_fits(name: str, fits: bool | np.bool_) -> None:
-    """Raise InputError if an array is inconsistent with the others."""
+    """Raise InputError, which names an array of the graph, unless ``fits`` is true."""
     if not fits:
         raise InputError(f"graph_{name} does not fit the other arrays of the graph")
 
@@ -161,7 +161,7 @@ def _restore_axes(parts: Arrays, search: NodeSearch) -> RowMap:
 
 
 def restore_tree(parts: Arrays, n_nodes: int) -> MergeTree:
-    """Restore a merge tree from its arrays, whose names must not have a prefix."""
+    """Restore a merge tree from its arrays ``pieces``, ``merges`` and ``links``."""
     pieces = parts["pieces"]
     merges = parts["merges"]
     links = parts["links"]
