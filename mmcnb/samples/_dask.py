@@ -90,7 +90,7 @@ class DaskSamples(ChunkedSamples):
 
     @cached_property
     def _graph(self) -> tuple[dict[Any, Any], list[Any]]:
-        """The optimized task graph, and the key of each chunk.
+        """The optimized Dask task graph, and the key of each chunk in the graph.
 
         The graph is optimized only once, because the time that this takes is
         proportional to the number of chunks in the array.

@@ -34,7 +34,10 @@ class _Dataset(SlicedRows):
         super().__init__(dataset.name, dataset, chunk_length, edges, lookahead)
 
     def load(self, start: int, stop: int) -> np.ndarray:
-        """Read whole chunks; HDF5 allows only one thread to read at a time."""
+        """Read whole chunks.
+
+        A lock is held, because HDF5 allows only one thread to read at a time.
+        """
         # Filters, drivers and closed files raise errors of different types.
         with damage(f"{self._name}: {start} to {stop} cannot be read"):
             return self._array[start:stop]
@@ -44,7 +47,7 @@ class HDF5Storage:
     """Access to the nodes of an HDF5 file."""
 
     def place(self, node: Node) -> tuple[str, str | None]:
-        """Return the path of the file, and the path of the node inside the file."""
+        """Return the path of a node's file, and the node's path inside the file."""
         return str(Path(node.file.filename).absolute()), node.name.strip("/") or None
 
     def attributes(self, node: Node) -> Mapping[str, object]:
@@ -70,17 +73,21 @@ class HDF5Storage:
     def rows(
         self, array: Node, edges: EdgeChunks | None = None, lookahead: int = 0
     ) -> SlicedRows:
-        """Return an object that reads slices of a dataset."""
+        """Return a reader of a dataset's slices along the first axis."""
         return _Dataset(array, edges, lookahead)
 
     def take(self, samples: Element) -> None:
-        """Record how to open the rows again, and whether other processes can do so."""
+        """Set how to reopen the rows, and whether other processes can reopen them."""
         file = samples.node.file
         samples.opening = open_hdf5, samples.path, samples.element
         samples.is_reopenable = file.mode == "r" and Path(file.filename).is_file()
 
     def identity(self, samples: Element) -> str:
-        """Hash the rows' shape and dtype, and the file's size and modification time."""
+        """Return a hash that identifies the source of the rows.
+
+        The hash covers the shape and dtype of the rows, and the size and modification
+        time of the file.
+        """
         known = samples.n_samples, samples.n_features, str(samples.stored_dtype)
         return file_identity(samples.node.file.filename, *known)
 

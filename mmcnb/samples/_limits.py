@@ -57,7 +57,7 @@ DOCUMENTS = {*ZARR_MARKS, ".zattrs", ".zmetadata"}
 
 
 def check_chunk_bytes(n_bytes: int, name: str) -> None:
-    """Raise InputError if a chunk is larger than the free memory of this machine."""
+    """Raise InputError if a decoded chunk is larger than this machine's free memory."""
     free = available_memory()
     if n_bytes > free:
         raise InputError(
@@ -86,7 +86,7 @@ def check_documents(path: PathLike) -> None:
 
 
 def limited(array: zarr.Array, name: str) -> zarr.Array:
-    """Return the array with a store that raises an error for oversized chunks.
+    """Return the array with a store that raises an error for chunks that are too large.
 
     Raise InputError if a Zarr 2 array uses a codec that is not in `CODECS`, because
     some codecs execute code that is contained in the data.
@@ -187,7 +187,7 @@ class LimitedStore(WrapperStore[Store]):
     def _check_decoded(
         self, key: str, value: Buffer, byte_range: ByteRequest | None
     ) -> None:
-        """Raise DamagedStoreError if a chunk would decode to too many bytes."""
+        """Raise DamagedStoreError if a stored chunk would decode to too many bytes."""
         most = self.chunk_bytes + 2**16
         limit = f"{self.chunk_bytes:,} bytes"
         if self._n_texts:
@@ -208,7 +208,7 @@ class LimitedStore(WrapperStore[Store]):
     def _frames(
         self, shard: Buffer, byte_range: ByteRequest | None
     ) -> Iterator[Buffer]:
-        """Yield the inner chunks in the bytes of a shard, or in a byte range of it.
+        """Yield the encoded inner chunks in a shard, or in a byte range of a shard.
 
         Without a byte range, the index at the beginning or end of the shard gives the
         positions of the inner chunks.

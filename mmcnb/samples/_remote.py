@@ -48,7 +48,10 @@ class RemoteStore(WrapperStore[FsspecStore]):
 
     @property
     def supports_listing(self) -> bool:
-        """Whether folders can be listed; web servers may not list them completely."""
+        """Whether the store can list the contents of folders.
+
+        This is False for web servers, whose listings may be incomplete.
+        """
         return not self.is_web
 
     async def get(
@@ -141,7 +144,7 @@ async def _open_session(**options: Any) -> Any:
     import aiohttp
 
     class Bounded(aiohttp.ClientResponse):
-        """A response that is read only up to the limits of its request."""
+        """A response that stops reading when it exceeds the limits of its request."""
 
         async def read(self) -> bytes:
             parts = []
@@ -190,7 +193,7 @@ async def _stay(_session: Any, _context: Any, answer: Any) -> None:
 
 
 def open_address(url: str) -> tuple[RemoteStore, str]:
-    """Return the store that contains an address, and the path of the address inside it.
+    """Return the store that contains a URL, and the path inside the store.
 
     Raises
     ------
@@ -221,7 +224,10 @@ def _open_store(url: str) -> FsspecStore:
 
 
 def _is_store(url: str) -> bool:
-    """Return whether an address is a Zarr group; False if the request fails."""
+    """Return whether a URL is the address of a Zarr group.
+
+    The result is False if the request fails.
+    """
     if "://" not in url or url.endswith("/"):
         return False
     try:

@@ -83,7 +83,10 @@ def chunks_in_shards(
 
 
 def _chunks(array: Any, key: str, numbers: list[int]) -> Iterator[bytes | None]:
-    """Yield the bytes of chunks in a shard; None for a chunk that was never written."""
+    """Yield the stored bytes of the chunks with the given numbers in one shard.
+
+    For a chunk that was never written, yield None.
+    """
     try:
         path = Path(array.store.root, key)
         # For each chunk, a shard contains at most `most_bytes` bytes of data, 16 bytes
@@ -103,7 +106,10 @@ def _chunks(array: Any, key: str, numbers: list[int]) -> Iterator[bytes | None]:
 
 
 def _index(file: IO[bytes], array: Any) -> np.ndarray:
-    """Return the offset and length of each chunk, with shape (n_chunks, 2)."""
+    """Read the index of a shard: the offset and length in bytes of each chunk.
+
+    The result has shape (n_chunks, 2).
+    """
     length = 16 * (array.shards[0] // array.chunks[0]) + CHECKSUM_BYTES
     n_bytes = file.seek(0, os.SEEK_END)
     if n_bytes < length:
@@ -118,7 +124,10 @@ def _index(file: IO[bytes], array: Any) -> np.ndarray:
 
 
 def _chunk(file: IO[bytes], array: Any, place: int, n_bytes: int) -> bytes:
-    """Read the bytes of a chunk; raise ValueError if its offset or length is wrong."""
+    """Read the ``n_bytes`` bytes of a chunk that begins at byte ``place`` of a shard.
+
+    Raise ValueError if the chunk is too long or ends beyond the end of the file.
+    """
     most = most_bytes(array)
     if n_bytes > most:
         raise ValueError(f"it is longer than {most:,} bytes")

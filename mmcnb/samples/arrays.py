@@ -154,7 +154,10 @@ def _check_rows(rows: Sequence[Any], name: str) -> None:
 
 
 def _refuse_texts(array: np.ndarray, name: str) -> None:
-    """Raise InputError if all values are text; the message says how to cluster text."""
+    """Raise InputError if all values of an array are text.
+
+    The message says how to cluster text.
+    """
     is_text = array.dtype.kind in "UST"
     if array.dtype.kind == "O" and array.size:
         is_text = all(isinstance(value, str) for value in array.flat)
@@ -204,7 +207,10 @@ def _refuse_objects(
 
 
 class NoNumberError(InputError, TypeError):
-    """Error for non-numeric values; a TypeError, as scikit-learn's checks require."""
+    """Error for values that are not numbers.
+
+    It is also a TypeError, because scikit-learn's estimator checks expect one.
+    """
 
 
 def is_number(value: Any) -> bool:

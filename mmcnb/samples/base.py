@@ -155,12 +155,15 @@ class Samples(ABC):
         self.row_bytes = float(self.n_features * self.dtype.itemsize)
 
     def _sparse_row_bytes(self, row_values: float) -> float:
-        """Return the bytes of a CSR row: values, their indices and a row pointer."""
+        """Return the size in bytes of a CSR row with ``row_values`` values.
+
+        The size includes the values, their column indices and one row pointer.
+        """
         return row_values * (self.dtype.itemsize + 4) + 8
 
     @cached_property
     def feature_names(self) -> list[str] | None:
-        """Names of the columns; None if they have no names."""
+        """Names of the columns, or None if the columns have no names."""
         return None
 
     @property
@@ -197,7 +200,7 @@ class Samples(ABC):
         """
 
     def stored(self, start: int, stop: int) -> Any:
-        """Read rows like ``block``, but do not check that their values are finite."""
+        """Read the rows ``start <= row < stop``, which may contain NaN or infinity."""
         return self.block(start, stop)
 
     def blocks(self, start: int, stop: int) -> Iterator[np.ndarray | CSRBlock]:
@@ -208,34 +211,49 @@ class Samples(ABC):
 
     @abstractmethod
     def gather(self, rows: np.ndarray) -> np.ndarray | CSRBlock:
-        """Read rows by strictly increasing index; decode each chunk at most once."""
+        """Read the rows with the given indices, which must increase strictly.
+
+        Each stored chunk is decoded at most once.
+        """
 
     @property
     def root(self) -> "Samples":
-        """The stored rows from which these rows are derived, or these rows."""
+        """The stored rows from which these rows are computed.
+
+        For rows that are not computed from other rows, these rows themselves.
+        """
         return self
 
     @property
     def as_stored(self) -> "Samples":
-        """The rows before missing values were filled; these rows if none were."""
+        """The rows before missing values were filled.
+
+        If no missing values were filled, these rows themselves.
+        """
         return self
 
     @property
     def cached(self) -> bool:
-        """Whether all rows are cached, so that a pass does not read the source."""
+        """Whether all rows are cached, so that a pass does not read their source."""
         return False
 
     def identity(self) -> str:
-        """Return a hash that identifies the source of reopenable rows."""
+        """Return a hash that identifies the source of rows that can be reopened."""
         raise NotImplementedError
 
     def state(self) -> object:
-        """Return a value that changes if the files change; None if there is no path."""
+        """Return a value that changes if the files of the rows change.
+
+        The result is None if the rows have no path or cannot be reopened.
+        """
         return self.identity() if self.path is not None and self.is_reopenable else None
 
     @cached_property
     def digest(self) -> str:
-        """BLAKE2b hash of the values, regardless of storage, chunks and byte order."""
+        """BLAKE2b hash of the values of all rows.
+
+        The hash does not depend on the file format, the chunk size or the byte order.
+        """
         digest = ContentDigest(self.is_sparse, self.dtype)
         step = max(self.chunk_rows, BLOCK_ROWS)
         for start in range(0, self.n_samples, step):
@@ -250,7 +268,7 @@ class Samples(ABC):
         return state
 
     def __repr__(self) -> str:
-        """Return a description with name, shape and layout."""
+        """Return a one-line description with the name, shape and layout of the rows."""
         layout = "CSR" if self.is_sparse else "dense"
         shape = f"{self.n_samples} x {self.n_features}"
         return f"<{type(self).__name__} {self.name}: {shape}, {layout} {self.dtype}>"
@@ -275,7 +293,7 @@ def copy_command(samples: Samples) -> str:
 
 
 def edge_bytes(chunk_bytes: list[int], n_bytes: int) -> int:
-    """Return how many bytes of decoded chunks to cache between reads.
+    """Return the maximum number of bytes of decoded chunks to cache between reads.
 
     ``chunk_bytes`` has the chunk size of each array, and ``n_bytes`` is the total size
     of the arrays. The cache has room for at least two chunks of each array.
@@ -294,7 +312,7 @@ class ChunkedSamples(Samples):
     opening: tuple[Callable[[Any, Any], Samples], object, object]
 
     def _set_rows(self, rows: Any, chunk_rows: int) -> None:
-        """Set the source of dense rows, which has chunks of ``chunk_rows`` rows."""
+        """Set the reader of dense rows, whose chunks have ``chunk_rows`` rows."""
         self._rows = rows
         self.chunk_rows = chunk_rows
         stored = self.n_features * self.stored_dtype.itemsize
@@ -313,12 +331,12 @@ class ChunkedSamples(Samples):
         return self._checked(self._read(start, min(stop, self.n_samples)), start)
 
     def gather(self, rows: np.ndarray) -> np.ndarray | CSRBlock:
-        """Read rows by strictly increasing index."""
+        """Read the rows with the given indices, which must increase strictly."""
         rows = matrix.check_rows(rows, self.n_samples)
         return self._checked(self._gather(rows), rows)
 
     def stored(self, start: int, stop: int) -> Any:
-        """Read the rows as stored, without checking that their values are finite."""
+        """Read the rows ``start <= row < stop``, which may contain NaN or infinity."""
         return self._read(start, min(stop, self.n_samples))
 
     def _checked(self, values: Any, rows: int | np.ndarray) -> np.ndarray | CSRBlock:
@@ -342,7 +360,9 @@ class ChunkedSamples(Samples):
 def open_again(
     opener: Callable[[Any, Any], Samples], path: object, element: object, identity: str
 ) -> Samples:
-    """Open pickled rows again; each process keeps the last four sources open.
+    """Open the source of pickled rows again.
+
+    Each process keeps the four most recently used sources open.
 
     Raises
     ------
@@ -358,7 +378,10 @@ def open_again(
 
 
 class ContentDigest:
-    """Running BLAKE2b hash of rows, independent of how they are split into blocks."""
+    """BLAKE2b hash of rows that are added block by block.
+
+    The hash does not depend on how the rows are split into blocks.
+    """
 
     def __init__(self, is_sparse: bool, dtype: np.dtype) -> None:
         self._kind = f"{'csr' if is_sparse else 'dense'} {np.dtype(dtype).name}"
@@ -378,7 +401,7 @@ class ContentDigest:
             self.update_part(0, block)
 
     def update_part(self, part: int, values: np.ndarray, n_rows: int = 0) -> None:
-        """Add the next values of one array to the hash.
+        """Add the next values of one of the arrays that represent the rows to the hash.
 
         Dense rows have one array. Sparse rows have three: data, indices, and the number
         of stored values in each row. ``n_rows`` is added to the number of rows.
@@ -413,7 +436,7 @@ class ArraySamples(Samples):
         return matrix.as_block(self._array[start:stop])
 
     def gather(self, rows: np.ndarray) -> np.ndarray:
-        """Read rows by strictly increasing index."""
+        """Read the rows with the given indices, which must increase strictly."""
         return matrix.as_block(self._array[matrix.check_rows(rows, self.n_samples)])
 
 
@@ -446,7 +469,7 @@ class CSRSamples(Samples):
         return self._part(slice(indptr[0], indptr[-1]), indptr - indptr[0], start)
 
     def gather(self, rows: np.ndarray) -> CSRBlock:
-        """Read rows by strictly increasing index."""
+        """Read the rows with the given indices, which must increase strictly."""
         rows = matrix.check_rows(rows, self.n_samples)
         starts = self._indptr[rows]
         stops = self._indptr[rows + 1]
@@ -463,7 +486,10 @@ class CSRSamples(Samples):
 def in_memory(
     rows: Any, name: str = "X", feature_names: list[str] | None = None
 ) -> Samples:
-    """Open an array, list or sparse matrix, and check that all values are finite."""
+    """Open the rows of an array, list or sparse matrix.
+
+    Raise InputError if a value is not finite.
+    """
     if scipy.sparse.issparse(rows):
         samples: Samples = CSRSamples(rows, name)
     else:

@@ -39,7 +39,7 @@ def frame_checksum(frame: bytes) -> str:
 
 
 def most_bytes(array: zarr.Array) -> int:
-    """Return the maximum number of bytes of a stored chunk.
+    """Return the maximum size of a chunk of the array as stored, in bytes.
 
     The maximum exceeds the decoded size, because codecs make incompressible chunks
     slightly larger.
@@ -106,7 +106,7 @@ class ChunkCodec:
 
 
 def chunk_codec(array: zarr.Array) -> ChunkCodec | None:
-    """Return the encoding of the chunks of an array.
+    """Return how the chunks of an array are encoded.
 
     The result is None if the chunks do not contain real numbers, or if they are encoded
     with several codecs or with an unsupported codec.
@@ -136,7 +136,7 @@ def codec_setting(codec: Codec, name: str) -> Any:
 
 
 def _decode(name: str, frame: bytes, out: np.ndarray) -> int:
-    """Decode a chunk into ``out``, and return the number of decoded bytes.
+    """Decode a chunk into ``out``, and return the decoded size in bytes.
 
     The result differs from the size of ``out`` if the decoded chunk has another size.
     """
@@ -154,7 +154,7 @@ def _decode(name: str, frame: bytes, out: np.ndarray) -> int:
 
 
 def start_of(name: str, frame: bytes, most: int) -> bytes:
-    """Return the decoded bytes of a chunk, truncated to ``most + 1`` bytes.
+    """Decode at most the first ``most + 1`` bytes of a chunk.
 
     The result is empty if the codec is unknown, and consists of zeros if the header of
     the chunk announces more than ``most`` bytes.
@@ -177,7 +177,10 @@ def _stream(name: str, frame: bytes) -> Any:
 
 
 def claimed_size(name: str, frame: bytes) -> int | None:
-    """Return the decoded size in the header of a chunk, or None if it is missing."""
+    """Return the decoded size of a chunk according to its header.
+
+    The result is None if the header does not contain the size.
+    """
     if name == "zstd":
         return content_size(frame)
     if name == "lz4":
@@ -190,7 +193,7 @@ def claimed_size(name: str, frame: bytes) -> int | None:
 
 
 def content_size(frame: bytes) -> int | None:
-    """Return the decoded size in the header of a zstd frame, or None if it is missing.
+    """Return the decoded size of a zstd frame according to its header, or None.
 
     RFC 8878, section 3.1.1.1, describes the header.
     """

@@ -19,7 +19,7 @@ from mmcnb.samples.scratch import ScratchRows
 
 
 class DerivedSamples(Samples):
-    """Rows that are computed from other rows, the base, block by block."""
+    """Rows that are computed block by block from other rows, called the base."""
 
     def __init__(self, base: Samples) -> None:
         self.base = base
@@ -38,7 +38,7 @@ class DerivedSamples(Samples):
 
     @property
     def root(self) -> Samples:
-        """The rows that are read from storage."""
+        """The stored rows from which the base, and hence these rows, are computed."""
         return self.base.root
 
     @property
@@ -47,11 +47,14 @@ class DerivedSamples(Samples):
         return self.base.cached
 
     def derive(self, rows: Any) -> Any:
-        """Compute derived rows from rows of the base."""
+        """Compute the rows of this object from the corresponding rows of the base."""
         raise InputError(f"{type(self).__name__} does not derive rows.")
 
     def _finite(self, rows: Any) -> Any:
-        """Compute derived rows; raise ColumnError if a value overflows."""
+        """Compute rows from rows of the base.
+
+        Raise ColumnError if a result is not finite.
+        """
         with numbered_columns(self.column_order):
             with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
                 found = self.derive(rows)
@@ -71,7 +74,7 @@ class DerivedSamples(Samples):
         yield from map(self._finite, self.base.blocks(start, stop))
 
     def gather(self, rows: np.ndarray) -> Any:
-        """Return rows by strictly increasing index."""
+        """Return the rows with the given indices, which must increase strictly."""
         return self._finite(self.base.gather(rows))
 
 
@@ -94,7 +97,7 @@ class Scaling:
     units: np.ndarray | None = None
 
     def logarithms(self, rows: np.ndarray) -> np.ndarray:
-        """Return dense rows after taking logarithms in the columns that have a unit."""
+        """Return dense rows with logarithms in the columns that have a unit."""
         if self.units is None or not self.units.any():
             return rows
         logged = np.flatnonzero(self.units)
@@ -119,11 +122,11 @@ class ScaledSamples(DerivedSamples):
 
     @cached_property
     def feature_names(self) -> list[str] | None:
-        """Names of the columns, as in the base."""
+        """Names of the columns, which are the same as in the base."""
         return self.base.feature_names
 
     def derive(self, rows: Any) -> Any:
-        """Scale rows without changing their dtype."""
+        """Return the rows with scaled columns, in the dtype of the rows."""
         factor = self.factor.astype(self.dtype)
         if isinstance(rows, matrix.CSRBlock):
             return rows._replace(data=rows.data * factor[rows.indices])
@@ -133,7 +136,7 @@ class ScaledSamples(DerivedSamples):
 
 
 class OrderedSamples(DerivedSamples):
-    """Rows whose columns are in another order; see `take_columns`."""
+    """Rows of the base with the columns in another order; see `take_columns`."""
 
     def __init__(self, base: Samples, order: np.ndarray) -> None:
         super().__init__(base)
@@ -147,11 +150,14 @@ class OrderedSamples(DerivedSamples):
         return names and [names[column] for column in self.order]
 
     def derive(self, rows: Any) -> Any:
-        """Reorder the columns of rows."""
+        """Return the rows with their columns in the new order."""
         return matrix.take_columns(rows, self.order)
 
     def _finite(self, rows: Any) -> Any:
-        """Reorder the columns; the values do not change, so they cannot overflow."""
+        """Return the rows with their columns in the new order.
+
+        The values do not change, so they need not be checked.
+        """
         return self.derive(rows)
 
 
@@ -202,7 +208,7 @@ class CachedSamples(DerivedSamples):
 
     @property
     def cached(self) -> bool:
-        """Whether all features are cached, here or in other processes."""
+        """Whether all features are cached, in this process or in other processes."""
         return self.cached_elsewhere or self.has_cached(0, self.n_samples)
 
     def has_cached(self, start: int, stop: int) -> bool:
@@ -210,7 +216,10 @@ class CachedSamples(DerivedSamples):
         return bool(self._there[start // BLOCK_ROWS : -(-stop // BLOCK_ROWS)].all())
 
     def blocks(self, start: int, stop: int) -> Iterator[Any]:
-        """Yield rows in blocks; compute and cache blocks that are not cached yet."""
+        """Yield the rows ``start <= row < stop`` in blocks.
+
+        Blocks that are not cached yet are computed, and cached if they fit.
+        """
         begin = start // BLOCK_ROWS
         end = -(-stop // BLOCK_ROWS)
         if start % BLOCK_ROWS == 0 and not self._there[begin:end].any():
@@ -223,7 +232,10 @@ class CachedSamples(DerivedSamples):
             yield self.block(first, min(first + BLOCK_ROWS, stop))
 
     def block(self, start: int, stop: int) -> Any:
-        """Return rows, as a view of the cache if they are in one group in memory."""
+        """Return the rows ``start <= row < stop``.
+
+        The result is a view of the cache if one group in memory contains these rows.
+        """
         numbers = range(start // BLOCK_ROWS, -(-stop // BLOCK_ROWS))
         for k in numbers:
             if not self._there[k]:
@@ -244,7 +256,11 @@ class CachedSamples(DerivedSamples):
         return matrix.stack_blocks(parts)
 
     def _part(self, key: int, n_bytes: int, make: Callable[[], Any]) -> Any:
-        """Return a part of the cache, created if needed; None if it does not fit."""
+        """Return the array or block that is cached under ``key``.
+
+        If there is none, cache the result of ``make``. If its ``n_bytes`` bytes do not
+        fit into the cache, return None.
+        """
         with self._allocating:
             if key not in self._parts and self.cached_bytes + n_bytes <= self.capacity:
                 self.cached_bytes += n_bytes
@@ -252,7 +268,7 @@ class CachedSamples(DerivedSamples):
             return self._parts.get(key)
 
     def _put(self, start: int, rows: Any) -> None:
-        """Cache one block if the capacity allows it."""
+        """Cache the block that begins at row ``start``, if it fits into the cache."""
         if isinstance(rows, matrix.CSRBlock):
             if (
                 self._part(start // BLOCK_ROWS, matrix.n_bytes_of(rows), lambda: rows)
@@ -297,7 +313,7 @@ def cache_features(features: Samples, store: str) -> Samples:
 
 
 def scaled_matrix(sample: Any, scaling: Scaling | None, overwrite: bool = False) -> Any:
-    """Scale the columns of a matrix; return it unchanged if ``scaling`` is None."""
+    """Scale the columns of a matrix, or return the matrix if ``scaling`` is None."""
     if scaling is None:
         return sample
     rows = ScaledSamples(open_samples(sample), scaling)

@@ -31,13 +31,13 @@ class Donors:
     steps: np.ndarray
 
     def of_columns(self, columns: np.ndarray) -> "Donors":
-        """Return the donors with the given columns, in the given order."""
+        """Return the donors restricted to the given columns, in the given order."""
         return Donors(
             *(np.take(getattr(self, field.name), columns, -1) for field in fields(self))
         )
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the donors as named arrays of finite numbers, for a model file."""
+        """Return the donors as a dict of finite arrays, to be saved in a model file."""
         is_gap = np.isnan(self.rows)
         arrays = {
             f"donor_{field.name}": getattr(self, field.name) for field in fields(self)
@@ -48,7 +48,7 @@ class Donors:
 
     @classmethod
     def restore(cls, arrays: Mapping[str, np.ndarray]) -> "Donors | None":
-        """Restore donors from a result of `arrays`; return None if it has no donors.
+        """Restore donors from a result of `arrays`, or return None if it has no donors.
 
         Raises
         ------

@@ -42,10 +42,10 @@ class Storage(Protocol):
     def rows(
         self, array: Node, edges: EdgeChunks | None = None, lookahead: int = 0
     ) -> SlicedRows:
-        """Return an object that reads slices of an array."""
+        """Return a reader of an array's slices along its first axis."""
 
     def take(self, samples: "Element") -> None:
-        """Record how to open the rows again, and whether they have checksums."""
+        """Set how to reopen the rows, and whether they have checksums."""
 
     def identity(self, samples: "Element") -> str:
         """Return a hash that identifies the source of the rows."""
@@ -110,7 +110,7 @@ class Element(ChunkedSamples):
 
     @property
     def gaps(self) -> list[int | None] | None:
-        """Number of categories of each table column; None for a numeric column.
+        """Number of categories of each table column, or None for a numeric column.
 
         The result is None instead of a list if NaN does not represent missing values.
         """
@@ -130,7 +130,7 @@ class Element(ChunkedSamples):
 
     @property
     def table_encoding(self) -> Encoding | None:
-        """How cells of the table were converted to numbers; None if not recorded."""
+        """How the cells of the table were converted to numbers, or None if unknown."""
         encoding = self.storage.attributes(self.node).get("table_encoding")
         return None if encoding is None else Encoding.restore(encoding)
 
@@ -139,7 +139,10 @@ class Element(ChunkedSamples):
         return self.storage.identity(self)
 
     def state(self) -> object:
-        """Return the identity, and the sizes and modification times of chunk files."""
+        """Return a value that changes if the files of the rows change.
+
+        It contains the identity, and the size and modification time of each chunk file.
+        """
         files = {}
         for array in self.arrays:
             place = Path(self.path or "", getattr(array, "path", ""))
@@ -224,7 +227,7 @@ class CSRElement(Element):
         return data, indices, indptr
 
     def _row_pointers(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the row pointers at the beginning and end of each row."""
+        """Return the row pointers at the beginning and end of each given row."""
         next_rows = rows + 1
         needed = np.union1d(rows, next_rows)
         pointers = self._indptr.gather(needed).astype(np.int64)
@@ -387,7 +390,7 @@ def _listed(storage: Storage, group: Node, prefix: str = "") -> list[str]:
 
 
 def plain_text(values: Iterable[object]) -> list[str]:
-    """Convert names to str; HDF5 returns them as bytes."""
+    """Convert names to str, because HDF5 returns names as bytes."""
     names = []
     for value in values:
         if isinstance(value, bytes):
@@ -397,7 +400,7 @@ def plain_text(values: Iterable[object]) -> list[str]:
 
 
 class Texts:
-    """Names that are stored as text or bytes, and are read on demand.
+    """Row names that are stored as text or bytes, and are read when needed.
 
     Parameters
     ----------
@@ -415,7 +418,10 @@ class Texts:
 
 
 def plain_names(values: Iterable[object]) -> list[str] | None:
-    """Convert names to str; return None if they are AnnData's default, 0, 1, 2, ..."""
+    """Convert names to str.
+
+    The result is None if the names are 0, 1, 2, ..., which AnnData uses by default.
+    """
     names = plain_text(values)
     if names == list(map(str, range(len(names)))):
         return None
@@ -423,7 +429,10 @@ def plain_names(values: Iterable[object]) -> list[str] | None:
 
 
 def _variables(element: str) -> str | None:
-    """Return the path of the data frame with the column names of ``X`` or a layer."""
+    """Return the path of the AnnData frame that names the columns of an element.
+
+    The result is None if the element is neither ``X`` nor a layer.
+    """
     *above, last = element.split("/")
     if last == "X":
         return join(*above, "var")
@@ -433,7 +442,7 @@ def _variables(element: str) -> str | None:
 
 
 def names_beside(samples: Element, path: str | None) -> SlicedRows | None:
-    """Return the index of an AnnData frame in the same storage, without reading it.
+    """Return a reader of the index of an AnnData frame in the same storage.
 
     The result is None if there is no data frame at this path, or if it has no index.
     """

@@ -105,7 +105,7 @@ class CellForm:
 
     @property
     def shown_levels(self) -> tuple[str, ...]:
-        """The text that messages show for each ordered category."""
+        """Text that messages show for each category of an ordinal column."""
         return tuple(level[0] for level in self.levels)
 
 
@@ -150,7 +150,7 @@ class EncodedColumn:
     angle: str = ""
 
     def written_otherwise(self, given: Mapping[str, Any]) -> "EncodedColumn":
-        """Return the column with other decimal and thousands separators."""
+        """Return the column with the decimal and thousands marks in ``given``."""
         form = self.form
         if form is None or form.kind != "number":
             return self
@@ -206,22 +206,22 @@ class Encoding:
 
     @property
     def missing(self) -> str:
-        """Value of the option ``missing`` for rows that are encoded after the fit."""
+        """Value of the option ``missing`` with which rows are encoded after the fit."""
         return "median" if self.donors is None else "neighbors"
 
     @property
     def names(self) -> list[str] | None:
-        """Names of the columns of the table; None if it has no header."""
+        """Names of the columns of the table, or None if the table has no header."""
         return self.names_or_numbers if self.has_names else None
 
     @property
     def names_or_numbers(self) -> list[str]:
-        """Names of the table's columns, or their indices, without duplicates."""
+        """Names of the columns of the table or, if it has no header, their indices."""
         return [column.name for column in self.columns if column.angle != "cos"]
 
     @property
     def features(self) -> list[EncodedColumn]:
-        """The columns that are used as features."""
+        """Columns of the table that are not left out."""
         return [column for column in self.columns if column.kind != "left out"]
 
     @property
@@ -231,12 +231,12 @@ class Encoding:
 
     @property
     def feature_names(self) -> list[str]:
-        """Names of the features, in order."""
+        """Names of the features, in the order of the features."""
         return [name for column in self.features for name in column.feature_names]
 
     @property
     def n_categories(self) -> list[int | None]:
-        """Number of categories of each used column; None for a numeric column."""
+        """Number of categories per column in `features`; None for a numeric column."""
         return [len(column.categories) or None for column in self.features]
 
     @property
@@ -268,7 +268,7 @@ class Encoding:
         return orders
 
     def of_stored_numbers(self) -> "Encoding":
-        """Return the encoding of these columns after conversion to a store."""
+        """Return the encoding for a store that contains the converted table."""
         columns = []
         for column in self.columns:
             kind = "text" if column.kind == "text" else "number"
@@ -281,7 +281,7 @@ class Encoding:
         return replace(self, columns=tuple(columns))
 
     def written_otherwise(self, given: Mapping[str, Any]) -> "Encoding":
-        """Return the encoding for rows with other decimal or thousands separators."""
+        """Return the encoding with the decimal and thousands marks in ``given``."""
         options = dict(self.options)
         fields = {name: given[name] for name in OF_NUMBERS if name in given}
         options |= fields
@@ -348,7 +348,10 @@ class Encoding:
 
 
 def _restored_column(fields: dict[str, Any]) -> EncodedColumn:
-    """Restore a column from a JSON object; models before 0.4 have fewer fields."""
+    """Restore a column from a JSON object.
+
+    Columns in models from before version 0.4 have fewer fields.
+    """
     form = fields.get("form")
     restored = {
         "categories": tuple(fields["categories"]),
@@ -359,7 +362,10 @@ def _restored_column(fields: dict[str, Any]) -> EncodedColumn:
 
 
 def _marks_before_04(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the missing-value marks of a model from before 0.4, split at commas."""
+    """Return the option ``na_values`` of a model from before version 0.4.
+
+    Each missing-value mark that contains commas is also split at the commas.
+    """
     marks: list[Any] = []
     for mark in options.get("na_values") or ():
         if type(mark) is str:
@@ -382,7 +388,7 @@ def _is_mark(mark: Any) -> bool:
 
 
 def _is_plain(column: EncodedColumn) -> bool:
-    """Return whether all fields of a column have valid values."""
+    """Return whether the fields of a restored column have valid values."""
     texts = (column.name, column.kind, column.why, column.block, *column.categories)
     is_fill = column.fill is None or (
         type(column.fill) is float and abs(column.fill) < float("inf")

@@ -93,7 +93,7 @@ class HeldEntries:
         self._runs: SortedRuns | None = None
 
     def append(self, entries: Entries) -> None:
-        """Add copies of entries."""
+        """Add copies of entries to the buffer."""
         start = 0
         while start < len(entries.rows):
             if self._n_buffered == len(self._buffer.rows):
@@ -115,7 +115,7 @@ class HeldEntries:
         self._n_buffered = 0
 
     def samples(self) -> Samples:
-        """Return the rows; no entries can be added afterwards."""
+        """Return the rows of the matrix; entries cannot be added afterwards."""
         if self._runs is not None:
             self._write_run()
             self._buffer = self._buffer.taken(slice(0, 0))
@@ -155,11 +155,11 @@ class SortedRuns:
 
     @property
     def n_entries(self) -> int:
-        """Number of entries in all runs."""
+        """Total number of entries in the runs that have been added."""
         return self._starts[-1]
 
     def append(self, run: Entries) -> None:
-        """Add a run, whose entries are sorted by row."""
+        """Write a run, which is a group of entries sorted by row."""
         start = self.n_entries
         for file, values in zip(self._files, run, strict=True):
             file.write(start, values.reshape(-1, 1))

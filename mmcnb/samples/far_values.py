@@ -19,7 +19,11 @@ LEAST_VALUES = 6  # columns with fewer distinct values have no meaningful range
 
 
 class FarValue(NamedTuple):
-    """A value far from the others, its frequency, and the range of the other values."""
+    """A value far from the other values of a column.
+
+    The fields are the value, the number of its occurrences, and the smallest and the
+    largest of the other values.
+    """
 
     value: float
     n_equal: int

@@ -86,7 +86,10 @@ def read_document(path: PathLike) -> bytes:
 
 
 def files_below(place: Path) -> set[tuple[str, int, int]]:
-    """Return path, size and modification time of a file or of each file in a folder."""
+    """Return the paths, sizes and modification times of all files below a path.
+
+    If the path is a file, the result describes only this file.
+    """
     found = set()
     for path in (place, *place.rglob("*")):
         with suppress(OSError):  # the file has been removed in the meantime
@@ -97,7 +100,7 @@ def files_below(place: Path) -> set[tuple[str, int, int]]:
 
 
 def file_identity(path: PathLike, *known: Any) -> str:
-    """Return a hash of ``known`` and of the size and modification time of a file."""
+    """Return a hash of a file's size, its modification time and ``known``."""
     status = check_file(path)
     facts = (*known, status.st_size, status.st_mtime_ns)
     return blake2b(repr(facts).encode(), digest_size=16).hexdigest()

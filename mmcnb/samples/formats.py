@@ -102,7 +102,10 @@ MARKUP = (
 
 
 class Foreign(NamedTuple):
-    """A format that mmcnb does not read: a phrase for its files, and a remedy."""
+    """A format that mmcnb does not read.
+
+    The fields are a phrase for a file in this format and a remedy, for messages.
+    """
 
     name: str
     remedy: str
@@ -301,7 +304,7 @@ def table_files(path: Path) -> list[Path]:
 
 
 def _files_below(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the files below a folder, with the formats that their names indicate.
+    """Yield each file below a folder, with the format that its name indicates.
 
     Files of `WEAK` formats are yielded only if there are no other tables.
     """
@@ -321,7 +324,9 @@ def _files_below(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def folder_format(folder: Path) -> str | None:
-    """Return the format of the tables or matrix in a folder; None if it has none.
+    """Return the format of the tables or the matrix in a folder.
+
+    The result is None if the folder has neither.
 
     A Matrix Market file takes precedence over tables beside it, which name its rows and
     columns.
@@ -347,7 +352,7 @@ def folder_format(folder: Path) -> str | None:
 
 
 def is_unknown(path: Path) -> bool:
-    """Return whether the format of a file is unknown, or known but not supported."""
+    """Return whether a file has an unknown format, or a format that cannot be read."""
     form = file_format(path)
     if form is None:
         return not looks_like_libsvm(path)
@@ -355,7 +360,10 @@ def is_unknown(path: Path) -> bool:
 
 
 def refusal(path: Path) -> InputError:
-    """Return the error for a file that cannot be read, with its format and a remedy."""
+    """Return the error for a file in a format that cannot be read.
+
+    The message names the format and a remedy.
+    """
     form = file_format(path)
     if form == "packed":
         ending = compression(path)

@@ -71,7 +71,7 @@ def column_labels(frame: Any) -> list[Any]:
 
 
 def column_names(frame: Any) -> list[str] | None:
-    """Return the column names of a frame; None if no column label is a string.
+    """Return the column names of a frame, or None if no column label is a string.
 
     Raises
     ------
@@ -117,7 +117,10 @@ def unique_names(names: Sequence[str]) -> list[str]:
 
 
 def notes_on_names(table: str, names: Sequence[str]) -> list[str]:
-    """Return a list with a note about duplicate names; [] if all names differ."""
+    """Return a list with one note about duplicate column names.
+
+    The list is empty if all names differ.
+    """
     new_names: dict[str, list[str]] = {}
     for name, new_name in zip(names, unique_names(names), strict=True):
         new_names.setdefault(name, []).append(repr(new_name))

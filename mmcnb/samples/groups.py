@@ -38,7 +38,7 @@ class GroupedRows(ChunkedRows):
         return int(self._offsets[group]), int(self._offsets[group + 1])
 
     def load(self, start: int, stop: int) -> Matrix:
-        """Read the rows ``start <= row < stop``, which are whole groups."""
+        """Read the rows ``start <= row < stop``, which must form complete groups."""
         firsts = self._offsets[(self._offsets >= start) & (self._offsets < stop)]
         groups = np.unique(self._groups_of(firsts)).tolist()
         return _stack_groups([self._read_group(group) for group in groups])
@@ -54,7 +54,7 @@ class GroupedRows(ChunkedRows):
         return _stack_groups(parts)
 
     def gather(self, rows: np.ndarray) -> Matrix:
-        """Return rows by index; each group is read at most once.
+        """Return the rows with the given indices; each group is read at most once.
 
         If ``rows`` is empty, the first group is read to determine the type of the rows.
         """

@@ -69,13 +69,17 @@ class Inventory:
 
     @property
     def arrays(self) -> dict[str, list[str]]:
-        """Checksums of each array's chunks, by the array's path below the root."""
+        """Checksums of the chunks of each recorded array.
+
+        The keys are the paths of the arrays relative to the root.
+        """
         return self.record["inventory"]
 
     def hashes(self, path: str) -> list[str] | None:
-        """Return the checksums of the chunks of an array; None if it is not recorded.
+        """Return the checksums of the chunks of an array.
 
-        ``path`` is the path of the array in the store.
+        The result is None if the record does not contain the array. ``path`` is the
+        path of the array in the store.
         """
         return self.arrays.get(path[len(self.root) :].strip("/"))
 
@@ -168,7 +172,7 @@ def find_inventory(node: zarr.Array | zarr.Group, name: str) -> Inventory | None
 
 
 def _is_record(record: Any) -> bool:
-    """Return whether an attribute has all members of a record, with correct types."""
+    """Return whether a value has all members of a record, with the correct types."""
     if not isinstance(record, dict):
         return False
     members = {"n_nonzero": 0, **record}  # the record of labels has no n_nonzero
@@ -195,7 +199,7 @@ def attributes_of(node: zarr.Array | zarr.Group, name: str) -> dict[str, Any]:
 
 
 def _document(store: Store, *parts: str) -> dict[str, Any]:
-    """Return the stored metadata of a Zarr 3 node, or an empty dict if it has none."""
+    """Return the metadata of a Zarr 3 node, or an empty dict if there is none."""
     text = read_key(store, join(*parts, "zarr.json"))
     return {} if text is None else json.loads(text)
 
@@ -213,7 +217,7 @@ def chunk_digest(values: np.ndarray) -> str:
 
 
 def metadata_digest(store: Store, root: str, record: Record) -> str:
-    """Return a BLAKE2b hash of the record and of the metadata of the listed arrays."""
+    """Return a hash of the record, and of the metadata of the arrays that it lists."""
     record = dict(record)
     record.pop("metadata", None)
     documents = {"record": record}

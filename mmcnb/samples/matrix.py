@@ -159,7 +159,10 @@ _REFUSED_KINDS = {
 
 
 def check_shape(shape: tuple[int, ...], name: str) -> tuple[int, int]:
-    """Return a shape as integers; raise InputError unless it is 2-D and not empty."""
+    """Return the numbers of rows and columns in a shape as integers.
+
+    Raise InputError if the shape is not 2-D, or has no rows or no columns.
+    """
     if len(shape) != 2:
         call = "X.reshape(-1, 1) or X.reshape(1, -1)"
         if len(shape) > 2:
@@ -239,7 +242,7 @@ def check_finite(
 
 
 def _row_number(rows: int | np.ndarray, k: int) -> int:
-    """Return the index, among all rows, of row k of a block.
+    """Return the index among all rows of the row at position ``k`` of a block.
 
     ``rows`` is the index of the block's first row, or an array with the indices of its
     rows.
@@ -248,14 +251,20 @@ def _row_number(rows: int | np.ndarray, k: int) -> int:
 
 
 def as_block(values: np.ndarray) -> np.ndarray:
-    """Return values as a C-ordered array in their block dtype; copy only if needed."""
+    """Return values as a C-ordered array in the dtype of blocks.
+
+    The values are copied only if necessary.
+    """
     # Floats wider than 64 bits may overflow; `check_finite` reports the row and column.
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(values, dtype=block_dtype(values.dtype))
 
 
 def check_rows(rows: np.ndarray, n_samples: int) -> np.ndarray:
-    """Return row indices as int64; they must be in range and strictly increasing."""
+    """Return row indices as int64.
+
+    Raise InputError if they are out of range or do not increase strictly.
+    """
     rows = np.asarray(rows, dtype=np.int64)
     if len(rows) and (
         rows[0] < 0 or rows[-1] >= n_samples or (np.diff(rows) <= 0).any()
@@ -269,7 +278,7 @@ def check_rows(rows: np.ndarray, n_samples: int) -> np.ndarray:
 def check_indptr(
     indptr: np.ndarray, n_samples: int, n_data: int, n_indices: int, name: str
 ) -> None:
-    """Raise InputError unless row pointers are valid for ``n_samples`` rows."""
+    """Raise InputError unless ``indptr`` is valid for a CSR matrix of these sizes."""
     check_indptr_length(len(indptr), n_samples, n_data, n_indices, name)
     check_indptr_ends(int(indptr[0]), int(indptr[-1]), n_data, name)
     check_indptr_rises(indptr[:-1], indptr[1:], n_data, name, 0)
@@ -290,7 +299,7 @@ def check_indptr_length(
 
 
 def check_indptr_ends(first: int, last: int, n_data: int, name: str) -> None:
-    """Raise InputError unless row pointers begin at 0 and end at ``n_data``."""
+    """Raise InputError unless the first row pointer is 0 and the last is ``n_data``."""
     if first != 0:
         raise InputError(
             f"{name}: indptr starts at {first}, but it must rise from 0: {_REMEDY}"
@@ -384,7 +393,7 @@ def csr_block(
 def row_positions(
     starts: np.ndarray, stops: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions of the values in some rows, and the indptr of these rows.
+    """Return the positions of the stored values of some rows, and the rows' indptr.
 
     ``starts`` and ``stops`` are the row pointers at the beginning and end of each row.
     """
@@ -409,12 +418,14 @@ def as_csr_block(rows: sp.csr_array) -> CSRBlock:
 
 
 def squared_sums(rows: np.ndarray) -> np.ndarray:
-    """Return the sum of squares of each row, in float64."""
+    """Return the sum of the squared values of each row, in float64."""
     return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
 
 
 def take_columns(rows: Matrix | CSRBlock, columns: np.ndarray | None) -> Any:
-    """Return rows with their columns in another order; None keeps the order.
+    """Return rows with their columns in the order ``columns``.
+
+    If ``columns`` is None, the rows are returned unchanged.
 
     Examples
     --------
@@ -447,7 +458,10 @@ def largest_column(rows: Matrix | CSRBlock) -> int:
 def range_error(
     fault: str, rows: Matrix | CSRBlock, verb: str = "divide"
 ) -> ColumnError:
-    """Return the error for rows whose values are too large or too small."""
+    """Return the error for rows with values that are too large or too small.
+
+    The error names the column with the largest absolute value.
+    """
     remedy = f"{verb} the columns by a constant"
     return ColumnError(fault, largest_column(rows), remedy)
 
@@ -492,7 +506,7 @@ def row_blocks(X: Matrix) -> Iterator[Any]:
 
 
 def stack_blocks(parts: list[Any]) -> Any:
-    """Stack blocks vertically; a single block is not copied."""
+    """Stack blocks of rows vertically; a single block is returned without a copy."""
     if len(parts) == 1:
         return parts[0]
     if not isinstance(parts[0], CSRBlock):
@@ -549,7 +563,7 @@ def with_fixed_signs(axes: np.ndarray) -> np.ndarray:
 
 
 def with_short_indices(sample: Any) -> Any:
-    """Convert the indices of a sparse matrix to int32 in place, if they fit.
+    """Convert the index arrays of a sparse matrix to int32 in place, if they fit.
 
     scikit-learn's estimators require int32. Dense rows are returned unchanged.
     """
@@ -560,7 +574,7 @@ def with_short_indices(sample: Any) -> Any:
 
 
 def column_moments(X: Any, weights: np.ndarray) -> list[Any]:
-    """Return the total weight of rows, and two moments of each column.
+    """Return the total weight of the rows, and two moments of each column.
 
     The moments are the weighted mean, and the weighted sum of squared deviations from
     the mean.
@@ -607,7 +621,7 @@ def moments(X: Matrix, weights: Weights) -> tuple[np.ndarray, np.ndarray]:
 
 
 def check_places(n_places: int, n_clusters: int, size: str = "sample_size") -> None:
-    """Raise InputError if there are more clusters than distinct rows.
+    """Raise InputError if there are more clusters than distinct rows in the sample.
 
     ``size`` is the name of the parameter that enlarges the sample, for the message.
     """
@@ -623,7 +637,7 @@ def check_places(n_places: int, n_clusters: int, size: str = "sample_size") -> N
 def check_clusters(
     n_clusters: int, sample: Matrix, n_samples: float, size: str = "sample_size"
 ) -> None:
-    """Raise InputError if there are more clusters than rows.
+    """Raise InputError if there are more clusters than rows in the data or the sample.
 
     ``size`` is the name of the parameter that enlarges the sample, for the message.
     """

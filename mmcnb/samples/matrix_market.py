@@ -115,7 +115,7 @@ def _sizes(path: Path, number: int, line: bytes, n_sizes: int) -> list[int]:
 
 
 def _n_values(symmetry: str, n_rows: int, n_columns: int) -> int:
-    """Return the number of values in the file of a dense matrix."""
+    """Return the number of values that the file of a dense matrix lists."""
     if symmetry == "general":
         return n_rows * n_columns
     if symmetry == "symmetric":
@@ -152,7 +152,7 @@ class Lines(NamedTuple):
 
 
 def read_lines(path: Path, header: Header) -> Iterator[Lines]:
-    """Read the lines below the size line, piece by piece.
+    """Read the entries in the lines below the size line, in pieces of many lines.
 
     Raises
     ------
@@ -210,7 +210,7 @@ def _parsed_piece(path: Path, header: Header, line: int, piece: bytes) -> Lines:
 
 
 def _parsed(header: Header, piece: bytes, n_lines: int) -> Lines:
-    """Parse lines with SciPy as if they were a complete file.
+    """Parse a piece of text that consists of ``n_lines`` lines with SciPy.
 
     Integers are parsed as real numbers, because SciPy would truncate a value such as
     1.5 in a file of integers; the caller checks that they are integers.
@@ -228,7 +228,7 @@ def _parsed(header: Header, piece: bytes, n_lines: int) -> Lines:
 
 
 def _check_lines(path: Path, header: Header, first: int, piece: bytes) -> None:
-    """Raise InputError for the first malformed line of a piece, if any."""
+    """Raise InputError for the first malformed line in a piece of text, if any."""
     for number, text in enumerate(piece.split(b"\n"), start=first):
         words = text.split()
         fault = _fault(words, header) if words else ""
@@ -238,7 +238,7 @@ def _check_lines(path: Path, header: Header, first: int, piece: bytes) -> None:
 
 
 def _fault(words: list[bytes], header: Header) -> str:
-    """Return what is wrong with the words of a line, or "" if the line is valid."""
+    """Return what is wrong with a line, given its words, or "" if the line is valid."""
     n_places = 2 if header.form == "coordinate" else 0
     n_words = n_places + (header.field != "pattern")
     if len(words) != n_words:
@@ -263,7 +263,10 @@ def _is_place(word: bytes, most: int) -> bool:
 
 
 def _with_mirrored(entries: Entries, symmetry: str) -> Entries:
-    """Add the entries above the diagonal, which files of symmetric matrices omit."""
+    """Return all entries of a matrix, given the entries in its file.
+
+    The file of a symmetric matrix omits the entries above the diagonal.
+    """
     if symmetry == "general":
         return entries
     sign = -1.0 if symmetry == "skew-symmetric" else 1.0

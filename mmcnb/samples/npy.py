@@ -56,12 +56,14 @@ Blocks = Iterator[Rows]
 
 
 def step_rows(row_bytes: float) -> int:
-    """Return the number of rows that occupy about 8 MiB."""
+    """Return the number of rows of ``row_bytes`` bytes that occupy about 8 MiB."""
     return max(1, int(STEP_BYTES / max(row_bytes, 1.0)))
 
 
 def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """Read a .npy header: the shape, whether the order is Fortran, and the dtype.
+    """Read the header of a .npy file.
+
+    The result is the shape, whether the array is in Fortran order, and the dtype.
 
     Raises
     ------
@@ -161,7 +163,11 @@ class NpySamples(ChunkedSamples):
         self._set_rows(SlicedRows("", array, length), length)
 
     def identity(self) -> str:
-        """Hash the array's description, and the file's size and modification time."""
+        """Return a hash that identifies the source of the rows.
+
+        The hash covers the array's description, and the file's size and modification
+        time.
+        """
         return file_identity(self._array.path, self._array)
 
 
@@ -184,7 +190,7 @@ def open_npy(path: str | os.PathLike[str]) -> NpySamples:
 
 
 def open_memmap(array: np.memmap) -> Samples:
-    """Open the file of a memory map, if the map is contiguous and equal to the file.
+    """Open the file of a memory map, if the file contains the map's values in order.
 
     Other maps are opened as arrays in memory: strided maps, and maps in mode "c", whose
     changes are not written to the file.
@@ -208,7 +214,7 @@ def open_memmap(array: np.memmap) -> Samples:
 
 
 def read_member(archive: zipfile.ZipFile, member: str) -> np.ndarray:
-    """Read an array from a .npz archive, after checking its header against its size.
+    """Read an array from a .npz archive, after comparing the size with the header.
 
     Raises
     ------

@@ -50,7 +50,7 @@ class Reader(NamedTuple):
 
 
 def _is_of(package: str, source: object) -> bool:
-    """Return whether a package defines the type of an object or one of its bases."""
+    """Return whether an object's class, or one of its bases, is from a package."""
     modules = (base.__module__ for base in type(source).__mro__)
     return any(module.split(".")[0] == package for module in modules)
 
@@ -125,7 +125,11 @@ def _open_as_fitted(source: Any, element: str | None, options: Any) -> Samples |
 
 
 def _with_filled_gaps(samples: Samples, options: Any) -> Samples:
-    """Return the rows of a store; fill NaN if its attributes mark NaN as missing."""
+    """Return the rows of a store.
+
+    If the attributes of the store declare that NaN represents missing values, these
+    are filled.
+    """
     if getattr(samples, "gaps", None) is None:
         return samples
     from mmcnb.tables.array_table import open_stored_gaps
@@ -185,7 +189,10 @@ ZARR = Reader(lambda path: True, open_zarr, "element")
 
 
 def _reader(source: object) -> Reader | None:
-    """Return the reader of an object, a path or an address, or None."""
+    """Return the reader for an object, a path or an address.
+
+    The result is None if no reader recognises the object.
+    """
     if not isinstance(source, str | os.PathLike):
         return next((reader for reader in OBJECTS if reader.recognises(source)), None)
     path = checked_path(source, "X")

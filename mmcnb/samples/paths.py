@@ -111,13 +111,13 @@ def join(*parts: str) -> str:
 
 
 def read_key(store: Store, key: str) -> bytes | None:
-    """Return the bytes stored under a key of a Zarr store; None if it is missing."""
+    """Return the bytes stored under a key of a Zarr store, or None if it is missing."""
     value = sync(store.get(key, prototype=default_buffer_prototype()))
     return None if value is None else value.to_bytes()
 
 
 def read_keys(store: Store, keys: Sequence[str]) -> list[bytes | BaseException | None]:
-    """Return the bytes stored under keys, fetched concurrently.
+    """Return the bytes stored under each of several keys, which are read concurrently.
 
     The result contains None for a missing key, and the exception for a key that cannot
     be read.

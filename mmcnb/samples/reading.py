@@ -9,7 +9,7 @@ READING_BYTES = 64 * 2**20
 
 
 def spare_bytes(memory_limit: str | int | None) -> int:
-    """Return the number of bytes that a memory limit leaves for data."""
+    """Return the number of bytes that a memory limit leaves for the rows."""
     return max(0, resolve_memory_limit(memory_limit) - LIBRARIES)
 
 

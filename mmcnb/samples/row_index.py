@@ -17,7 +17,7 @@ INDEX = "index"  # name of the column with row names, if the source does not nam
 
 
 class Names(Protocol):
-    """One name per row, read on demand."""
+    """Names of rows, which are read when they are needed."""
 
     def read(self, start: int, stop: int) -> Any:
         """Return the names of the rows ``start <= row < stop``."""
@@ -36,7 +36,7 @@ class KeptNames:
 
 @dataclass(frozen=True)
 class ChosenNames:
-    """Names of selected rows of a source.
+    """Names of some of the rows of a source.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class RowIndex:
         return dict(zip(self.keys, values, strict=True))
 
     def name_of(self, row: int) -> object:
-        """Return the name of a row, or None if only its position identifies it."""
+        """Return the name of a row, or None if rows are identified only by position."""
         if self.is_plain:
             return None
         columns = self.columns(row, row + 1).values()
@@ -161,7 +161,7 @@ class RowIndex:
         return np.searchsorted(offsets, np.arange(start, stop), side="right")
 
     def numbers_of(self, start: int, stop: int) -> np.ndarray:
-        """Return the numbers of the rows ``start <= row < stop`` in their files."""
+        """Return the numbers of the rows ``start <= row < stop`` within their files."""
         if self.numbers is not None:
             return np.asarray(self.numbers.read(start, stop))
         rows = np.arange(start, stop)
@@ -171,7 +171,10 @@ class RowIndex:
         return rows - firsts[self.files_of(start, stop)]
 
     def to_pandas(self) -> "pd.Index":
-        """Return a pandas index; plain row numbers become a RangeIndex."""
+        """Return a pandas index that identifies the rows.
+
+        Rows that are identified only by their position have a RangeIndex.
+        """
         import pandas as pd
 
         if self.own is not None:
@@ -189,20 +192,26 @@ class RowIndex:
 
 
 def _plain_values(values: Any) -> Any:
-    """Return values that pandas accepts; it does not support NumPy's StringDType."""
+    """Return values that pandas accepts.
+
+    Strings in NumPy's StringDType, which pandas does not support, become objects.
+    """
     array = np.asarray(values)
     return array.astype(object) if array.dtype.kind == "T" else array
 
 
 def _name_of_names(name: Hashable) -> str:
-    """Return the name of a column of names, which differs from `ROW` and `FILE`."""
+    """Return a name for the column of row names.
+
+    The result is `INDEX` if there is no name, or if it is `ROW` or `FILE`.
+    """
     if name is None or str(name) in ("", FILE, ROW):
         return INDEX
     return str(name)
 
 
 def _level_names(levels: Sequence[Hashable]) -> list[str]:
-    """Return a column name for each level of a pandas index."""
+    """Return a distinct column name for each level of a pandas index."""
     if len(levels) == 1:
         return [_name_of_names(levels[0])]
     names: list[str] = []
@@ -263,7 +272,7 @@ def range_of_pandas(
 
 
 class RowsTaken:
-    """Record of the rows that are taken from a table while it is read.
+    """Record of which rows of a table are used, made while the table is read.
 
     Parameters
     ----------
@@ -281,7 +290,10 @@ class RowsTaken:
     def add(
         self, file: int, numbers: np.ndarray, names: np.ndarray | None = None
     ) -> None:
-        """Record the increasing numbers, and any names, of the next rows of a file."""
+        """Record the numbers and, if given, the names of the next rows of a file.
+
+        The numbers must increase.
+        """
         n_rows = len(numbers)
         if not n_rows:
             return

@@ -57,7 +57,10 @@ class EdgeChunks:
         self._cached_bytes = 0
 
     def take(self, key: Hashable, load: Callable[[], Any]) -> Any:
-        """Return the chunk with a key; call ``load`` if the chunk is not cached."""
+        """Return the chunk that is cached under a key, or else load and cache it.
+
+        The function ``load`` returns the chunk.
+        """
         # The process is part of the key, so that a forked child does not wait for a
         # thread that exists only in its parent.
         process_key = (os.getpid(), key)
@@ -81,7 +84,10 @@ class EdgeChunks:
         return loaded
 
     def _drop_oldest(self) -> None:
-        """Drop old chunks until the cache is within its limit; requires the lock."""
+        """Drop the least recently used chunks until the cache is within its limit.
+
+        The caller must hold the lock.
+        """
         while self._cached_bytes > EDGE_BYTES and len(self._chunks) > self._least:
             key, chunk = self._chunks.popitem(last=False)
             if chunk.done():
@@ -120,10 +126,10 @@ class ChunkedRows(ABC):
 
     @abstractmethod
     def load(self, start: int, stop: int) -> Any:
-        """Decode whole chunks."""
+        """Decode the rows ``start <= row < stop``, which are whole chunks."""
 
     def pieces(self, start: int, stop: int) -> Iterator[tuple[int, int, Any]]:
-        """Yield ranges of rows as (start, stop, values).
+        """Yield consecutive ranges of rows as tuples (start, stop, values).
 
         The values are None for ranges of whole chunks, which the caller loads.
         """
@@ -144,7 +150,7 @@ class ChunkedRows(ABC):
                 yield begin, position, chunk[begin - first : position - first]
 
     def _is_whole(self, position: int, start: int, stop: int) -> bool:
-        """Return whether only this read of a pass needs the chunk at ``position``.
+        """Return whether no other read of a pass needs the chunk at ``position``.
 
         This read ranges from ``start`` to ``stop``. The preceding read may also need
         the first row of the chunk, as its lookahead.
@@ -192,7 +198,7 @@ class SlicedRows(ChunkedRows):
         return first, min(first + self.chunk_length, self.length)
 
     def load(self, start: int, stop: int) -> np.ndarray:
-        """Decode whole chunks."""
+        """Decode the rows ``start <= row < stop``, which are whole chunks."""
         return self._array.read(start, stop)
 
     def read(self, start: int, stop: int) -> np.ndarray:
@@ -219,11 +225,11 @@ class SlicedRows(ChunkedRows):
         return np.empty(shape, dtype if dtype.kind == "T" else dtype.newbyteorder("="))
 
     def load_into(self, out: np.ndarray, start: int, stop: int) -> None:
-        """Decode whole chunks into ``out``."""
+        """Decode whole chunks, with the rows ``start <= row < stop``, into ``out``."""
         out[...] = self.load(start, stop)
 
     def gather(self, positions: np.ndarray) -> np.ndarray:
-        """Return the values at strictly increasing positions.
+        """Return the values at the given positions, which must increase strictly.
 
         Each chunk is read at most once.
         """
@@ -303,13 +309,13 @@ class StoredArray(SlicedRows):
             self._array = limited(array, name)
 
     def load(self, start: int, stop: int) -> np.ndarray:
-        """Decode whole chunks, without a cache."""
+        """Decode the rows ``start <= row < stop``, which are whole chunks."""
         out = self._empty(stop - start)
         self.load_into(out, start, stop)
         return out
 
     def load_into(self, out: np.ndarray, start: int, stop: int) -> None:
-        """Decode whole chunks into ``out``."""
+        """Decode whole chunks, with the rows ``start <= row < stop``, into ``out``."""
         if self._codec is None:
             out[...] = self._zarr_values(start, stop)
             return
@@ -325,7 +331,7 @@ class StoredArray(SlicedRows):
             self._check_chunk(chunk, values)
 
     def _check_chunk(self, chunk: StoredChunk, values: np.ndarray) -> None:
-        """Check a chunk against the inventory, if there is one.
+        """Compare a chunk with the store's inventory, if there is one.
 
         The codec does not detect an undamaged chunk that is stored under the wrong key.
         """
@@ -336,7 +342,7 @@ class StoredArray(SlicedRows):
             )
 
     def _frames(self, start: int, stop: int) -> Iterator[StoredChunk]:
-        """Yield the stored chunks of some rows.
+        """Yield the stored chunks of the rows ``start <= row < stop``.
 
         A missing chunk raises DamagedStoreError if the inventory lists it or the fill
         value is NaN; otherwise its bytes are None.

@@ -27,7 +27,7 @@ GENES = "Gene Expression"
 
 
 class Features(NamedTuple):
-    """The features that become columns.
+    """Features of a 10x Genomics matrix that become columns.
 
     Attributes
     ----------
@@ -84,7 +84,10 @@ def choose_features(
 
 
 def _warn_of_others(place: str, counts: Mapping[str, int]) -> None:
-    """Warn that only genes are used, and features of other types are left out."""
+    """Warn that features other than genes are left out.
+
+    ``counts`` has the number of features of each type.
+    """
     others = [name for name in counts if name != GENES]
     listed = ", ".join(f"{name!r} ({counts[name]:,})" for name in others)
     option = shlex.quote(others[0])
@@ -124,7 +127,7 @@ def unique_names(names: Sequence[str]) -> list[str]:
 
 
 class TenxFiles(NamedTuple):
-    """The files of a 10x Genomics folder; None for a missing file."""
+    """Paths of the files of a 10x Genomics matrix, with None for a missing file."""
 
     matrix: Path
     barcodes: Path | None
@@ -182,7 +185,7 @@ def _hold(
     is_by_rows: bool,
     memory_limit: str | int | None,
 ) -> Samples:
-    """Read the entries of the chosen features, and name the rows and columns."""
+    """Read the chosen features of a 10x Genomics folder, with row and column names."""
     kept = features.kept
     numbers = None if kept is None else np.cumsum(kept) - 1
 
@@ -222,7 +225,10 @@ def check_is_alone(path: Path) -> None:
 
 
 def _only_matrix(folder: Path) -> Path:
-    """Return a folder's matrix file; raise InputError unless there is exactly one."""
+    """Return the only matrix file of a folder.
+
+    Raise InputError if the folder does not have exactly one.
+    """
     found = [path for path in _files(folder) if plain_name(path).endswith(".mtx")]
     if len(found) == 1:
         return found[0]
@@ -250,7 +256,10 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _files_beside(matrix: Path) -> TenxFiles:
-    """Return a matrix with its barcodes and features, found by their common prefix."""
+    """Return the files of a matrix: itself, its barcodes and its features.
+
+    The names of these files begin with the same prefix.
+    """
     name = plain_name(matrix)
     prefix = name.removesuffix(MATRIX) if name.endswith(MATRIX) else ""
     by_name = {plain_name(path): path for path in _files(matrix.parent)}
@@ -275,7 +284,7 @@ def _missing_files(folder: Path, files: TenxFiles) -> InputError:
 
 
 def _cells(path: Path) -> list[list[str]]:
-    """Return the tab-separated cells of each line of a file."""
+    """Return the tab-separated cells of each line of a text file."""
     with open_text(path) as (_, text):
         content = text.read()
     try:
@@ -294,7 +303,10 @@ def _cells(path: Path) -> list[list[str]]:
 
 
 def _check_lines(path: Path, n_lines: int, matrix: Path, n: int, what: str) -> None:
-    """Raise InputError unless a file has one line per row or column of a matrix."""
+    """Raise InputError unless a file has one line per row or column of a matrix.
+
+    ``n`` is the number of rows or columns, and ``what`` is its noun in the message.
+    """
     if n_lines == n:
         return
     remedy = "get both files again"
@@ -307,7 +319,11 @@ def _check_lines(path: Path, n_lines: int, matrix: Path, n: int, what: str) -> N
 
 
 def _names_and_types(lines: list[list[str]]) -> tuple[list[str], list[str]]:
-    """Return the symbols (or identifiers) of features, and their types."""
+    """Return the names and the types of the features that are listed in a file.
+
+    A feature without a symbol is named by its identifier. The types are empty if not
+    all features have one.
+    """
     names = []
     types = []
     for cells in lines:

@@ -61,7 +61,10 @@ class TenxElement(CSRElement):
             storage.take(self)
 
     def _shape_of(self, storage: Storage, group: Node) -> tuple[int, ...]:
-        """Return (barcodes, features); the array ``shape`` has the opposite order."""
+        """Return the numbers of barcodes and features.
+
+        The stored array ``shape`` contains these numbers in the opposite order.
+        """
         stored = storage.rows(storage.member(group, "shape"))
         shape = stored.read(0, stored.length).tolist()
         return csr_shape(shape[::-1], describe(storage, group))
@@ -87,7 +90,7 @@ class TenxElement(CSRElement):
     def _of_kept(
         self, parts: matrix.CSRParts, rows: int | np.ndarray
     ) -> matrix.CSRParts:
-        """Remove the values of features that are not used."""
+        """Return the data, indices and indptr of CSR rows without unused features."""
         kept = self._kept
         if kept is None:
             return parts
@@ -143,7 +146,7 @@ def open_tenx(
 
 
 def _is_matrix(node: Node) -> bool:
-    """Return whether a node is a group with all arrays of a 10x Genomics matrix."""
+    """Return whether a node is a group with the arrays of a 10x Genomics matrix."""
     if not hasattr(node, "keys"):
         return False
     members = set(node.keys())

@@ -89,7 +89,10 @@ def compression(path: Path) -> str | None:
 
 
 def _is_binary(head: bytes) -> bool:
-    """Return whether bytes are not UTF-8; the last character may be incomplete."""
+    """Return whether the first bytes of a text are not UTF-8.
+
+    The last character may be incomplete.
+    """
     try:
         head.decode()
     except UnicodeDecodeError as error:
@@ -99,7 +102,10 @@ def _is_binary(head: bytes) -> bool:
 
 @contextmanager
 def open_text(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """Open a file and its decompressed text; raise InputError if this fails."""
+    """Open a file, and its text after decompression.
+
+    Raise InputError if the file cannot be opened, or read in the ``with`` block.
+    """
     opener = _OPENERS.get(compression(path) or "", nullcontext)
     known = EOFError, zlib.error, lzma.LZMAError, OSError
     damage = worded(f"{path} cannot be read", "get the file again", *known)
@@ -108,13 +114,15 @@ def open_text(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
 
 
 def first_bytes(path: Path) -> bytes:
-    """Return the first 64 KiB of a text file, decompressed."""
+    """Return the first 64 KiB of a text file after decompression."""
     with open_text(path) as (_, text):
         return text.read(2**16)
 
 
 def count_byte(text: bytes | memoryview, byte: bytes) -> int:
-    """Count a byte in a text with vector instructions, which ``bytes.count`` lacks.
+    """Count the occurrences of a byte in a text.
+
+    This is faster than ``bytes.count``, because it uses vector instructions.
 
     Examples
     --------
@@ -228,7 +236,7 @@ def read_pieces(
 
 
 def _end_of_lines(text: bytes, quoted: bool) -> int:
-    """Return the end of the last complete line that does not end inside quotes."""
+    """Return the end of the last complete line whose end is not inside quotes."""
     end = text.rfind(b"\n") + 1
     view = memoryview(text)
     is_open = quoted and count_byte(view[:end], b'"') % 2 == 1
@@ -325,7 +333,7 @@ def read_libsvm(
 def _fault_of_line(
     path: Path, first: int, piece: bytes, parsed: Callable[[bytes], Rows]
 ) -> InputError:
-    """Return the error for the first line of a piece that cannot be parsed."""
+    """Return the error for the first line in a piece of text that fails to parse."""
     for number, text in enumerate(piece.split(b"\n"), start=first):
         fault = _fault(text, parsed)
         if not fault:
@@ -344,7 +352,7 @@ def _fault_of_line(
 
 
 def _fault(text: bytes, parsed: Callable[[bytes], Rows]) -> str:
-    """Return why lines cannot be parsed, or "" if they can be parsed."""
+    """Return the reason why a text fails to parse, or "" if it can be parsed."""
     try:
         parsed(text)
     except (ValueError, OverflowError) as error:
@@ -353,7 +361,10 @@ def _fault(text: bytes, parsed: Callable[[bytes], Rows]) -> str:
 
 
 def _label_of(line: bytes) -> str:
-    """Describe an invalid label; return "" if a line does not begin with numbers."""
+    """Describe the invalid label of a line.
+
+    The result is "" if the line does not begin with numbers.
+    """
     label = line.split(maxsplit=1)[0].decode("utf-8", "replace")
     if _PAIR.match(label):
         return "no label"
@@ -364,7 +375,7 @@ def _label_of(line: bytes) -> str:
 
 
 def _has_labels(text: bytes) -> bool | None:
-    """Return whether the first row has a label, or None if the text has no rows."""
+    """Return whether the first row of a text has a label, or None if it has no rows."""
     for line in text.splitlines():
         words = line.split(b"#")[0].split()
         if words:
@@ -373,7 +384,10 @@ def _has_labels(text: bytes) -> bool | None:
 
 
 def _without_labels(text: bytes, blank_is_row: bool = False) -> bytes:
-    """Replace the label of each line by 0; if ``blank_is_row``, blank lines too."""
+    """Return LIBSVM text in which the label of each line is 0.
+
+    If ``blank_is_row``, the label 0 is also written in blank lines.
+    """
     text = _NO_LABEL.sub(b"0 ", _LABEL.sub(b"0", text))
     return _BLANK.sub(b"0", text) if blank_is_row else text
 
@@ -387,7 +401,7 @@ _BLANK = re.compile(rb"^[ \t]*(?=\r?\n)", re.MULTILINE)
 
 
 def _parsed(text: bytes, dtype: np.dtype, zero_based: bool, most: int) -> Rows:
-    """Parse lines; raise ValueError with a description of what is wrong."""
+    """Parse LIBSVM text; raise ValueError with the reason if the text is invalid."""
     from sklearn.datasets import load_svmlight_file
 
     X, y = load_svmlight_file(io.BytesIO(text), dtype=dtype, zero_based=True)

@@ -26,7 +26,7 @@ LEAST_ASCII = 0.05  # minimum fraction of ASCII characters in a table
 
 
 def marked_codec(head: bytes) -> str | None:
-    """Return the encoding given by the byte order mark of a text, or None if unmarked.
+    """Return the encoding given by a text's byte order mark, or None without a mark.
 
     Examples
     --------
@@ -138,7 +138,7 @@ class UTF8Reader:
         self._held = b""  # a carriage return at the end, if a line feed may follow
 
     def read(self, size: int) -> bytes:
-        """Return about ``size`` bytes; b"" at the end."""
+        """Return about ``size`` bytes, or no bytes at the end of the text."""
         text = b""
         is_end = False
         while not text and not is_end:

@@ -30,7 +30,7 @@ Node = zarr.Array | zarr.Group
 
 @dataclass(frozen=True)
 class ZarrStorage:
-    """A Zarr store, and the inventory that covers the rows, if any."""
+    """Access to the nodes of a Zarr store, with the inventory of the rows, if any."""
 
     inventory: Inventory | None
 
@@ -56,7 +56,10 @@ class ZarrStorage:
             return group.get(path)
 
     def members(self, group: zarr.Group) -> list[tuple[str, Node]]:
-        """Return a group's members sorted by name; [] if the store cannot list them."""
+        """Return the names and nodes of a group's members, sorted by name.
+
+        The result is empty if the store cannot list the members.
+        """
         with damage(f"{describe(group)}: the metadata of a member cannot be read"):
             if not group.store.supports_listing:
                 return []
@@ -65,11 +68,11 @@ class ZarrStorage:
     def rows(
         self, array: zarr.Array, edges: EdgeChunks | None = None, lookahead: int = 0
     ) -> StoredArray:
-        """Return an object that reads slices of an array."""
+        """Return a reader of an array's slices along the first axis."""
         return StoredArray(array, self.inventory, describe(array), edges, lookahead)
 
     def take(self, samples: Element) -> None:
-        """Record how to open the rows again, and copy the digest from the inventory."""
+        """Set how to reopen the rows, and copy their digest from the inventory."""
         inventory = self.inventory
         samples.opening = (open_zarr, samples.path, samples.element)
         samples.is_reopenable = isinstance(
@@ -92,7 +95,7 @@ class ZarrStorage:
 
 
 def open_zarr(source: Any, element: str | None = None) -> Samples:
-    """Open the rows of a Zarr array or group: an open node, a path or an address."""
+    """Open the rows of a Zarr array or group, given itself, its path or its address."""
     node = open_node(source)
     with damage(f"{describe(node)}: the store's metadata cannot be read", OSError):
         inventory = find_inventory(node, describe(node))
@@ -108,7 +111,10 @@ def is_zarr(samples: Samples) -> bool:
 
 
 def open_node(source: Any) -> Node:
-    """Open the node at a path or an address; an open node is returned unchanged."""
+    """Open the Zarr array or group at a path or an address.
+
+    A node that is already open is returned unchanged.
+    """
     if isinstance(source, zarr.Array | zarr.Group):
         return source
     # The returned Path is not used, because it would turn "//" into "/".
@@ -140,7 +146,7 @@ class ZippedFolder(ZipStore):
         self._folder = folder
 
     def _sync_open(self) -> None:
-        """Open the archive, and name its members relative to the folder."""
+        """Open the archive, and make its members' names relative to the folder."""
         super()._sync_open()
         archive = self._zf
         members = []
@@ -197,7 +203,10 @@ def _open_store(store: Store, inner: str, name: str) -> Node:
 
 
 def reopen(store: Store, path: str) -> Node:
-    """Open a node from its own metadata; a consolidated copy would not be checked."""
+    """Open a node with its own metadata.
+
+    The consolidated copy of the metadata would not be checked.
+    """
     return zarr.open(store, mode="r", path=path or None, use_consolidated=False)
 
 
