@@ -182,7 +182,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parse(argv: Sequence[str] | None, arguments: argparse.Namespace) -> None:
-    """Parse the arguments; exit with a suggestion if an argument is unknown."""
+    """Parse the command line, and exit with an error if an argument is unknown.
+
+    The error message suggests options that may have been meant.
+    """
     _, unknown = build_parser().parse_known_args(argv, arguments)
     for name, value in vars(arguments).items():
         # A shell does not expand ~ in --option=~/path.
@@ -203,7 +206,10 @@ def _parse(argv: Sequence[str] | None, arguments: argparse.Namespace) -> None:
 
 
 def _meant_options(unknown: Sequence[str], options: Sequence[str]) -> list[str]:
-    """Return the options of a verb that unknown arguments may have meant."""
+    """Return the options that a user may have meant by unknown arguments.
+
+    ``options`` contains all options of the verb.
+    """
     meant: list[str] = []
     for word in unknown:
         if not word.startswith("-"):

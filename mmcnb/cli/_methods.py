@@ -24,7 +24,7 @@ def setting(text: str) -> tuple[str, Any]:
 
 
 class MethodHelp(argparse.Action):
-    """Action that prints the help of a verb and the parameters of its method."""
+    """Argparse action for ``--help`` that also prints the parameters of the method."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, *_: object

@@ -92,7 +92,10 @@ def whole_outputs(
 
 
 def _check_tables(labels: str | None, table: str | None) -> None:
-    """Raise InputError if an extension is unsupported or two tables are printed."""
+    """Raise InputError if a file extension of the labels or the table is unsupported.
+
+    An error is also raised if both would be printed to standard output.
+    """
     if labels == table == STANDARD_OUTPUT:
         raise InputError(
             "--labels - and --table - would both be printed; give a path for one of "
@@ -110,7 +113,10 @@ def _check_tables(labels: str | None, table: str | None) -> None:
 
 @contextmanager
 def _printed_file(is_printed: bool) -> Iterator[str]:
-    """Yield the path of a temporary CSV file, and print the file at the end."""
+    """Yield the path of a temporary CSV file, which is printed on leaving the context.
+
+    If ``is_printed`` is False, the path is an empty string, and nothing is printed.
+    """
     if not is_printed:
         yield ""
         return

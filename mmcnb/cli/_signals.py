@@ -66,7 +66,10 @@ class StopSignals:
             signal.signal(number, handler or signal.SIG_DFL)
 
     def done(self) -> None:
-        """Record that the outputs are in place, so that a first signal is ignored."""
+        """Record that the outputs are written; the next signal is then ignored.
+
+        This applies only if no signal has arrived before.
+        """
         self._is_done = True
 
     def _interrupt(self, *_: object) -> None:

@@ -8,7 +8,11 @@ from mmcnb.errors import plain
 
 
 def listed(listing: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Format records with equal keys as the lines of a table with a header."""
+    """Yield the lines of a text table with one row for each dictionary in ``listing``.
+
+    All dictionaries must have the same keys. These become the header, in which the
+    first key is replaced by "column".
+    """
     if not listing:
         return
     rows = [["column", *list(listing[0])[1:]], *map(_cells, listing)]
@@ -54,7 +58,7 @@ def checkpoint_in_words(folder: str, resumed: int) -> str:
 
 
 def warnings_elsewhere(model: str | None) -> str:
-    """Return the end of a sentence, which says where to find the other warnings."""
+    """Return the end of a sentence that tells the user where to find more warnings."""
     if model is None:
         return "are printed with --json, under warnings"
     return f"are shown by `mmcnb info {shlex.quote(model)}`"

@@ -67,7 +67,11 @@ def lines(report: Report) -> Lines:
 
 
 def _compare(store: Path, folder: Path, **parameters: Any) -> Report:
-    """Return the errors of both methods, and write a page about one fit."""
+    """Cluster a store with mmcnb and with k-means, and return the error of each method.
+
+    The result also contains the sizes of the data and the path of an HTML page about
+    the fit of mmcnb, which is written to ``folder``.
+    """
     import numpy as np
     from sklearn.cluster import KMeans
 

@@ -46,7 +46,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Arguments) -> Report:
-    """Return the state of the installation, or the leftovers in a folder."""
+    """Return the state of the installation, or the unfinished outputs in a folder."""
     folder = Path(arguments.folder or ".")
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; give the folder of your outputs.")

@@ -205,7 +205,10 @@ def lines(report: Report) -> Lines:
 
 
 def _entries(report: Report) -> Iterator[tuple[str, str | None]]:
-    """Yield the name and text of each line; `lines` skips entries without text."""
+    """Yield the name and the text of each line of the report.
+
+    The text is None or empty if a fact does not apply; `lines` skips such facts.
+    """
     yield "columns", report["scaling"]
     yield "cluster sizes", _sizes(report)
     yield "candidate", report["candidate"]
@@ -233,7 +236,7 @@ def _entries(report: Report) -> Iterator[tuple[str, str | None]]:
 
 
 def _resources(report: Report) -> Iterator[tuple[str, str]]:
-    """Yield the lines about time and memory."""
+    """Yield the names and texts of the lines about time, memory and the checkpoint."""
     seconds = f"{report['fit_seconds']:.1f} to fit"
     if report["labels_seconds"]:
         seconds += f", {report['labels_seconds']:.1f} to label all rows"
@@ -249,7 +252,7 @@ def _resources(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _partitions(report: Report) -> Iterator[tuple[str, str]]:
-    """Yield the lines about layers and about changes of the clusters."""
+    """Yield the names and texts of the lines about layers and changed clusters."""
     for layer in report["layers"] or ():
         k = layer["n_clusters"]
         n_found = layer["persistence"]

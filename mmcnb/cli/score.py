@@ -141,7 +141,7 @@ def _agreement(classes: np.ndarray, labels: np.ndarray) -> Report:
 
 
 def _separation(arguments: Arguments, rows: Samples, labels: np.ndarray) -> Report:
-    """Return J, or the reason why J cannot be computed."""
+    """Return the objective J of the labels, or the reason why it cannot be computed."""
     from mmcnb import partition_score
 
     scale = None if arguments.model else "auto"

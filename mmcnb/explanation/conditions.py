@@ -75,10 +75,10 @@ class Column:
         return f"{text} {self.unit}" if self.unit else text
 
     def threshold(self, low: float, high: float, near: float) -> float:
-        """Return a threshold t with few digits that satisfies low <= t < high.
+        """Return a threshold t with few digits such that low <= t < high.
 
-        For numbers, the threshold nearest to ``near`` is returned if several have the
-        fewest digits. For columns with levels, ``near`` itself is returned.
+        If several numbers have the fewest digits, the one nearest to ``near`` is
+        returned. For columns with levels, ``near`` itself is returned.
         """
         if self.kind in BINARY:
             return 0.5
@@ -95,9 +95,9 @@ class Column:
 
 
 def columns_of(samples: Samples) -> list[Column | None]:
-    """Return the `Column` that each feature of the rows belongs to.
+    """Return a list with the `Column` that each feature of the rows belongs to.
 
-    The list contains None for the second of the two features of a clock.
+    A clock column has two features, sine and cosine; the entry of the second is None.
     """
     columns: list[Column | None] = []
     names = column_frame(samples).itertuples(index=False)
@@ -160,9 +160,9 @@ class Condition:
 
     @property
     def n_bounds(self) -> int:
-        """Number of bounds; a test for missing values counts as one bound.
+        """Number of bounds, where a test for missing values counts as one bound.
 
-        The number is 0 if all values meet the condition.
+        The number is 0 for a condition that all values meet.
         """
         return self.is_missing + int(self.low > -np.inf) + int(self.high < np.inf)
 
@@ -203,7 +203,10 @@ class Condition:
         return bound
 
     def _category(self) -> Any:
-        """Return the category or value that a "text", "flag" or "binary" column has."""
+        """Return the category or value that the condition requires of a binary column.
+
+        The kind of such a column is "text", "flag" or "binary".
+        """
         column = self.column
         if column.kind == "text":
             return column.category or "missing"
@@ -277,9 +280,10 @@ def short_number(low: float, high: float, near: float) -> float:
 
 
 def _short_date(low: float, high: float) -> float:
-    """Return the start of a year, month, day, ... t that satisfies low <= t < high.
+    """Return a time t, low <= t < high, at which a year, month, day and so on begins.
 
-    Years are preferred to months, months to days, and so on.
+    The beginning of a year is preferred to that of a month, the beginning of a month to
+    that of a day, and so on.
     """
     for unit in DATE_UNITS:
         date = np.datetime64(int(np.floor(low)), "s").astype(f"M8[{unit}]")

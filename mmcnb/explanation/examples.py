@@ -73,7 +73,7 @@ def compare_rows(
 
 
 def _distances_to_means(rows: Samples, sample: Sample, groups: Groups) -> np.ndarray:
-    """Return the distance of each row to the mean of each cluster in the sample."""
+    """Return the distances from each row to the mean of each cluster's sampled rows."""
     X = as_matrix(rows.block(0, rows.n_samples))
     inside = np.equal.outer(np.arange(groups.clusters.size), sample.codes)
     means = inside / inside.sum(axis=1, keepdims=True) @ X

@@ -76,7 +76,7 @@ class Sample(NamedTuple):
 
     @property
     def cells(self) -> tuple[np.ndarray, np.ndarray]:
-        """Index that selects each row's own cluster from an array of shape (m, k)."""
+        """Index of the entry of each row's own cluster in an array of shape (m, k)."""
         return np.arange(self.codes.size), self.codes
 
 

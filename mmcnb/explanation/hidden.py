@@ -96,7 +96,7 @@ def texts_of_cells(encoding: Encoding | None) -> set[str]:
 
 
 def _shown_clusters(clusters: pd.DataFrame) -> list[Any]:
-    """Return the clusters with at least `LEAST_ROWS` rows inside and outside."""
+    """Return the clusters with at least `LEAST_ROWS` rows both inside and outside."""
     least = np.minimum(clusters["rows"], clusters["rows"].sum() - clusters["rows"])
     return clusters["cluster"][least >= LEAST_ROWS].tolist()
 
@@ -116,7 +116,7 @@ def _wide_names(described: Samples) -> dict[object, str]:
 
 
 def _numbered_texts(columns: pd.DataFrame) -> dict[Category, str]:
-    """Return a replacement ("value 1", "value 2", ...) for each category of a text."""
+    """Return a replacement, such as "value 1", for each category of a text column."""
     texts: dict[Category, str] = {}
     counts: dict[object, int] = {}
     for row in columns[columns["kind"] == "text"].itertuples():
@@ -128,7 +128,7 @@ def _numbered_texts(columns: pd.DataFrame) -> dict[Category, str]:
 
 
 def _category(row: Any, texts: Mapping[Category, str]) -> str:
-    """Return the replacement of the category in a row of `Explanation.columns`."""
+    """Return the text that replaces the category in a row of `Explanation.columns`."""
     if row.kind == "text":
         return texts.get((row.column, row.category), "")
     if row.kind == "order":
@@ -152,7 +152,7 @@ def _phrase(row: ColumnFigures) -> str:
 def _rules(
     rules: pd.DataFrame, texts: Mapping[Category, str], wide: Mapping[object, str]
 ) -> pd.DataFrame:
-    """Return rules with hidden texts, dates and times in their conditions."""
+    """Return the rules, with texts, dates and times in their conditions hidden."""
     rows = []
     for rule in rules.itertuples(index=False):
         parts = [_term(term, texts, wide) for term in rule.conditions]

@@ -122,7 +122,10 @@ def shares_of_levels(
 
 
 def _words(order: Order, low: int, high: int) -> str:
-    """Return a range of levels in words, followed by the highest level for numbers."""
+    """Describe a range of levels in words, as in "4 or 5 of 5".
+
+    The highest level, as in "of 5", is added only if the levels are numbers.
+    """
     words = order.place_of(low)
     if high > low:
         link = "or" if high == low + 1 else "to"

@@ -79,7 +79,7 @@ class Weights(NamedTuple):
 
     @classmethod
     def of_cluster(cls, weights: np.ndarray, is_inside: np.ndarray) -> "Weights":
-        """Return the weights for the cluster with the rows marked in ``is_inside``."""
+        """Return the weights for the cluster whose rows are True in ``is_inside``."""
         total = weights[is_inside].sum()
         others = weights[~is_inside].sum()
         scale = min(1.0, MOST_OF_OTHERS * others / total)
@@ -163,7 +163,7 @@ class SearchRows:
 
     @cached_property
     def place_of(self) -> dict[Column, int]:
-        """Index of each column in `columns`."""
+        """Mapping from each column to its index in `columns`."""
         return {column: place for place, column in enumerate(self.columns)}
 
     @cached_property
@@ -182,14 +182,20 @@ class SearchRows:
 
     @cached_property
     def indicators(self) -> np.ndarray:
-        """Matrix of 0 and 1 that marks the rows that meet each first condition."""
+        """0/1 matrix of the rows that meet each of `first_conditions`.
+
+        The axes are rows and conditions.
+        """
         met = np.empty((self.codes.size, len(self.first_conditions)), np.float32)
         for k, condition in enumerate(self.first_conditions):
             met[:, k] = condition.holds(self.values_of(condition))
         return met
 
     def pairs_in(self, k: int) -> np.ndarray:
-        """Return the weight of rows of cluster k that meet each pair of conditions."""
+        """Return the weight of the rows of cluster k that meet both of two conditions.
+
+        The result is a matrix with an entry for each pair of `first_conditions`.
+        """
         members = self.codes == k
         met = self.indicators[members]
         # All rows of a cluster have the same weight, so rows can be counted. Counts of
@@ -198,7 +204,10 @@ class SearchRows:
 
     @cached_property
     def pairs(self) -> np.ndarray:
-        """Weight of all rows that meet each pair of conditions."""
+        """Weight of the rows that meet both of two conditions.
+
+        The value is a matrix with an entry for each pair of `first_conditions`.
+        """
         return (self.indicators.T * self.weights) @ self.indicators
 
 
@@ -347,8 +356,9 @@ class RankedValues:
     def of_rows(
         cls, values: np.ndarray, inside: np.ndarray, all_weights: np.ndarray
     ) -> "RankedValues":
-        """Rank the values of rows; NaN is a missing value.
+        """Sort the distinct values of rows, and sum the weights up to each value.
 
+        ``values`` contains the value of each row, and NaN is a missing value.
         ``inside`` and ``all_weights`` are weights as in `Weights`.
         """
         order = np.argsort(values, kind="stable")
@@ -393,7 +403,7 @@ class RankedValues:
         return list(options)[int(np.argmax(scores))]
 
     def sums(self, first: int, last: int) -> list[float]:
-        """Return the weight of rows with the values first, ..., last - 1.
+        """Return the weight of the rows with values of ranks ``first`` to ``last - 1``.
 
         The result is a list of the weight in the cluster and the weight of all rows.
         """
@@ -402,10 +412,10 @@ class RankedValues:
     def _inequalities(
         self, column: Column, n_inside: float
     ) -> dict[Condition, list[float]]:
-        """Return the best conditions with one or two bounds.
+        """Return the best conditions with one or two bounds, and their weights.
 
-        The values of the dict are the weights of the rows that meet the condition, in
-        the form of `sums`.
+        The result maps each condition to the weights of the rows that meet the
+        condition, in the form of `sums`.
         """
         n = self.values.size
         below = 2 * self.inside / (self.all + n_inside)
@@ -433,7 +443,10 @@ class RankedValues:
         return options
 
     def _condition(self, column: Column, first: int, last: int) -> Condition:
-        """Return the condition that only the values first, ..., last - 1 meet."""
+        """Return the condition that is met by the values of certain ranks only.
+
+        These are the ranks from ``first`` to ``last - 1``.
+        """
         low = self.values[first - 1] if first > 0 else -np.inf
         high = self.values[last - 1] if last < self.values.size else np.inf
         return Condition(column, float(low), float(high))
@@ -475,7 +488,7 @@ class RankedValues:
     def short_bound(
         self, condition: Condition, n_inside: float, is_low: bool
     ) -> Condition:
-        """Return the condition with fewer digits in one bound and a similar F-measure.
+        """Round one bound of a condition to few digits, at a similar F-measure.
 
         ``is_low`` selects the lower bound, and ``n_inside`` is the weight of the whole
         cluster.
@@ -509,7 +522,7 @@ class RankedValues:
         return replace(condition, high=short)
 
     def short_night(self, condition: Condition) -> Condition:
-        """Return the condition with fewer digits in its bounds.
+        """Round both bounds of a condition on a clock column to fewer digits.
 
         The condition, which has ``low > high``, is met by the same values as before.
         """
@@ -537,7 +550,7 @@ def largest_interval(sums: np.ndarray) -> tuple[int, int]:
 
 
 def close_range(is_close: np.ndarray, place: int) -> tuple[int, int]:
-    """Return the first and last index of the run of True that contains ``place``.
+    """Return the first and last index of the run of True values around index ``place``.
 
     Examples
     --------
@@ -552,7 +565,11 @@ def close_range(is_close: np.ndarray, place: int) -> tuple[int, int]:
 
 
 def joined(rule: Rule) -> Rule:
-    """Return a pair of conditions, merged if both apply to the same column."""
+    """Merge the two conditions of a rule into one if they apply to the same column.
+
+    If such conditions cannot be merged, only the first is kept. A rule with conditions
+    on two columns is returned unchanged.
+    """
     first, second = rule
     if first.column != second.column:
         return rule
@@ -599,7 +616,10 @@ def rule_of(k: int, rows: SearchRows, few: SearchRows) -> Rule:
 
 
 def shortened(search: RuleSearch, rule: Rule) -> Rule:
-    """Drop conditions that do not improve the score, and round thresholds."""
+    """Simplify a rule by removing conditions and rounding thresholds.
+
+    Conditions are removed if they do not improve the score of the rule.
+    """
     parts = [
         part
         for n_conditions in range(len(rule), 0, -1)
@@ -732,9 +752,9 @@ def find_rules(
 
 
 def _few_rows(codes: np.ndarray, groups: Groups) -> np.ndarray:
-    """Draw the subset of a sample on which rules are searched for.
+    """Draw the rows of a sample on which rules are searched for.
 
-    The result contains indices of rows in the sample.
+    The result contains the indices of these rows in the sample.
     """
     counts = np.bincount(codes, minlength=groups.counts.size)
     in_sample = Groups(groups.clusters, counts, codes)
@@ -744,7 +764,10 @@ def _few_rows(codes: np.ndarray, groups: Groups) -> np.ndarray:
 def rule_table(
     groups: Groups, rules: list[tuple[int, Rule]], counts: np.ndarray
 ) -> pd.DataFrame:
-    """Return the table `Explanation.rules`, given the total of `RulesPass`."""
+    """Return the table `Explanation.rules`.
+
+    ``counts`` is the result of a `RulesPass` over all rows.
+    """
     found = []
     for (k, rule), (inside, matching) in zip(rules, counts.tolist(), strict=True):
         is_counted = bool(rule and matching)

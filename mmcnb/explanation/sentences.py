@@ -42,7 +42,7 @@ def short_name(value: object, most: int = 40) -> str:
 
 
 def percent(share: float) -> str:
-    """Format a share as a percentage that is distinguishable from 0 and 100.
+    """Format a share as a percentage, without rounding it to 0 or 100.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def percent(share: float) -> str:
 
 
 def two_numbers(first: float, second: float) -> tuple[str, str]:
-    """Format two numbers with three significant digits, or more if they look equal.
+    """Format two numbers with three significant digits, or more to tell them apart.
 
     Numbers from 1,000 to 10,000 have at least four digits, so that years are complete.
 
@@ -149,7 +149,7 @@ def _answers(row: ColumnFigures) -> str:
 
 
 def _range(row: ColumnFigures) -> str:
-    """Describe the median of a cluster, and the median distance from this median.
+    """Describe a column by its median in a cluster and the median distance from it.
 
     If this distance is 0, the shares of values equal to the median are given instead.
     """
@@ -168,7 +168,7 @@ def _range(row: ColumnFigures) -> str:
 
 
 def _level(row: ColumnFigures) -> str:
-    """Describe whether the values of a cluster are higher or lower than others."""
+    """Describe whether a column is higher or lower in a cluster than in other rows."""
     measure = "median"
     value = row.median
     others_value = row.others_median

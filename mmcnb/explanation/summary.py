@@ -73,7 +73,10 @@ class Moments(NamedTuple):
 
     @property
     def n_values(self) -> np.ndarray | int:
-        """Number of values in each column that are not missing."""
+        """Number of values in each column, or one number if no value is missing.
+
+        Missing values are not counted.
+        """
         if isinstance(self.gaps, int):
             return self.n
         return self.n - self.gaps.sum(axis=0)
@@ -189,7 +192,11 @@ class Means(NamedTuple):
 
 
 def means_of(counts: np.ndarray, moments: Moments) -> Means:
-    """Return means and effects, given the cluster sizes and the moments of all rows."""
+    """Return the means and effects of columns by cluster.
+
+    ``counts`` contains the sizes of the clusters, and ``moments`` the moments of all
+    rows.
+    """
     shape = moments.sums.shape
     is_other = 1 - np.eye(counts.size)
     n_rows = counts[:, None]
@@ -271,10 +278,11 @@ def _limits(values: np.ndarray) -> tuple[float, float]:
 
 
 def _effects(values: np.ndarray, weights: csr_array) -> np.ndarray:
-    """Return the effects of columns by cluster.
+    """Return the effect of each column in each cluster.
 
-    Row k of ``weights`` contains the weights of the rows of cluster k, and 0 for other
-    rows.
+    The effect is the difference between the means of the cluster and of other rows,
+    divided by the standard deviation of the column. Row k of ``weights`` contains the
+    weights of the rows of cluster k, and 0 for other rows.
     """
     is_value = ~np.isnan(values)
     n_values = weights @ is_value.astype(np.float64)
@@ -429,7 +437,10 @@ def column_table(
 def _add_ranks(
     table: pd.DataFrame, values: np.ndarray, inside: np.ndarray, weights: np.ndarray
 ) -> None:
-    """Add figures from the sample to the table of a cluster, and detect flags."""
+    """Add AUCs, medians and spreads in the sample to the table of a cluster.
+
+    Number columns that contain only 0 and 1 get the kind "flag".
+    """
     by_value = compare_columns(values, inside, weights)
     # Distances to the median of the cluster.
     distances = np.abs(values - by_value.median)
@@ -481,7 +492,7 @@ def _add_levels(
 
 
 def _telling_first(table: pd.DataFrame) -> pd.DataFrame:
-    """Sort the columns of a cluster by how well they separate it from other rows."""
+    """Sort the columns in the table of a cluster by `strength_of`, strongest first."""
     # The two columns of a text with two categories are equally strong. Ties are broken
     # so that the category that is frequent in the cluster comes first.
     effect = table["effect"].round(9)

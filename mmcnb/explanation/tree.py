@@ -53,14 +53,14 @@ class Split(NamedTuple):
     missing_is_low: bool
 
     def is_low(self, values: np.ndarray) -> np.ndarray:
-        """Return a boolean mask of the values on the low side."""
+        """Return a boolean mask of the values on the low side of the split."""
         return np.where(
             np.isnan(values), self.missing_is_low, values <= self.threshold
         ).astype(bool)
 
 
 class Branch(NamedTuple):
-    """One side of a split, as a condition."""
+    """Condition that selects the rows on one side of a split."""
 
     split: Split
     is_low: bool
@@ -79,7 +79,7 @@ class Branch(NamedTuple):
 
     @property
     def _is_negated(self) -> bool:
-        """Whether the branch contains the rows without a category of a text column."""
+        """Whether the condition excludes a category, as in "payment is not invoice"."""
         return self.is_low and self.split.column.kind == "text"
 
     def terms(self) -> list[Term]:
@@ -141,7 +141,8 @@ class Node:
     def pruned(self, least_gain: float) -> "Node":
         """Return the node without splits that add too few correctly predicted rows.
 
-        ``least_gain`` is the minimum number of such rows for each additional leaf.
+        ``least_gain`` is the minimum number of correctly predicted rows that each
+        additional leaf must add.
         """
         if self.split is None:
             return self
@@ -323,7 +324,12 @@ def find_tree(
 
 
 def _readable_columns(samples: Samples, means: Means) -> list[Column]:
-    """Return the columns that may be split: all columns, or up to 50 with names."""
+    """Return the columns that the tree may use in splits.
+
+    These are all columns or, if the rows have more than 50 features, those with the 50
+    largest effects. The result is empty if such wide rows are sparse or have no column
+    names.
+    """
     columns = columns_of(samples)
     places = np.arange(len(columns))
     if len(columns) > MOST_COLUMNS:
@@ -394,7 +400,10 @@ class _Grown(NamedTuple):
         codes: np.ndarray,
         weights: np.ndarray,
     ) -> Split:
-        """Return a split whose threshold has few digits and adds little impurity."""
+        """Return the split of a node, with its threshold rounded to few digits.
+
+        The rounded threshold adds little impurity.
+        """
         column = self.rows.columns[place]
         missing_is_low = bool(self.tree.missing_go_to_left[number])
         distinct = self.distinct[place]
@@ -433,7 +442,10 @@ class _Cuts(NamedTuple):
         weights: np.ndarray,
         missing_is_low: bool,
     ) -> "_Cuts":
-        """Return the thresholds for the values of rows; NaN is a missing value."""
+        """Return the possible thresholds of a column, given its value in each row.
+
+        Missing values are NaN.
+        """
         is_gap = np.isnan(values)
         order = np.argsort(values, kind="stable")[: np.count_nonzero(~is_gap)]
         known = values[order]
@@ -455,7 +467,10 @@ class _Cuts(NamedTuple):
         return cls(distinct, impurity, LOST_BY_ROUNDING * float(weights.sum()))
 
     def short_threshold(self, column: Column, bound: float) -> float:
-        """Return a threshold with few digits near ``bound``."""
+        """Return a threshold with few digits near ``bound``.
+
+        The threshold adds at most ``tolerance`` to the impurity.
+        """
         place = int(np.searchsorted(self.values, bound, "right")) - 1
         if not 0 <= place < self.impurity.size:
             return bound
@@ -511,7 +526,7 @@ def _places(
 
 
 def counted_tree(tree: Node, counts: TreeCounts, groups: Groups) -> ClusterTree:
-    """Return the `ClusterTree` of a tree, given its counts on all rows."""
+    """Return the `ClusterTree` that describes a tree, given its counts on all rows."""
     rows = dict(zip(tree.nodes, counts.rows, strict=True))
     gaps = dict(zip(tree.nodes, counts.gaps.tolist(), strict=True))
     n_rows = int(groups.counts.sum())

@@ -189,7 +189,10 @@ def kernel_features(model: Model, samples: Samples) -> Any:
 
 
 def _weighted(model: Any, values: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    """Return features of the weighted sum of kernels with unit variance."""
+    """Return features whose inner products approximate the weighted sum of kernels.
+
+    The features of each kernel are first scaled to unit variance.
+    """
     kernels = model.kernel
     grams = grams_of(kernels, basis)
     parts = []
@@ -204,7 +207,7 @@ def _weighted(model: Any, values: np.ndarray, basis: np.ndarray) -> np.ndarray:
 
 
 def principal_plane(rows: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return coordinates in the plane of largest variance.
+    """Return the coordinates of the rows in the plane of largest variance.
 
     Also return the fraction of the total variance along each axis.
     """

@@ -261,10 +261,10 @@ def _row_text(row: int, name: Any) -> str:
 
 
 def _figures(columns: pd.DataFrame, hides: bool) -> pd.DataFrame:
-    """Return a table with the main figures of columns in a cluster and in others.
+    """Return a table that compares columns in a cluster and in other rows.
 
-    ``columns`` contains rows of `Explanation.columns`. If ``hides``, figures of dates
-    and times are left empty.
+    ``columns`` contains rows of `Explanation.columns`. If ``hides`` is True, figures of
+    dates and times are left empty.
     """
     rows = []
     for row in columns.itertuples():

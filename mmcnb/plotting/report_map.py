@@ -54,7 +54,7 @@ class PageRows(NamedTuple):
 
 
 class PageMap(NamedTuple):
-    """Parts of a page for its map: CSS rules and HTML."""
+    """CSS rules and HTML of the map on a report page."""
 
     style: str
     html: str
@@ -172,7 +172,11 @@ def _are_far(model: Model, samples: Samples, labels: np.ndarray) -> np.ndarray:
 
 
 def _groups(labels: np.ndarray) -> Iterator[Group]:
-    """Yield a group for each of the largest clusters, other clusters, and noise."""
+    """Yield the groups into which the dots of the map are divided.
+
+    Each of the largest clusters is a group. The other clusters together are a group,
+    and so is noise.
+    """
     clusters, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     is_noise = clusters == -1
     order = np.argsort(-counts, kind="stable")
@@ -197,7 +201,7 @@ def _groups(labels: np.ndarray) -> Iterator[Group]:
 def _titles(
     rows: np.ndarray, labels: np.ndarray, index: RowIndex | None
 ) -> list[str] | None:
-    """Return texts with the number, name and cluster of each row.
+    """Return a text for each row, with the number, name and cluster of the row.
 
     The result is None if ``index`` is None.
     """
@@ -267,7 +271,10 @@ def _style(groups: list[Group], marks: dict[str, np.ndarray]) -> Iterator[str]:
 
 
 def _switches(groups: list[Group], marks: dict[str, np.ndarray], n_dots: int) -> str:
-    """Return HTML check boxes for all groups and for all marks that occur."""
+    """Return HTML check boxes that show or hide the groups and the marked dots.
+
+    Marks without any dot have no check box.
+    """
     lines = ""
     for group in groups:
         tag, form = _shape(group.shape, 6, 6)

@@ -248,7 +248,10 @@ def _has_columns(rows: Samples, encoding: Encoding) -> bool:
 
 
 def _unfilled(samples: Samples) -> Samples:
-    """Return the unfilled rows behind filled rows of a store, or other rows as is."""
+    """Return the rows without filled values, if opening a store has filled them.
+
+    Other rows are returned unchanged.
+    """
     return getattr(samples, "unfilled", None) or samples
 
 

@@ -48,7 +48,7 @@ def is_text(data_type: pa.DataType) -> bool:
 
 
 def contents_of(data_type: pa.DataType) -> str:
-    """Return a word for the values of a type of kind "other", for messages.
+    """Describe the values of a type of kind "other", for messages.
 
     Examples
     --------

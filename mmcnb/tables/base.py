@@ -164,7 +164,10 @@ class BaseTable:
         raise NotImplementedError
 
     def orders(self) -> dict[int, list[str]]:
-        """Return the ordered categories of columns as texts, by column index."""
+        """Return the categories of each ordered column, as texts in their order.
+
+        The keys of the result are column indices.
+        """
         return {}
 
     def label_of(self, position: int) -> str:
@@ -175,7 +178,10 @@ class BaseTable:
         return f"column {number}"
 
     def number_of(self, position: int) -> int:
-        """Return the index of the column of the file that contains a column."""
+        """Return the index of the file's column that contains column ``position``.
+
+        The two indices differ if lists or objects are split into several columns.
+        """
         return self.numbers[position] if self.numbers else position
 
     def option(self, position: int) -> str:
@@ -272,7 +278,11 @@ class BaseTable:
         return f"{lack}: add it, or rename the column that has these values"
 
     def _positions(self, reference: object) -> list[int]:
-        """Return the columns that a name, or an index in the file, refers to."""
+        """Return the indices of the columns that a name or an index refers to.
+
+        An index refers to a column of the file, and therefore to all columns that a
+        list or object is split into.
+        """
         if not self.numbers:
             found = self._position(reference, len(self.names))
             return [] if found is None else [found]
@@ -282,7 +292,10 @@ class BaseTable:
         return [k for k, number in enumerate(self.numbers) if number == wanted]
 
     def _position(self, reference: object, width: int) -> int | None:
-        """Return a column that a name, or an index below a width, refers to."""
+        """Return the index of the column that a name or an index refers to, or None.
+
+        ``width`` is the number of columns. Negative indices count from the end.
+        """
         if isinstance(reference, str) and self.has_names and reference in self.names:
             if self.names.count(reference) > 1:
                 raise InputError(
@@ -299,7 +312,7 @@ class BaseTable:
         return None
 
     def _unknown(self, reference: object) -> str:
-        """Return the end of the message about a reference that no column matches."""
+        """Return the end of the message about a name or an index that no column has."""
         n_names = len(self.names)
         if not isinstance(reference, str) or is_numeral(reference):
             n_columns = max(self.numbers) + 1 if self.numbers else n_names

@@ -50,7 +50,10 @@ def parse_cells(texts: pa.Array, form: CellForm) -> pa.Array:
 
 
 def _places(texts: pa.Array, form: CellForm) -> pa.Array:
-    """Return the zero-based rank of each text in an order, or null if it has none."""
+    """Return the zero-based rank of each text among the levels of an order.
+
+    Texts that are not levels become null.
+    """
     distinct = pc.unique(texts)
     of_texts = ["" if text is None else text for text in distinct.to_pylist()]
     places = places_of_texts(form.levels, of_texts, form.by_keys)

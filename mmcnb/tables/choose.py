@@ -114,7 +114,10 @@ def choose_columns(
 
 
 def decisions_asked_for(table: BaseTable, options: TableOptions) -> dict[int, Decision]:
-    """Return the decisions that options and ordered categories imply, by index."""
+    """Return how columns are read because of options or ordered categories.
+
+    The keys of the result are column indices. Other columns are not included.
+    """
     if options.encoding is not None:
         return {}
     decisions: dict[int, Decision] = {}
@@ -207,7 +210,7 @@ def _feature(
 
 
 def _why_other(data_type: pa.DataType) -> str:
-    """Return why a column is left out whose values are of kind "other"."""
+    """Return the reason why a column of kind "other" is left out."""
     contents = contents_of(data_type)
     if contents in ("lists of numbers", "lists of flags"):
         return "its lists are empty"  # others are split into one column per element
@@ -259,7 +262,7 @@ def _check_uses(table: BaseTable, used: list[int], dropped: list[int]) -> None:
 
 
 def _check_kinds(table: BaseTable, positions: list[int]) -> None:
-    """Raise InputError if a column cannot contain class labels or row names."""
+    """Raise InputError if the type of a column is unfit for classes or row names."""
     for position in positions:
         data_type = table.types[position]
         if kind_of(data_type) == "other":

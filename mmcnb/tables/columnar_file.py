@@ -182,9 +182,10 @@ class ColumnarFile:
         }
 
     def orders(self) -> dict[str, list[str]]:
-        """Return the ordered categories of columns as texts, by column key.
+        """Return the categories of each ordered column, as texts in their order.
 
-        Parquet does not store the order of numeric categories, so they are sorted.
+        The keys of the result are column keys. Parquet does not store the order of
+        numeric categories, so they are sorted.
         """
         return {
             key: self._texts_of_order(position)

@@ -97,7 +97,10 @@ def _has_whole_numbers(text: str) -> bool:
 def _divide(
     text: str, mark: str, gaps: Collection[str], path: object
 ) -> _Division | None:
-    """Return how well a delimiter divides lines, or None if it does not divide them."""
+    """Return measures of how well a delimiter splits lines into cells.
+
+    The result is None if the delimiter does not split the lines.
+    """
     try:
         lines = list(split_lines(text, 1, mark, path))
     except InputError:  # a cell exceeds the size limit of the parser
@@ -124,7 +127,10 @@ def _divide(
 
 
 def _is_one_column(rows: list[list[str]], kinds: list[str | None]) -> bool:
-    """Return whether spaces only separate words, or numbers from their units."""
+    """Return whether rows that were split at spaces have only one column.
+
+    This is the case if spaces only separate words, or numbers from their units.
+    """
     if "number" not in kinds:
         return True
     if len(kinds) > 2:

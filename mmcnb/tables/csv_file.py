@@ -49,7 +49,7 @@ WIDE_COLUMNS = 256
 
 
 class _Piece(NamedTuple):
-    """The rows of a piece of text, and the lines of the piece to report."""
+    """Rows parsed from a block of text, and the lines of the block to report."""
 
     part: Part
     odd: Odd
@@ -174,7 +174,7 @@ class CSVFile:
         return notes
 
     def _find_codec(self, is_utf8: bool) -> None:
-        """Use the given encoding, or detect it from the bytes."""
+        """Set the encoding to the given one, or detect it from the file's bytes."""
         head = first_bytes(self._path)
         given = self._options.codec
         marked = marked_codec(head)
@@ -197,10 +197,10 @@ class CSVFile:
         ]
 
     def _pieces(self, show_progress: bool | None) -> Iterator[tuple[int, bytes, bool]]:
-        """Yield pieces of whole lines as UTF-8 text without NUL bytes.
+        """Yield the file in blocks of whole lines, as UTF-8 text without NUL bytes.
 
-        Each item is a tuple of the number of the first line of the piece, the piece,
-        and whether it is the last piece.
+        Each item is a tuple of the number of the first line of the block, the text, and
+        whether it is the last block.
         """
         self._n_nul = 0
         held = None
@@ -321,7 +321,7 @@ class CSVFile:
         return mark + text if is_start else text
 
     def _without_remark(self, record: Record) -> Record:
-        """Return a record, with its number of cells set to 0 if it is not a row."""
+        """Set the number of cells of a record to 0 if the record is a remark."""
         if record.n_cells >= len(self.keys):
             return record
         text = tidy(record.text, self._head.delimiter).decode()
@@ -345,7 +345,7 @@ class CSVFile:
         )
 
     def _piece(self, line: int, text: bytes, types: Types) -> _Piece:
-        """Parse whole lines.
+        """Parse a block of whole lines into columns of the given types.
 
         If a cell does not match the type of its column, all columns are read as text.
         """
@@ -386,9 +386,10 @@ class CSVFile:
         return _Piece(Part(columns, table.num_rows, place), Odd([], []))
 
     def _types_to_parse(self, types: Types) -> dict[str, pa.DataType]:
-        """Return the types to parse, with text for columns whose marks are exchanged.
+        """Return the column types to pass to the parser.
 
-        Otherwise, the parser would read 1.500 as 1.5 in columns where it means 1500.
+        Numbers in which points and commas must be exchanged are parsed as text, because
+        the parser would read 1.500 as 1.5 where it means 1500.
         """
         to_parse = dict(types)
         for key in self.keys_to_exchange & types.keys():
@@ -426,7 +427,7 @@ class CSVFile:
         return _Piece(part, rows.odd)
 
     def _rows(self, first: int, text: bytes) -> _Rows:
-        """Divide lines into rows with one cell per column, and other lines."""
+        """Parse text into rows with one cell per column, and separate other lines."""
         width = len(self.keys)
         decoded_text = decoded(text, first, self._path, self._is_sure)
         rows = _Rows([], Odd([], []), [])

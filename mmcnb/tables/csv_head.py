@@ -200,7 +200,10 @@ class HeadReader:
         return self._head(table, delimiter, names)
 
     def _is_line(self, line: Line) -> bool:
-        """Return whether a line has a value, a delimiter or an empty quoted cell."""
+        """Return whether a line is not blank.
+
+        Such a line has a value, a delimiter or an empty quoted cell.
+        """
         return bool(line.width) or line.cells == [""] or len(line.cells) > 1
 
     def _find_delimiter(self, text: str, given: str | None) -> str:
@@ -348,7 +351,10 @@ class HeadReader:
         return start if shape.is_full(table[start]) else 0
 
     def _is_apart(self, table: list[Line], place: int, shape: _Shape) -> bool:
-        """Return whether the lines above line ``place`` do not belong to the table."""
+        """Return whether the lines above line ``place`` are outside the table.
+
+        ``place`` is an index in ``table``, the lines that have been examined.
+        """
         line = table[place]
         above = table[place - 1]
         if line.first > above.number + 1 or above.width > shape.width >= line.width:
@@ -485,7 +491,10 @@ class HeadReader:
     # Lines that are not rows
 
     def _first_row(self, table: list[Line], names: _Names) -> int:
-        """Return the number of the line after the header, its units and its rules."""
+        """Return the number of the first line below the header.
+
+        Lines of units, and lines such as "---" below the names, are part of the header.
+        """
         place = 1
         while place <= MOST_UNITS and place < len(table) - 1:
             line = table[place]
@@ -550,7 +559,7 @@ def _named(cells: list[str]) -> list[str]:
 
 
 def _listed(texts: list[str], most: int = 5) -> str:
-    """Return the first texts, separated by commas, and the number of other texts."""
+    """Join up to ``most`` texts with commas, and add the number of other texts."""
     listed = ", ".join(texts[:most])
     if len(texts) > most:
         listed += f" and {len(texts) - most} more"

@@ -137,7 +137,7 @@ def _votes(top: Cells, rows: Sequence[Cells], gaps: Collection[str]) -> _Votes:
 
 
 def _votes_of_text(cell: str, texts: list[str]) -> dict[str, int]:
-    """Return the evidence from a cell above a column of texts."""
+    """Return evidence on whether a cell above a column of texts is a column name."""
     patterns = {re.sub(r"\d+", "0", text) for text in texts} - {""}
     are_numbered = len(texts) > 2 and len(patterns) == 1 and "0" in min(patterns)
     is_again = cell in texts or (are_numbered and re.sub(r"\d+", "0", cell) in patterns)
@@ -162,7 +162,7 @@ def _without_rows(top: Cells, gaps: Collection[str]) -> Verdict:
 
 
 def _without_numbers(votes: _Votes) -> Verdict:
-    """Decide whether a line without a number above numbers is a header or a row."""
+    """Decide whether a line is a header if no cell is a number above numbers."""
     is_name = votes.n_names > 0 or (votes.n_new > 0 and not votes.n_values)
     is_value = votes.n_values > 0 or (votes.n_again > 0 and not votes.n_names)
     if is_name and is_value:
@@ -172,7 +172,7 @@ def _without_numbers(votes: _Votes) -> Verdict:
 
 
 def _beside_texts(top: Cells, rows: Sequence[Cells], votes: _Votes) -> Verdict:
-    """Decide whether a line is a header if only some of its cells are numbers."""
+    """Decide whether a line is a header if it has both texts and numbers."""
     numbers = votes.numbers
     first = [number_of_cell(top[position]) for position in numbers]
     are_series = _is_series(first) and not _are_series(rows, numbers)
@@ -233,7 +233,7 @@ def _is_year(value: float) -> bool:
 
 
 def _is_series(values: Sequence[float]) -> bool:
-    """Return whether at least three numbers are equally spaced."""
+    """Return whether values are at least three equally spaced numbers."""
     if len(values) < 3:
         return False
     steps = np.diff(values)
@@ -241,7 +241,7 @@ def _is_series(values: Sequence[float]) -> bool:
 
 
 def _are_series(rows: Sequence[Cells], positions: list[int]) -> bool:
-    """Return whether the numbers of at least half of the rows are equally spaced."""
+    """Return whether, in at least half of the rows, the numbers are equally spaced."""
     n_series = 0
     for row in rows:
         values = [_number(row, position) for position in positions]

@@ -140,7 +140,7 @@ class Odd(NamedTuple):
 
 
 class OddLines:
-    """Counts of the lines to report among the lines that have been read."""
+    """Counts and first examples of unusual lines, which are reported to the user."""
 
     def __init__(self) -> None:
         self._n_short = 0
@@ -151,7 +151,7 @@ class OddLines:
         self._cut: int | None = None
 
     def add(self, odd: Odd) -> None:
-        """Count the lines of the next piece."""
+        """Add the unusual lines of the next block of text."""
         if odd.short and not self._n_short:
             self._first_short = odd.short[0]
         if odd.remarks and not self._n_remarks:
@@ -162,7 +162,7 @@ class OddLines:
         self._cut = odd.cut
 
     def sentences(self, path: Path) -> list[str]:
-        """Return one sentence for each kind of line to report that was found."""
+        """Return a sentence for each kind of unusual line that was found."""
         sentences = []
         # If other rows are short, too, the program that wrote the file omits cells.
         if self._cut is not None and self._n_short == 1:

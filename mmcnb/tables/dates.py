@@ -73,7 +73,7 @@ def date_format(shape: str, order: str) -> str:
 
 
 def _divided(shape: str) -> tuple[str, str, str]:
-    """Split a shape into the day, the separator, and the time of day."""
+    """Split the shape of a date into the day, the separator, and the time of day."""
     found = re.search(r"(,? ?t?|t)(9{1,2}:99.*)$", shape)
     if found is None:
         return shape, "", ""
@@ -251,7 +251,7 @@ def _seconds_of_clock(texts: pa.Array, form: CellForm) -> pa.Array:
 
 
 def _hours(found: pa.Array) -> pa.Array:
-    """Return the hours of matches; times with am or pm are converted to 24 hours."""
+    """Return the hour of each matched time; am and pm are converted to 24-hour form."""
     hours = _numbers(found, "first")
     half = pc.utf8_lower(pc.utf8_trim_whitespace(found.field("half")))
     is_twelve = pc.and_(pc.not_equal(half, ""), pc.equal(hours, 12.0))
@@ -277,7 +277,7 @@ def _seconds_of_words(texts: pa.Array) -> pa.Array:
 
 
 def _numbers(found: pa.Array, name: str) -> pa.Array:
-    """Return a group of each match as float64.
+    """Return the number in the named group of each regular-expression match.
 
     The number is 0 if the group is empty, and null if the text does not match.
     """

@@ -186,7 +186,10 @@ def _with_whole_scales(decisions: Mapping[int, Decision]) -> dict[int, Decision]
 
 
 def _of_order(decision: Decision, shown: Mapping[int, str]) -> Decision:
-    """Return the decision for answers on a scale, given the levels that occur."""
+    """Return the decision to read a column of answers as an ordered column.
+
+    ``shown`` contains the text of each level of the scale that occurs.
+    """
     answers = decision.answers
     assert answers is not None
     form = CellForm(
@@ -449,7 +452,7 @@ def _decide_dates(survey: Survey, options: TableOptions) -> Decision:
 def _order_of_fields(
     survey: Survey, shapes: Sequence[str], options: TableOptions
 ) -> str:
-    """Return the first field of dates that end with the year.
+    """Return which field comes first in dates that end with the year.
 
     The result is "day", "month" or "doubtful", or "" if there are no such dates.
     """

@@ -123,7 +123,7 @@ class Faults(dict[Hashable, tuple[str, str, int]]):
         self[key] = (first_fault, first_remedy, n_before + count)
 
     def forget(self, position: int) -> None:
-        """Remove the faults of a column, because it is left out."""
+        """Remove the faults of a column that is left out."""
         for key in [key for key in self if _position(key) == position]:
             del self[key]
 

@@ -115,7 +115,7 @@ class FileTable(BaseTable):
         self._describe()
 
     def _describe(self) -> None:
-        """Join the columns of all files."""
+        """Set the attributes of the table from the columns of all files."""
         first = self._files[0]
         if len(self._files) == 1 and isinstance(first, ColumnarFile):
             self.metadata = first.schema.metadata
@@ -218,10 +218,11 @@ class FileTable(BaseTable):
             ) from error
 
     def orders(self) -> dict[int, list[str]]:
-        """Return the ordered categories of columns as texts, by column index.
+        """Return the categories of each ordered column, as texts in their order.
 
-        A column is not ordered if the categories of one of its files are not a
-        subsequence of the longest list of its categories.
+        The keys of the result are column indices. A column is not ordered if the
+        categories of one of its files are not a subsequence of the longest list of its
+        categories.
         """
         of_files: dict[str, list[list[str]]] = {}
         for file in self._files:
@@ -241,7 +242,11 @@ class FileTable(BaseTable):
         return [*notes, *notes_on_lacking(self.paths, keys), *self._note_on_marks]
 
     def _expect_marks(self) -> list[str]:
-        """Set the columns of each file whose marks are exchanged, and return notes."""
+        """Find the columns of each file in which points and commas must be exchanged.
+
+        They are stored in the attribute ``keys_to_exchange`` of the file. The result is
+        a list of notes about decimal marks.
+        """
         files = [file for file in self._files if isinstance(file, CSVFile)]
         certain = [file.certain_marks for file in files]
         marks = list(map(marks_of_file, certain))
@@ -333,7 +338,7 @@ def _is_part(texts: list[str], order: list[str]) -> bool:
 
 
 def _values_of_folders(path: Path) -> dict[str, str]:
-    """Return the columns and values that folder names such as ``year=2024`` add."""
+    """Return the columns, and their values, that folder names such as year=2024 add."""
     values = {}
     for folder in path.parts[:-1]:
         key, mark, value = folder.partition("=")

@@ -330,7 +330,10 @@ class FrameTable(BaseTable):
         self.numbers = [leaf.source for leaf in leaves]
 
     def orders(self) -> dict[int, list[str]]:
-        """Return the ordered categories of columns as texts, by column index."""
+        """Return the categories of each ordered column, as texts in their order.
+
+        The keys of the result are column indices.
+        """
         return {
             position: texts_of_order(self._rows.column(position))
             for position, data_type in enumerate(self.types)

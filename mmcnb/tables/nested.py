@@ -94,7 +94,11 @@ def _leaves(leaf: Leaf, columns: Callable[[int], Iterator[pa.Array]]) -> Iterato
 
 
 def _length(leaf: Leaf, columns: Callable[[int], Iterator[pa.Array]]) -> int:
-    """Return the length of lists of numbers; 0 if values are not lists, or all null."""
+    """Return the length of the lists in a column of lists of numbers.
+
+    The length is 0 if the values are not lists of numbers or flags, or if it is unknown
+    because all lists are null.
+    """
     if not is_list(leaf.type) or kind_of(leaf.type.value_type) not in (
         "number",
         "flag",

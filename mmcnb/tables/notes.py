@@ -90,7 +90,10 @@ def listed(texts: Sequence[str]) -> str:
 
 
 def option_with(table: BaseTable, option: str, columns: Sequence[TableColumn]) -> str:
-    """Return an option with a list of columns, for Python and for the command line."""
+    """Return an option and the columns it applies to, in Python and command-line form.
+
+    The result is text for a message and contains at most ten columns.
+    """
     columns = columns[:MOST_NAMED]
     names = [column.name for column in columns]
     words = [f"--{option} {table.option(column.position)}" for column in columns]
@@ -144,7 +147,10 @@ def _records_taken(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator
 
 
 def _even_numbers(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator[str]:
-    """Yield a sentence about numbers that are spread as evenly as identifiers."""
+    """Yield a sentence about the columns whose numbers look like identifiers.
+
+    The numbers of these columns are distinct and spread evenly.
+    """
     features = [column for column in columns if column.is_feature]
     even = [column for column in features if column.is_even]
     if 0 < len(even) < len(features):
@@ -179,7 +185,7 @@ def _units(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator[str]:
 def _orders(
     table: BaseTable, columns: Sequence[TableColumn], options: TableOptions
 ) -> Iterator[str]:
-    """Yield a sentence about texts with an order that was recognised automatically."""
+    """Yield a sentence about text columns whose order was recognised automatically."""
     given = [name for name, _ in options.orders or ()]
     asked = table.resolve(given, "--order")
     by_order: dict[str, list[TableColumn]] = {}
@@ -201,7 +207,7 @@ def _orders(
 
 
 def _commas(columns: Sequence[TableColumn]) -> Iterator[str]:
-    """Yield a sentence about numbers that certainly have decimal commas."""
+    """Yield a sentence about columns whose numbers certainly have decimal commas."""
     with_commas = []
     for column in columns:
         decision = column.decision
@@ -214,7 +220,10 @@ def _commas(columns: Sequence[TableColumn]) -> Iterator[str]:
 
 
 def _ambiguous_commas(columns: Sequence[TableColumn]) -> Iterator[str]:
-    """Yield sentences about numbers in which commas have two possible meanings."""
+    """Yield sentences about columns in which a comma has two possible meanings.
+
+    It can be a decimal comma or a thousands separator.
+    """
     doubtful = []
     for column in columns:
         decision = column.decision
@@ -241,7 +250,10 @@ def _ambiguous_commas(columns: Sequence[TableColumn]) -> Iterator[str]:
 
 
 def _wrong_cells(columns: Sequence[TableColumn]) -> Iterator[str]:
-    """Yield a sentence about cells of another kind, which count as missing."""
+    """Yield a sentence about cells that do not match the kind of their column.
+
+    These cells count as missing.
+    """
     wrong = []
     for column in columns:
         if column.is_feature and column.n_wrong and column.kind != "text":

@@ -94,7 +94,7 @@ def body_pattern(decimal: str, thousands: str) -> str:
 
 
 def mark_class(thousands: str) -> str:
-    """Return the characters, for a regex class, that are variants of a separator."""
+    """Return the variants of a thousands separator, for a regex character class."""
     if thousands == " ":
         return SPACES
     if thousands == "'":
@@ -127,7 +127,7 @@ def plain_pattern(decimal: str = ".") -> str:
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern for Python, after converting Arrow's escapes."""
+    """Compile a pattern written for Arrow with Python's ``re`` module."""
     written = re.sub(r"\\x\{([0-9a-f]+)\}", lambda code: chr(int(code[1], 16)), pattern)
     return re.compile(written)
 

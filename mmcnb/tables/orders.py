@@ -286,10 +286,11 @@ def answers_of(counts: Mapping[str, int]) -> Answers | None:
 
 
 def _numbered(counts: Mapping[str, int]) -> Answers | None:
-    """Return the answers if all texts begin with a number and some also have words.
+    """Return the `Answers` if texts are numbered, as in 1 - poor; otherwise None.
 
-    The words must belong to one scale, and their order must match that of the numbers
-    or its reverse.
+    All texts must begin with a number, and at least two must also have words. The words
+    must belong to one scale, and their order must match that of the numbers or its
+    reverse.
     """
     no_answer = _keys(NO_ANSWERS)
     texts = [text for text in counts if key_of(text) not in no_answer]

@@ -85,7 +85,7 @@ def _decoded(array: pa.RunEndEncodedArray) -> pa.Array:
 
 
 def _of_values(array: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Convert an array through Python objects, which is slow."""
+    """Convert an array to a type by way of Python objects, which is slow."""
     return pa.array(array.to_pylist(), data_type)
 
 

@@ -383,7 +383,7 @@ class TableReader:
             )
 
     def _refuse_wrong_columns(self) -> None:
-        """Add a fault for columns of a fit in which no cell has the right kind."""
+        """Add a fault for each column of a fit in which no cell has the right kind."""
         for column in self.features:
             if column.n_wrong == self.n_read >= LEAST_WRONG:
                 fault = "order cell" if column.role is Role.ORDER else "cell"
@@ -459,7 +459,7 @@ class TableReader:
         self.faults.check()
 
     def _pass(self) -> Iterator[tuple[Part, list[pa.Array]]]:
-        """Yield all parts with the values of their columns, and collect faults."""
+        """Yield the parts of the table with their column values, and collect faults."""
         self._begin_count()
         for part in self.table.parts(self._wanted):
             for line in part.ragged:
@@ -488,7 +488,10 @@ class TableReader:
     # --- values of cells ---
 
     def _values(self, part: Part) -> list[pa.Array]:
-        """Return the columns of a part in their final types, with null for gaps."""
+        """Return the used columns of a part in their final types.
+
+        Missing values are null.
+        """
         return [self._values_of(column, part) for column in self._used]
 
     def _values_of(self, column: TableColumn, part: Part) -> pa.Array:
@@ -554,14 +557,21 @@ class TableReader:
 
     @staticmethod
     def _surveyed(cells: pa.Array, texts: pa.Array) -> pa.Array:
-        """Return texts with "None" restored, because it may be the lowest level."""
+        """Restore the text "None" where it was replaced with null.
+
+        "None" is a marker of missing values, but may also be the lowest level of a
+        scale.
+        """
         if not texts.null_count:
             return texts
         is_least = pc.fill_null(pc.equal(cells, pa.scalar(LEAST, cells.type)), False)
         return pc.if_else(is_least, pa.scalar(LEAST, TEXT), texts)
 
     def _places(self, column: TableColumn, texts: pa.Array, part: Part) -> pa.Array:
-        """Return the rank of each text in the order of a column, or null for others."""
+        """Return the rank of each text in the order of its column.
+
+        Texts that are not in the order become null.
+        """
         assert column.form is not None
         places = parse_cells(texts, column.form)
         is_wrong = pc.and_(places.is_null(), texts.is_valid())
@@ -573,7 +583,7 @@ class TableReader:
     def _note_wrong(
         self, column: TableColumn, texts: pa.Array, part: Part, rows: np.ndarray
     ) -> None:
-        """Count cells that do not match the kind of their column and become gaps."""
+        """Count cells that do not match the kind of their column and become missing."""
         is_of_fit = self._options.encoding is not None
         if not is_of_fit and column.type_to_read != TEXT:
             # The kind of the column is then inferred from the texts of all rows.
@@ -595,7 +605,10 @@ class TableReader:
     # --- rows of numbers ---
 
     def _rows(self, part: Part, values: list[pa.Array]) -> Rows:
-        """Return the kept rows of a part as numbers, with class labels and names."""
+        """Convert a part to rows of numbers, with class labels and row names.
+
+        Rows that are dropped because of missing values are not included.
+        """
         block = self._narrow(values)
         is_kept = self._is_kept(part, values, block)
         if np.isnan(block).any():
@@ -663,7 +676,11 @@ class TableReader:
         self.faults.add(("empty row", -1), f"{place}: {fault}", remedy, empty.size)
 
     def _filled(self, part: Part, block: np.ndarray) -> np.ndarray:
-        """Fill missing values from donors, and those that remain from their columns."""
+        """Fill missing values from donor rows, or with the fill value of their column.
+
+        The fill value of a column is used where donors are not available. If missing
+        values are kept, they are not filled.
+        """
         is_gap = np.isnan(block)
         if self._donors is not None:
             self._check_empty_rows(part, is_gap)
@@ -734,9 +751,10 @@ class TableReader:
         self._take_decided()
 
     def _decided(self) -> dict[int, Decision]:
-        """Return which kind of values the texts of columns represent, by column index.
+        """Return the kind of values that the texts of each column represent.
 
-        A column stored as categories is included only if its texts have an order.
+        The keys of the result are column indices. A column stored as categories is
+        included only if its texts have an order.
         """
         decisions = decide_forms(self._surveys, self._options)
         return {
@@ -747,7 +765,7 @@ class TableReader:
         }
 
     def _survey_texts(self) -> None:
-        """Start a survey of the texts of each column that no option decides."""
+        """Start a survey of the texts of each column whose kind no option specifies."""
         self._surveys = {}
         takes_orders = self._options.categories == "auto"
         for column in self.features:
@@ -832,7 +850,7 @@ class TableReader:
         check_features(self.table, self.columns)
 
     def _sample_rows(self, categories: Categories, medians: Medians) -> None:
-        """Store a sample of rows with their gaps, and make donors from it if needed.
+        """Store a sample of the rows before filling, and make donors from it if needed.
 
         The sample contains only the columns that are still features.
         """

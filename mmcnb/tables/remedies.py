@@ -77,7 +77,7 @@ def _name(option: str) -> str:
 
 
 def _argument(option: re.Match[str]) -> str:
-    """Return a matched option as an argument of `mmcnb.read_table`."""
+    """Convert a matched command-line option to an argument of `mmcnb.read_table`."""
     name = _name(option[1])
     value = "".join(shlex.split(option[2]))
     if name == "orders":

@@ -34,7 +34,7 @@ NEGATIVE = tuple(-mark for mark in (*NINES, *OF_SURVEYS, *OF_WEATHER, *HUGE))
 
 
 def _by_number() -> dict[float, float]:
-    """Return a dictionary from each marker, and its float32 value, to the marker."""
+    """Return a dict that maps each marker, and its value in float32, to the marker."""
     marks: dict[float, float] = {}
     for mark in map(float, (*POSITIVE, *NEGATIVE, *NEGATIVE_ALONE, *ENDS)):
         if abs(mark) <= LARGEST_SINGLE:

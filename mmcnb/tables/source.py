@@ -82,7 +82,7 @@ class WholeTable:
         self.schema = pa.schema(list(types.items()), table.metadata)
 
     def parts(self) -> Iterator[TablePart]:
-        """Yield parts with a limited number of rows."""
+        """Yield the rows of the table in parts of limited size."""
         wanted = dict(zip(self.schema.names, self.schema.types, strict=True))
         if self._table.is_text:
             wanted = dict.fromkeys(wanted, TEXT)

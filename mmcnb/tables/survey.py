@@ -282,13 +282,13 @@ class _Left:
 
     @classmethod
     def of_shapes(cls, table: pa.Table) -> "_Left":
-        """Merge the rows of a table with equal shapes."""
+        """Return the texts of a table, with the rows of each shape merged into one."""
         grouped = _by_shape(table).combine_chunks()
         columns = (grouped["shape"], grouped["text_first"], grouped["count_sum"])
         return cls(*(column.combine_chunks() for column in columns))
 
     def by_shape(self) -> pa.Table:
-        """Return a table of shapes, with the first text and the count of each."""
+        """Return a table with the first text and the number of cells of each shape."""
         shapes = shapes_of_texts(self.texts)
         table = pa.table({"shape": shapes, "text": self.texts, "count": self.counts})
         return _by_shape(table).rename_columns(
@@ -311,7 +311,7 @@ class _Left:
 
 
 def _by_shape(table: pa.Table) -> pa.Table:
-    """Return a table of distinct shapes, with first texts and sums of counts."""
+    """Return a table with the first text and the sum of counts of each shape."""
     return table.group_by("shape", use_threads=False).aggregate(
         [("text", "first"), ("count", "sum")]
     )
