@@ -233,7 +233,7 @@ def damaged_chunks(
 
 
 def shown(value: object) -> str:
-    """Return the repr of a value as one line of at most 120 characters, for messages.
+    """Return the repr of a value for a message, in one line of at most 120 characters.
 
     Examples
     --------

@@ -117,7 +117,11 @@ def gaps_of_clusters(
 def _entry(
     name: str, gaps: np.ndarray, labels: np.ndarray, sizes: np.ndarray
 ) -> dict[str, Any]:
-    """Return the share of missing values of a column, overall and in each cluster."""
+    """Return an entry with the share of missing values of a column.
+
+    The share is given for all rows and for each cluster. ``gaps`` marks the rows in
+    which the value is missing.
+    """
     of_clusters = np.bincount(labels, gaps, sizes.size) / np.maximum(sizes, 1)
     return {
         "column": name,

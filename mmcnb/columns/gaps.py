@@ -213,7 +213,10 @@ class _Prepared(NamedTuple):
 
 @lru_cache(maxsize=2)
 def _prepared(donors: Donors) -> _Prepared:
-    """Return the prepared donors, which are cached for all blocks of rows."""
+    """Return the donors in the form used to fill missing values.
+
+    The result is cached, because all blocks of rows have the same donors.
+    """
     order = order_of_columns(donors.rows)
     if order is None:
         order = np.arange(donors.rows.shape[1])
@@ -227,7 +230,7 @@ def _prepared(donors: Donors) -> _Prepared:
 
 
 def _compared(donors: Donors, rows: np.ndarray) -> np.ndarray:
-    """Return rows with scaled numeric columns and unchanged category codes."""
+    """Return rows with scaled numbers and unchanged category codes, to compare rows."""
     logged = np.flatnonzero(donors.unit)
     values = rows.copy()
     units = donors.unit[logged]

@@ -155,7 +155,7 @@ class SampleColumns:
 
 
 def _are_categories(values: np.ndarray) -> bool:
-    """Return whether each row consists of zeros and at most one 1."""
+    """Return whether each row has only zeros and at most one 1, as one-hot codes do."""
     for rows in (values[:200], values):  # the first rows usually suffice to refute it
         if not ((rows == 0) | (rows == 1)).all() or (rows.sum(axis=1) > 1).any():
             return False
@@ -249,7 +249,10 @@ class Sentinel(NamedTuple):
 
 
 def _shortest(value: float) -> str:
-    """Return the shortest decimal text of a number, which may be from float32 data."""
+    """Return the shortest decimal text of a number.
+
+    A number that float32 represents exactly gets the shortest text of the float32.
+    """
     single = np.float32(value)
     number = single if single == value else np.float64(value)
     return str(number).removesuffix(".0")

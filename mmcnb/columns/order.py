@@ -69,7 +69,11 @@ def _order_of_dense(sample: np.ndarray) -> np.ndarray:
 def _refined(
     ranks: np.ndarray, sample: np.ndarray, keys_of: Callable[[np.ndarray], np.ndarray]
 ) -> np.ndarray:
-    """Break ties between ranks by sort keys of the values, one block at a time."""
+    """Refine the ranks of columns until no columns are tied or all rows are compared.
+
+    Tied columns are compared by the sort keys of their values, one block of rows at a
+    time.
+    """
     start = 0
     n_rows = FIRST_ROWS
     while start < sample.shape[0]:
@@ -87,27 +91,34 @@ def _refined(
 
 
 def _tied(ranks: np.ndarray) -> np.ndarray:
-    """Return the indices of the columns that share their rank with other columns."""
+    """Return the indices of the columns whose rank is also that of another column."""
     return np.flatnonzero(np.bincount(ranks)[ranks] > 1)
 
 
 def _ranked(ranks: np.ndarray, tied: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Return new ranks, in which ``places`` break the ties between columns."""
+    """Return new ranks, in which ``places`` break the ties between columns.
+
+    ``tied`` holds the indices of the columns with ties, and ``places`` the ranks of
+    these columns among each other.
+    """
     finer = ranks * ranks.size
     finer[tied] += places
     return np.unique(finer, return_inverse=True)[1].ravel()
 
 
 def _places(keys: np.ndarray) -> np.ndarray:
-    """Return the rank of each row of ``keys`` among distinct rows, in byte order."""
+    """Return, for each row of ``keys``, its rank among the distinct rows.
+
+    Rows are compared as bytes.
+    """
     whole = keys.view(f"V{keys.itemsize * keys.shape[1]}").ravel()
     return np.unique(whole, return_inverse=True)[1].ravel()
 
 
 def _directions(values: np.ndarray) -> np.ndarray:
-    """Return the direction of change from the row before: 0 down, 1 none, 2 up.
+    """Return the change of each value from the row before: 0 down, 1 none, 2 up.
 
-    The first row has direction 1.
+    All values of the first row get 1.
     """
     keys = np.ones(values.shape, np.uint8)
     keys[1:] += values[1:] > values[:-1]
@@ -116,7 +127,7 @@ def _directions(values: np.ndarray) -> np.ndarray:
 
 
 def _sortable(values: np.ndarray) -> np.ndarray:
-    """Return big-endian integers whose bytes sort in the order of the values."""
+    """Return big-endian integers whose bytes have the same order as the values."""
     # Adding 0 turns -0 into 0, because their bytes differ although they are equal.
     bits = (values.astype(np.float64) + 0.0).view(np.uint64)
     sign = np.uint64(2**63)
@@ -184,7 +195,8 @@ def _order_of_sparse(sample: csr_array) -> np.ndarray:
 def _places_of_sparse(columns: csc_array, has_values: bool) -> np.ndarray:
     """Return the rank of each column among the distinct columns.
 
-    If ``has_values`` is False, columns are compared only by directions.
+    Columns are compared by the directions of change and, if ``has_values``, then by
+    values.
     """
     m = columns.shape[0]
     is_used = np.diff(columns.indptr) > 0
@@ -206,7 +218,7 @@ def _places_of_sparse(columns: csc_array, has_values: bool) -> np.ndarray:
 
 
 def _columns_of(columns: csc_array) -> np.ndarray:
-    """Return the column index of each stored value."""
+    """Return, for each stored value of a sparse array, the index of its column."""
     return np.repeat(np.arange(columns.shape[1]), np.diff(columns.indptr))
 
 

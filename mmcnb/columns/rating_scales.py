@@ -17,14 +17,14 @@ LEAST_VALUES = 3  # least number of distinct values; a column with two values is
 
 
 class Span(NamedTuple):
-    """The smallest and the largest integer of a column or a scale."""
+    """The smallest and the largest value of a column or of a rating scale."""
 
     low: float
     high: float
 
     @property
     def steps(self) -> float:
-        """Number of steps from the lowest to the highest value."""
+        """Difference between the largest and the smallest value."""
         return self.high - self.low
 
     def may_be_of(self, scale: "Span") -> bool:
@@ -76,7 +76,10 @@ def rating_scales(columns: SampleColumns) -> dict[int, Span]:
 
 
 def _of_texts(columns: SampleColumns) -> dict[int, Span]:
-    """Return the ranges of columns of ordered texts with more than two levels."""
+    """Return the spans of columns of ordered texts, by column index.
+
+    Only columns with more than two levels are included.
+    """
     spans: dict[int, Span] = {}
     if not columns.orders:
         return spans
@@ -88,7 +91,7 @@ def _of_texts(columns: SampleColumns) -> dict[int, Span]:
 
 
 def _spans(columns: SampleColumns) -> Iterator[tuple[int, Span]]:
-    """Yield the index and range of each column of numbers that may be ratings."""
+    """Yield the index and the span of each numeric column that may contain ratings."""
     low, high = columns.ends[:, columns.first]
     steps = high - low
     is_whole = (low % 1 == 0) & (high % 1 == 0)

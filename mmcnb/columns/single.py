@@ -44,7 +44,7 @@ class SingleColumns(NamedTuple):
 
     @property
     def pronoun(self) -> str:
-        """Pronoun for the columns in messages."""
+        """Pronoun with which messages refer to the columns."""
         return "these" if len(self.names) > 1 else "it"
 
     @property
@@ -150,10 +150,11 @@ def _single_number(
 def _shares_of_numbers(
     columns: SampleColumns, which: np.ndarray, labels: np.ndarray
 ) -> np.ndarray:
-    """Return the between-cluster share of the variance of each number or list.
+    """Return, for each column, the share of its variance that lies between clusters.
 
+    Columns other than the numbers and lists that ``which`` selects have the share 0.
     Numbers are replaced by their ranks. The share of a list is the largest share of its
-    elements. The share of columns that ``which`` excludes is 0.
+    elements.
     """
     shares = np.zeros(len(columns.names))
     weights = columns.weights
@@ -185,7 +186,7 @@ def entropy_of(codes: np.ndarray, weights: np.ndarray) -> float:
 
 
 def middle_ranks(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the rank of each value; tied values get the middle of their ranks.
+    """Return the rank of each value, where tied values get the middle of their ranks.
 
     A row of weight w counts as w rows.
     """

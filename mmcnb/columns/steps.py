@@ -169,9 +169,9 @@ def factor_of_levels(
 
 
 class _Neighbours(NamedTuple):
-    """Share of neighbours with the same values, and mean squared numeric distance.
+    """Share of neighbours with the same values, and their mean squared distance.
 
-    The values are the texts or the levels.
+    The values are the texts or the levels. The distance is in the numeric columns.
     """
 
     alike: float
@@ -197,9 +197,10 @@ class _Pairs(NamedTuple):
     mean_far: float
 
     def neighbours(self, step: float, n_nearest: int) -> _Neighbours:
-        """Return the statistics of the nearest rows at a given step of texts.
+        """Return statistics of the rows that are nearest to each query row.
 
-        Rows that are tied with the last of the nearest rows are included.
+        ``step`` is the step of texts or levels. Rows that are tied with the last of the
+        ``n_nearest`` rows are included.
         """
         distances = self.far + step**2 * self.unlike
         last = np.partition(distances, n_nearest - 1, axis=1)[:, n_nearest - 1]
@@ -221,7 +222,10 @@ def _queries(n_rows: int) -> np.ndarray:
 
 
 def _squared_distances(numbers: np.ndarray) -> np.ndarray:
-    """Return squared distances from the query rows to all rows."""
+    """Return the squared distance from each query row to each row.
+
+    The query rows are evenly spaced among all rows.
+    """
     queries = _queries(len(numbers))
     far = np.zeros((queries.size, len(numbers)))
     # Columns are sorted, so that the sums do not depend on their order in the table.
@@ -231,7 +235,10 @@ def _squared_distances(numbers: np.ndarray) -> np.ndarray:
 
 
 def _n_unlike(codes: list[np.ndarray]) -> np.ndarray:
-    """Return the number of texts that differ between the query rows and all rows."""
+    """Return the number of text columns in which a query row and a row differ.
+
+    There is one row for each query row, and one column for each row of the sample.
+    """
     queries = _queries(len(codes[0]))
     n_unlike = np.zeros((queries.size, len(codes[0])))
     for values in codes:
@@ -268,17 +275,17 @@ def _association(codes: list[np.ndarray]) -> float:
 
 
 def _spaced(rows: np.ndarray, most: int) -> np.ndarray:
-    """Return at most ``most`` of the given rows, evenly spaced."""
+    """Return ``rows``, or ``most`` evenly spaced elements of it if it has more."""
     if rows.size <= most:
         return rows
     return rows[np.linspace(0, rows.size - 1, most).astype(np.int64)]
 
 
 def _distinct_rows(columns: SampleColumns) -> np.ndarray:
-    """Return the first index of each distinct row, in pseudorandom order.
+    """Return the index of the first occurrence of each distinct row.
 
-    Rows are sorted by a hash of their values, which depends neither on the order of the
-    rows nor on the order of the columns.
+    The indices are sorted by a hash of the values, which depends neither on the order
+    of the rows nor on the order of the columns.
     """
     keys = np.zeros(len(columns.rows), np.uint64)
     # The mean of a column seeds its hash. It is rounded to 24 bits, so that weights and
@@ -292,7 +299,10 @@ def _distinct_rows(columns: SampleColumns) -> np.ndarray:
 
 
 def _mixed(bits: np.ndarray) -> np.ndarray:
-    """Apply the output function of SplitMix64, so that hashes can be added."""
+    """Scramble the bits with the output function of SplitMix64.
+
+    Sums of the results can serve as hashes.
+    """
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return bits ^ (bits >> np.uint64(31))

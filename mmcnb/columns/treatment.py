@@ -141,7 +141,9 @@ class Treatment(NamedTuple):
         return report
 
     def left_out(self, J: float, J_scaled: float) -> "Treatment":
-        """Return a treatment without scaling, because it separates clusters better.
+        """Return a treatment that leaves the columns unscaled.
+
+        Its sentence says that the clusters are better separated without scaling.
 
         Parameters
         ----------
@@ -174,7 +176,7 @@ class Treatment(NamedTuple):
 
     @property
     def _is_raw(self) -> bool:
-        """Whether ``columns`` has unscaled values from a table or an array."""
+        """Whether ``columns`` contains values of a table or an array before scaling."""
         return self.scaling is None or bool(self.sentence)
 
 
@@ -305,7 +307,10 @@ def centred(treatment: Treatment) -> Treatment:
 def _known_wishes(
     scale: Mapping[ColumnName, Wish], names: Sequence[ColumnName]
 ) -> dict[ColumnName, Wish]:
-    """Return the requests by column; raise InputError for unknown columns."""
+    """Return the requested scalings by column name.
+
+    Raise InputError if a requested column does not exist.
+    """
     by_text = {str(name): name for name in names}
     wishes = {by_text.get(str(name), name): wish for name, wish in scale.items()}
     for name in wishes:
@@ -319,7 +324,7 @@ def _known_wishes(
 
 
 def _reason_to_keep(columns: SampleColumns, is_part: bool) -> str:
-    """Return why columns must not be scaled, whatever their spread, or ""."""
+    """Return why columns must stay unscaled even if their spreads differ, or ""."""
     ratings = list(rating_scales(columns))
     n_columns = len(columns.names)
     others = np.delete(columns.n_values > 1, ratings)
@@ -352,7 +357,7 @@ def _reason_to_keep(columns: SampleColumns, is_part: bool) -> str:
 
 
 def _reason_to_scale(columns: SampleColumns) -> str:
-    """Return why columns need scaling, or "" if they seem to share a unit."""
+    """Return why columns need scaling, or "" if they seem to have the same unit."""
     if columns.is_list.any():
         return KINDS_DIFFER
     is_number = columns.n_values > FEW
@@ -479,7 +484,7 @@ def _deviation_of_list(columns: SampleColumns, k: int) -> float:
 def _scaled(
     columns: SampleColumns, wishes: Mapping[ColumnName, Wish], reason: str
 ) -> Treatment:
-    """Return a treatment that scales the columns, with the reason."""
+    """Return a treatment that scales the columns and states the reason for this."""
     ratings = rating_scales(columns)
     wish_of: list[Wish] = []
     for k, name in enumerate(columns.names):
@@ -524,7 +529,10 @@ def _scales(columns: SampleColumns, wishes: Sequence[Wish]) -> list[ColumnScale]
 def _shorten_levels(
     columns: SampleColumns, scales: list[ColumnScale], wishes: Sequence[Wish]
 ) -> None:
-    """Reduce the weight of numbers with few levels where levels would cut clusters."""
+    """Reduce the weight of numbers with few levels if levels would cut clusters.
+
+    The entries of ``scales`` are replaced.
+    """
     if len(columns.names) > MOST_SEARCHED:
         return
     is_level = np.zeros(len(scales), bool)
@@ -565,7 +573,7 @@ def _has_few_levels(values: np.ndarray, weights: np.ndarray) -> bool:
 def _scaled_rows(
     columns: SampleColumns, scales: Sequence[ColumnScale], which: np.ndarray
 ) -> np.ndarray:
-    """Return some columns of the table, scaled."""
+    """Return the rows of the sample with the columns in ``which`` only, scaled."""
     scaling = _scaling(columns, _rounded(np.array([scale[1:] for scale in scales])))
     is_in = which.repeat(columns.widths)
     units = None if scaling.units is None else scaling.units[is_in]
@@ -574,7 +582,7 @@ def _scaled_rows(
 
 
 def _scaling(columns: SampleColumns, of_table: np.ndarray) -> Scaling:
-    """Expand center, divisor and unit from table columns to sample columns."""
+    """Expand the center, divisor and unit of table columns to sample columns."""
     center, divisor, units = of_table.T.repeat(columns.widths, axis=1)
     of_lists = columns.is_list.repeat(columns.widths)
     center[of_lists] = _rounded(columns.moments[0, of_lists])
@@ -593,7 +601,7 @@ def _as_they_are(columns: SampleColumns, sentence: str) -> Treatment:
 def _row(
     columns: SampleColumns, k: int, treatment: str, rating: Span | None = None
 ) -> ColumnRow:
-    """Return an entry of the listing, without center and divisor."""
+    """Return the listing entry of a column; its center and divisor are set later."""
     n_values = int(columns.n_values[k])
     kind = "number"
     why = "many values"
@@ -679,10 +687,11 @@ def _wants_logarithm(values: np.ndarray, weights: np.ndarray) -> bool:
 
 
 def _unusual_rows(columns: SampleColumns) -> list[str]:
-    """Return a message about rows with unusual values in most columns, if any.
+    """Return a message if some rows have unusual values in most columns.
 
-    Values in a long tail of nonnegative numbers do not count as unusual if their
-    logarithms are close to the logarithms of the other values.
+    Otherwise, the list is empty. Values in a long tail of nonnegative numbers do not
+    count as unusual if their logarithms are close to the logarithms of the other
+    values.
     """
     if len(columns.names) > MOST_SEARCHED:
         return []

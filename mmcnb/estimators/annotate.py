@@ -173,7 +173,10 @@ def _with_parameters(
 
 
 def _open_rows(adata: Any, element: str, model: Any) -> Samples:
-    """Open an element; in a graph, check that each row has enough neighbours."""
+    """Open an element of ``adata``; in a graph, check that rows have enough neighbours.
+
+    Connectivities are converted to distances.
+    """
     rows = open_with_filled_gaps(adata, element)
     if takes_distances(model):
         check_neighbours(adata, element, rows)
@@ -196,7 +199,10 @@ def _columns(key: str, model: Any, rows: Samples) -> dict[str, Any]:
 
 
 def _remove_earlier(adata: Any, key: str) -> set[str]:
-    """Remove the results of an earlier call, and return the removed ``obs`` columns."""
+    """Remove what an earlier call wrote with the same key.
+
+    Return the names of the removed columns of ``obs``.
+    """
     earlier = adata.uns.get(key)
     if not isinstance(earlier, Mapping) or "params" not in earlier:
         return set()

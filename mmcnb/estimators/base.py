@@ -248,7 +248,7 @@ class Estimator(Attributes, BaseEstimator):
     def _run(
         self, pass_: Pass[list[np.ndarray]], features: Samples, description: str
     ) -> np.ndarray:
-        """Return the results of a pass for all rows, in order."""
+        """Run a pass over all rows, and return its results in the order of the rows."""
         with self._engine_of(features) as engine:
             return np.concatenate(engine.run(pass_, features, description))
 
@@ -295,7 +295,10 @@ class Estimator(Attributes, BaseEstimator):
         element: str | None,
         **layer: Any,
     ) -> np.ndarray | None:
-        """Label rows, optionally by a layer, and return or write the labels."""
+        """Label rows by the clusters or by a layer, and return the labels.
+
+        If ``out`` is a path, write the labels and return None.
+        """
         features, rule = self._features(X, element, **layer)
         if out is None:
             return self._run(LabelsPass(rule), features, "labels")
@@ -1029,7 +1032,10 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
     def _recorded(
         self, session: fits.FitSession, checkpoint: Checkpoint
     ) -> fits.FitSession:
-        """Return a session that records its passes in a checkpoint, or replays them."""
+        """Return a session that records its passes in a checkpoint.
+
+        Passes that the checkpoint already contains are replayed.
+        """
         kept = session.kept_labels
         if kept is not None and kept.sink is None:
             kept = None  # a checkpoint does not store labels
@@ -1044,7 +1050,10 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         return replace(session, random_state=check_random_state(seed), drawn_seed=seed)
 
     def _with_sample(self, session: fits.FitSession) -> fits.FitSession:
-        """Draw the sample, including all rows with known labels, and add it."""
+        """Draw the sample, and return the session with it.
+
+        The sample includes all rows with known labels.
+        """
         samples = session.samples
         weights = session.weights
         known = session.known
@@ -1128,7 +1137,10 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
 
 
 def _computed_columns(features: Samples) -> int:
-    """Return the number of dense columns that a pass computes from each row."""
+    """Return the number of dense columns that a pass computes from each row.
+
+    The number is 0 for sparse features and for features that are the rows themselves.
+    """
     if features.is_sparse or features is features.root:
         return 0
     return features.n_features
@@ -1141,13 +1153,16 @@ def label_rows(
     rule: Rule,
     kept: list[np.ndarray] | None,
 ) -> None:
-    """Set ``labels_`` to the labels that the fit kept, or label all rows if none."""
+    """Set ``labels_`` to the labels that the fit kept, if any.
+
+    If it kept none, compute the labels of all rows.
+    """
     labels = kept or engine.run(LabelsPass(rule), features, "labels")
     model.labels_ = np.concatenate(labels)
 
 
 def first_row_order(session: fits.FitSession, result: fits.FitResult) -> list[int]:
-    """Return the numbers of the clusters, in the order of their first rows."""
+    """Return the numbers of the clusters, sorted by the index of their first row."""
     rule = result.model.rule
     if isinstance(rule, Hyperplane):  # the first row belongs to the side with f below 0
         f = rule.decide(result.model.features(session.samples).block(0, 1))[0]

@@ -235,7 +235,7 @@ class EvolutionaryMMC(KernelFunction, StreamedClusterer):
         )
 
     def _fitness(self, session: FitSession, kernel: Kernel) -> tuple[Model, Fitness]:
-        """Return the model without a hyperplane, and the fitness of label vectors."""
+        """Return a model with an empty hyperplane, and the fitness of label vectors."""
         sample = session.sample
         weights = session.sample_weights
         alpha = float(self.alpha)

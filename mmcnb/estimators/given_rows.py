@@ -243,7 +243,10 @@ def _opened(
 def _filled_as_fitted(
     samples: Samples, element: str | None, options: TableOptions
 ) -> Samples:
-    """Fill the missing values of opened samples if the samples can be read again."""
+    """Fill the missing values of opened samples if they can be opened or read again.
+
+    Otherwise, return the samples unchanged.
+    """
     if samples.encoding is None:
         return open_as_fitted(samples, element, options) or samples
     if samples.refilled is None or options.missing != "neighbors":
@@ -295,7 +298,10 @@ def warn_of_left_out(described: Samples) -> None:
 
 
 def chosen_columns(columns: object, keep: object) -> TableOptions | None:
-    """Return table options for ``columns`` and ``keep``, or None if both are None."""
+    """Return the table options that select columns by ``columns`` and ``keep``.
+
+    Return None if both are None.
+    """
     if columns is None and keep is None:
         return None
     from mmcnb.tables.plan import TablePlan
@@ -348,7 +354,10 @@ def _check_columns(
     names: list[str] | None,
     reset: bool,
 ) -> None:
-    """Set the number and names of the features, or check them, as scikit-learn does."""
+    """Set the number and names of the features if ``reset``, otherwise check them.
+
+    This is done by scikit-learn.
+    """
     columns: Any = np.empty((0, n_features))
     if names is not None:
         import pandas as pd

@@ -48,7 +48,7 @@ class NewRows(NamedTuple):
 
 
 def nodes_of(model: Model) -> Vote:
-    """Return the nodes of a model that is known to have nodes."""
+    """Return the nodes of a model, which must be a model with nodes."""
     assert model.graph is not None
     return model.graph
 
@@ -109,7 +109,7 @@ class JoinedNodes:
 
     @property
     def is_new(self) -> np.ndarray:
-        """Mask of the nodes that are new rows."""
+        """Boolean mask that is True for nodes that are new rows."""
         return self.weights == 0
 
     def with_groups(self, groups: np.ndarray, count: int = 0) -> np.ndarray:
@@ -127,7 +127,10 @@ class JoinedNodes:
         return np.where(groups > 0, count - 1 + groups, self.earlier)
 
     def with_nearest(self, groups: np.ndarray) -> np.ndarray:
-        """Return the earlier clusters; each group gets its most frequent cluster."""
+        """Return the earlier cluster of each node, with one cluster for each group.
+
+        All nodes of a group get the earlier cluster that is most frequent among them.
+        """
         labels = self.earlier.copy()
         for group in range(1, int(groups.max()) + 1):
             inside = groups == group
@@ -235,7 +238,7 @@ def _outlier_limits(
 
 
 def _is_scattered(nodes: Vote) -> np.ndarray:
-    """Return a mask of the nodes in clusters that were dropped as noise."""
+    """Return a boolean mask that is True for nodes of clusters dropped as noise."""
     if nodes.thresholds is None:
         return np.zeros(nodes.sizes.size, bool)
     return nodes.thresholds <= EVERY_ROW

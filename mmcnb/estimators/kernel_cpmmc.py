@@ -152,7 +152,10 @@ class KernelCPMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
 def refine_exactly(
     session: FitSession, restart: RestartResult
 ) -> tuple[CCCPResult, Model]:
-    """Refine the labels found on the sample, with all rows as basis vectors."""
+    """Refine the labels of all rows, with all rows as basis vectors.
+
+    The initial labels come from the model that was found on the sample.
+    """
     samples = session.samples
     weights = session.weights
     model = restart.model(session.scaling)

@@ -42,7 +42,7 @@ ROWS_OF_FRAME = 2**16  # number of rows of a data frame that are written per bat
 
 
 def new_columns(engine: Engine, passes: ColumnPasses, names: list[str]) -> NewColumns:
-    """Return the columns that the passes compute, one group of rows at a time."""
+    """Return the columns that the passes compute, a few blocks of rows at a time."""
     import pyarrow as pa
 
     types = {
@@ -106,7 +106,7 @@ def write_label_table(
 def _notes(
     writer: JoinedTableWriter, samples: Samples, names: list[str]
 ) -> Iterator[str]:
-    """Yield warnings about renamed columns and about rows that are left out."""
+    """Yield sentences for warnings about renamed columns and rows that are left out."""
     for name, wanted in zip(writer.names, names, strict=True):
         if name != wanted:
             sentence = (
@@ -126,7 +126,7 @@ def _notes(
 def _write(
     writer: JoinedTableWriter, X: object, samples: Samples, new: NewColumns
 ) -> None:
-    """Write the rows of a data frame, or of the file of samples, with new columns."""
+    """Write the rows of a data frame or a table file, together with new columns."""
     index = row_index_of(None, samples)
     frame = _frame_of(X)
     if frame is not None:
@@ -272,7 +272,10 @@ def _parts_of_frame(table: "pa.Table") -> Iterator[TablePart]:
 
 
 def _source_of(samples: Samples) -> TableSource:
-    """Return the file or folder that samples were read from."""
+    """Return the table source from which samples were read.
+
+    Raise InputError if the samples are not a table.
+    """
     source = samples.root.table_source
     if source is None:
         raise InputError(

@@ -24,9 +24,9 @@ MOST_COMPARED = 100_000  # rows that both models label to match their clusters
 
 
 class EarlierModel(NamedTuple):
-    """An earlier estimator, its model and cluster sizes, and rows to compare.
+    """An earlier estimator with its model and cluster sizes, and the rows of a new fit.
 
-    ``samples`` are the rows of the new fit, opened as input of the earlier estimator.
+    ``samples`` are these rows, opened as input of the earlier estimator.
     """
 
     estimator: Any
@@ -129,7 +129,7 @@ def number_like(
 def _labels(
     engine: Engine, model: Model, samples: Samples, rows: np.ndarray
 ) -> np.ndarray:
-    """Return the labels of some rows, according to a model."""
+    """Return the labels that a model gives to the rows with indices ``rows``."""
     sample = open_samples(draw_sample(engine, samples, rows)[0])
     features, rule = model.labelling(sample)
     return np.concatenate(engine.run(LabelsPass(rule), features))

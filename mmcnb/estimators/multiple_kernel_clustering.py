@@ -230,7 +230,7 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         return self._needs_on(rows, self.n_landmarks)
 
     def _needs_on(self, rows: RowShape, n_landmarks: int | None) -> FitNeeds:
-        """Return the memory and work for a number of landmarks per kernel."""
+        """Return the memory and work of a fit with a number of landmarks per kernel."""
         size = self.sample_size or rows_of_sample(self.n_clusters)
         if self.basis == "exact":
             size = rows.n_samples
@@ -266,7 +266,10 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
             yield from with_smaller_samples(fewer, rows)
 
     def _landmarks(self, rows: int, n_landmarks: int | None) -> int:
-        """Return the number of basis vectors of each kernel."""
+        """Return the number of basis vectors of each kernel.
+
+        ``rows`` is the number of rows of the sample.
+        """
         return rows if self.basis == "exact" else basis_size(n_landmarks, rows)
 
     # -- the fit -----------------------------------------------------------------------
@@ -296,7 +299,10 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         return fit_clusters(session, sample, partition, config)
 
     def _mapped(self, session: FitSession, weights: Weights) -> MultipleKernelSample:
-        """Map the sample by all kernels; "auto" leaves out equivalent kernels."""
+        """Map the sample by each kernel.
+
+        With ``kernels="auto"``, kernels that are equivalent to others are left out.
+        """
         rows = session.sample
         kernels = base_kernels.base_kernels(self.kernels, self.columns, rows, weights)
         planned = session.plan.needs.n_landmarks // base_kernels.n_kernels(self.kernels)

@@ -187,7 +187,7 @@ def decide_rows(
 def layer_options(
     estimator: "MaximumMarginClustering", layer: int | str | None
 ) -> dict[str, Any]:
-    """Return the arguments with which `Model.labelling` labels rows by a layer."""
+    """Return the arguments that make `Model.labelling` label rows by a given layer."""
     if layer is None:
         return {}
     tree = estimator._tree

@@ -222,7 +222,10 @@ def values_of(owner: object, *names: str) -> dict[str, Any]:
 def default_kernel(
     estimator: KernelFunction, sample: Matrix, weights: np.ndarray | None
 ) -> Kernel:
-    """Return the kernel of a method that does not compare several bandwidths."""
+    """Return the kernel that the parameters of an estimator specify.
+
+    If ``gamma`` is the name of a rule, its value is computed from the sample.
+    """
     gamma = default_gamma(estimator.gamma, estimator.kernel, sample, weights)
     return Kernel(
         estimator.kernel, gamma, int(estimator.degree), float(estimator.coef0)

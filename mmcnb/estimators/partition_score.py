@@ -157,7 +157,7 @@ def partition_score(  # noqa: PLR0913
 
 
 def _row_weights(sample_weight: object, n_samples: int) -> np.ndarray:
-    """Return the sample weights, which are all 1 if no or equal weights were passed."""
+    """Return the sample weights, or ones if no weights or equal weights were passed."""
     if sample_weight is not None:
         weights, _ = read_weights(sample_weight, n_samples)
         if weights is not None:

@@ -255,7 +255,10 @@ def _check_kinds(path: ModelPath, fields: dict[str, object]) -> None:
 
 
 def _is_of(kind: Any, value: object) -> bool:
-    """Return whether a value has a type that an entry of `KINDS` allows."""
+    """Return whether a value has one of the types that ``kind`` allows.
+
+    ``kind`` is an entry of `KINDS`.
+    """
     if isinstance(kind, list):
         return isinstance(value, list) and all(_is_of(kind[0], part) for part in value)
     if isinstance(kind, dict):
@@ -266,7 +269,11 @@ def _is_of(kind: Any, value: object) -> bool:
 
 
 def _check_counts(path: ModelPath, estimator: Any) -> None:
-    """Raise InputError if model and report have different cluster or kernel counts."""
+    """Raise InputError if a saved model and its report contradict each other.
+
+    The numbers of clusters, classes and kernels must agree, and no required entry may
+    be missing.
+    """
     model = estimator.model_
     n_clusters = model.rule.n_clusters
     report = estimator.report_
@@ -293,7 +300,7 @@ def _check_counts(path: ModelPath, estimator: Any) -> None:
 
 
 def _check_numbers(path: ModelPath, estimator: Any, sizes: np.ndarray) -> None:
-    """Raise InputError if ``n_clusters`` or ``n_clusters_`` contradicts the rule."""
+    """Raise InputError if ``n_clusters`` or ``n_clusters_`` contradicts the model."""
     n_clusters = len(sizes)
     n_used = np.count_nonzero(sizes)  # clusters of an earlier model may have no rows
     n_dropped = len(estimator.report_.get("dropped") or ())

@@ -108,7 +108,10 @@ class _Fit(NamedTuple):
 
     @property
     def in_memory(self) -> list[str]:
-        """Names of arguments of the page that the command line reads from files."""
+        """Names of page arguments whose values are in memory.
+
+        The command line can read these values only from files.
+        """
         return [key for key, value in self.page.items() if value is NO_LITERAL]
 
 
@@ -231,10 +234,10 @@ def _changed_parameters(estimator: Any) -> dict[str, Any]:
 
 
 def _changed_page(estimator: Any, page: PageArguments) -> dict[str, Any]:
-    """Return the arguments of a page that differ from their defaults.
+    """Return the arguments of a report page that differ from their defaults.
 
-    Values that the page must not show, or that are not paths, have no literal. The
-    labels of the fit are the default.
+    A value becomes `NO_LITERAL` if it is not a path or if the page must not show it.
+    The labels of the fit are the default of ``labels``.
     """
     changed: dict[str, Any] = {}
     own: Any = getattr(estimator, "labels_", None)
@@ -259,7 +262,7 @@ def _checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _path_of(X: object, samples: Samples) -> str | None:
-    """Return the path of the rows as the user passed it; None for rows in memory."""
+    """Return the path of the rows as the user passed it, or None for rows in memory."""
     if isinstance(X, str | os.PathLike):
         return os.fspath(X)
     if samples.path is not None or samples.table_source is not None:
@@ -281,7 +284,11 @@ def _literal(value: Any) -> str | None:
 
 
 def _arguments(values: Mapping[str, Any]) -> list[str]:
-    """Return keyword arguments; a value without a literal is written as a variable."""
+    """Return keyword arguments as Python code.
+
+    A value without a literal is written as a variable that has the name of the
+    argument.
+    """
     return [f"{name}={_literal(value) or name}" for name, value in values.items()]
 
 
@@ -369,7 +376,10 @@ def _option(name: str, value: str) -> list[str]:
 
 
 def _words(name: str, value: Any) -> Iterator[str]:
-    """Yield the values of a table option; the command repeats the option for each."""
+    """Yield the values of a table option, in the form of the command line.
+
+    The command repeats the option for each value.
+    """
     if name == "orders":
         for column, texts in value.items():
             yield f"{column}={','.join(texts)}"
@@ -401,7 +411,7 @@ def _quoted(mark: str) -> str:
 
 
 def _notes(fit: _Fit, report: Mapping[str, Any], samples: Samples) -> Iterator[str]:
-    """Yield sentences about what the command and the call cannot reproduce."""
+    """Yield sentences about what the command and the Python call cannot reproduce."""
     if fit.source is None:
         yield f"In the call, {ROWS} stands for the rows of the fit."
     yield from _notes_on_seed(fit, report)

@@ -172,14 +172,17 @@ def sampled_nodes(
 def numbered_nodes(
     session: FitSession, request: Request, metric: str, seed: int
 ) -> NumberedStructure:
-    """Return the graph of a sample, and the number of clusters chosen from it."""
+    """Return the number of clusters found in the graph of a sample.
+
+    The result includes the structure of the graph, from which the number was chosen.
+    """
     graph = _graph(session, request.likely_clusters, metric)
     n_samples = session.samples.n_samples
     return choose_number(graph, request, n_samples, session.engine.each, seed)
 
 
 def _graph(session: FitSession, n_clusters: int, metric: str) -> NodeGraph:
-    """Build the graph of the sample."""
+    """Build the neighbour graph of the sample, or read it if distances were given."""
     if metric == "precomputed":
         return given_graph(session.sample, session.sample_weights)
     return node_graph(
@@ -192,7 +195,7 @@ def _graph(session: FitSession, n_clusters: int, metric: str) -> NodeGraph:
 
 
 class _DrawnTwice(NamedTuple):
-    """A session with additional rows in its sample, and the small clusters of rows.
+    """A session with far rows added to its sample, and the small clusters of the rows.
 
     For each row of the sample, ``small`` contains the number of its small cluster,
     starting from 1, or 0 if the row is not in a small cluster.
@@ -240,7 +243,10 @@ def _with_far_rows(
 
 
 def voting_model(session: FitSession, n_clusters: int, metric: str) -> Model:
-    """Return a model that labels rows by a vote; its nodes are added later."""
+    """Return a model in which nodes vote for the label of a row.
+
+    Its nodes are added later.
+    """
     return Model(
         rule=Shares(np.arange(float(n_clusters)), np.zeros(n_clusters)),
         scaling=session.scaling,
@@ -289,7 +295,10 @@ def widest_margin(
 def search_needs(
     rows: RowShape, request: Request, metric: str, n_nodes: int
 ) -> FitNeeds:
-    """Return the memory and work of the nodes and of the largest candidate."""
+    """Return the memory and work of the nodes and of the largest candidate.
+
+    The largest candidate is the partition with the widest margin, if it is searched.
+    """
     needs = _node_needs(rows, request, metric, n_nodes)
     p = needs.sample_size
     needs = replace(needs, row_seconds=node_row_seconds(rows, p))

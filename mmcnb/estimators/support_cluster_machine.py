@@ -381,7 +381,10 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
     def _features(
         self, X: Any, element: str | None = None, **_: Any
     ) -> tuple[Samples, Any]:
-        """Return rows as expansions over all support vectors, and the named rule."""
+        """Return rows as kernel expansions over all support vectors, and the rule.
+
+        The rule labels rows with the names of the classes.
+        """
         check_is_fitted(self, "model_")
         samples = read_input(self, X, reset=False, element=element)
         rows, rule = expanded(self.model_, samples)
@@ -494,7 +497,10 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
     def _sample(
         self, engine: Engine, samples: Samples, random_state: np.random.RandomState
     ) -> tuple[Any, Treatment]:
-        """Draw the sample that determines gamma; return it and its column treatment."""
+        """Draw the sample that determines gamma.
+
+        Return the sample and the treatment of its columns.
+        """
         chosen = sample_rows(samples.n_samples, SAMPLE_ROWS, None, random_state)
         drawn, moments = draw_sample(
             engine, samples, chosen, moments=self.scale == "standard"
@@ -516,7 +522,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         return Memory(plan.threads, caches_within(free_bytes, plan.rows))
 
     def _plan(self, rows: RowShape) -> FitPlan:
-        """Plan the passes over all rows; the plan does not include caches."""
+        """Plan the passes over all rows, without the memory of caches."""
         state = STATE_BYTES * rows.n_samples
         needs = FitNeeds(
             TILE,
@@ -529,7 +535,10 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         return plan_passes(rows, needs, self.memory_limit, self.n_jobs)
 
     def _settings(self, n_positive: int) -> dict[str, Any]:
-        """Return the settings of an SVM's rounds for a number of positive rows."""
+        """Return the settings of the training rounds of one SVM.
+
+        ``n_positive`` is its number of positive rows.
+        """
         level = LEVELS[self.stop] if self.level is None else self.level
         # The default number was chosen by `python -m benchmarks scm`.
         n_clusters = int(self.n_clusters or np.clip(2 * n_positive, 100, 1000))

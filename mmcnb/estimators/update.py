@@ -159,13 +159,16 @@ def _report(
 
 
 def _far_sentence(is_far: np.ndarray) -> str:
-    """Return a clause with the number of rows far from all clusters."""
+    """Return a clause that states how many new rows are far from all clusters."""
     n_far = np.count_nonzero(is_far)
     return f"{n_far:,} of {is_far.size:,} new rows are far from all clusters"
 
 
 def _doubted(trust: dict[str, Any], reason: str) -> dict[str, Any]:
-    """Lower the trust to "medium", with a reason, unless its level is already "low"."""
+    """Return the trust with the level "medium" and a reason for this.
+
+    If its level is "low", the trust is returned unchanged.
+    """
     if trust["level"] == "low":
         return trust
     return trust | {"level": "medium", "reason": f"{reason}."}
@@ -197,12 +200,18 @@ class _Batch:
 
     @property
     def is_far(self) -> np.ndarray:
-        """Mask of the rows that are farther out than 99 % of the rows of the fit."""
+        """Mask of the rows whose outlier scores exceed ``bound``.
+
+        Of the rows of the fit, 1 % have outlier scores above ``bound``.
+        """
         return self.scores > self.bound
 
     @property
     def is_clearly_far(self) -> np.ndarray:
-        """Mask of the rows that exceed the bound by more than `CLEARLY`."""
+        """Mask of the rows whose outlier scores are clearly above ``bound``.
+
+        They exceed ``bound`` by more than `CLEARLY`.
+        """
         return self.scores > self.bound + CLEARLY
 
 
@@ -234,7 +243,7 @@ class _LabelledRows(NamedTuple):
 
 
 def _labelled(engine: Engine, model: Model, samples: Samples) -> _LabelledRows:
-    """Compute the labels and the outlier scores of rows in one pass."""
+    """Return the labels and the outlier scores of rows, computed in one pass."""
     features, rule = model.labelling(samples, of_nodes=True)
     both: Any = CombinedPass((LabelsPass(rule), DecisionPass(OutlierScores())))
     labels, scores = engine.run(both, features, "labels")
@@ -242,7 +251,7 @@ def _labelled(engine: Engine, model: Model, samples: Samples) -> _LabelledRows:
 
 
 def _is_usual(is_far: np.ndarray) -> bool:
-    """Return whether chance explains the number of far rows."""
+    """Return whether the number of far rows may be due to chance."""
     # 1 % of the rows of the fit are far. Twice this share is allowed, plus three
     # standard deviations of a binomial count: 3 sqrt(0.01 m).
     n_usual = 0.02 * is_far.size + 0.3 * is_far.size**0.5
@@ -396,7 +405,10 @@ def _without_room(
     joined: JoinedNodes,
     chosen: _Chosen,
 ) -> _Result:
-    """Return a result that keeps the model and warns about rows far from clusters."""
+    """Return a result that keeps the model, because no new cluster is allowed.
+
+    It warns about the rows that are far from all clusters.
+    """
     model = estimator.model_
     report = estimator.report_
     before = np.array(report["sizes"], np.float64)
@@ -418,7 +430,10 @@ def _without_room(
 def _numbered(
     estimator: MaximumMarginClustering, joined: JoinedNodes, chosen: _Chosen
 ) -> _Result:
-    """Return a result with a new model; matched clusters keep their numbers."""
+    """Return a result with a new model.
+
+    Clusters that match earlier clusters keep the numbers of these clusters.
+    """
     report = estimator.report_
     before = np.array(report["sizes"], np.float64)
     nodes = chosen.nodes
@@ -452,7 +467,10 @@ def _numbered(
 
 
 def _changed(choice: Choice, common: np.ndarray) -> list[str]:
-    """Return a list with a warning if an earlier cluster lost more than 1 % of rows."""
+    """Return a warning if an earlier cluster lost more than 1 % of its rows.
+
+    The warning is the only element of a list, which is empty without a warning.
+    """
     is_changed = np.diag(common) < KEPT_SHARE * common.sum(axis=1)
     if not is_changed.any():
         return []

@@ -130,7 +130,10 @@ def _with_gaps(session: FitSession, result: FitResult) -> FitResult:
 
 
 class _VotingNodes(NamedTuple):
-    """The nodes that vote, the choice without dropped clusters, and report entries."""
+    """The nodes that vote on labels, the choice of clusters, and report entries.
+
+    The choice has no clusters that were dropped as noise.
+    """
 
     vote: Vote
     choice: Choice
@@ -144,7 +147,7 @@ def _voting_nodes(
     request: Request,
     noise: str | float | None,
 ) -> _VotingNodes:
-    """Return the nodes with their clusters, outlier offsets and noise thresholds."""
+    """Return the nodes with clusters, outlier offsets and noise thresholds."""
     graph = nodes.graph
     distances_beyond = graph.beyond(nodes.sample, session.engine.each)
     logs = log_distances(graph.distances, distances_beyond)

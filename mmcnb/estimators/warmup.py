@@ -78,7 +78,7 @@ def warmup(estimator: Any = None) -> float:
 
 
 def _fit(estimators: list[Any]) -> None:
-    """Fit estimators to generated rows of both float types."""
+    """Fit each estimator to generated rows, once as float32 and once as float64."""
     import warnings
 
     import numpy as np

@@ -95,7 +95,11 @@ def clusters_without(
 
 
 def _whole(weights: np.ndarray) -> np.ndarray:
-    """Return weights as integers, scaled so that the smallest weight becomes 1."""
+    """Return the weights divided by the smallest weight and rounded to integers.
+
+    If the weights differ by more than a factor of 2**31, they are divided by a larger
+    number, and the smallest results become 1.
+    """
     unit = max(weights.min(), weights.max() / 2**31)
     return np.rint(weights / unit).clip(1)
 
@@ -103,7 +107,10 @@ def _whole(weights: np.ndarray) -> np.ndarray:
 def _scaled_again(
     columns: SampleColumns, rows: np.ndarray, others: np.ndarray
 ) -> np.ndarray:
-    """Scale the selected rows and columns as if the table had no other columns."""
+    """Scale a part of the sample as if the table had only the columns ``others``.
+
+    ``rows`` selects the rows of this part.
+    """
     sources = columns.sources
     if sources is not None:
         sources = [sources[k] for k in np.flatnonzero(others).tolist()]
@@ -115,7 +122,7 @@ def _scaled_again(
 
 
 def _nodes(session: FitSession, request: Request, metric: str, seed: int) -> Nodes:
-    """Build the nodes of the rows, without a search for small clusters."""
+    """Build the nodes of the sample, without a search for small clusters."""
     n_samples = session.samples.n_samples
     numbered = numbered_nodes(session, request, metric, seed)
     graph = numbered.structure.graph
