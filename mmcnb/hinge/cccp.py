@@ -113,7 +113,7 @@ class CCCPResult:
 
 
 def path_to(C: float) -> tuple[float, ...]:
-    """Return increasing values of C from 1.01 to ``C``.
+    """Return the path of C, a tuple of increasing values from 1.01 to ``C``.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def path_to(C: float) -> tuple[float, ...]:
 
 
 def greatest_balance(C: float) -> float:
-    """Return the largest balance for which the QP is feasible with any labels at C.
+    """Return the largest balance for which the QP at C is feasible for any labels.
 
     The QP with only the plane of all rows is feasible if C (1 - balance) > 1.
 
@@ -194,7 +194,7 @@ def continuation(
 
 
 def _feasible(objective: Objective, C: float) -> Objective:
-    """Return the objective with a balance for which the QP is feasible at C."""
+    """Return the objective, with its balance reduced if the QP at C is infeasible."""
     if objective.threshold == "fixed":
         return objective
     balance = min(objective.balance, max(0.0, greatest_balance(C)))
@@ -210,7 +210,7 @@ def _rounds(
     record: Record,
     budget: SweepBudget,
 ) -> CCCPResult | None:
-    """Run rounds at one C; return None if the first round is degenerate."""
+    """Run rounds at one C, or return None if the first solution is degenerate."""
     state: CCCPResult | None = None
     quantile_steps = 0
     for number in range(limits.max_rounds):

@@ -95,18 +95,24 @@ class SubproblemResult:
     status: str
 
     def value(self, slack: float) -> float:
-        """Return 1/2|w|² - rho + C slack, without rho if the threshold is fixed."""
+        """Return 1/2|w|² - rho + C slack, omitting rho if the threshold is fixed."""
         rho = self.quadratic.rho if self.threshold == "adaptive" else 0.0
         return 0.5 * self.quadratic.norm2 - rho + self.C * max(0.0, slack)
 
     @property
     def objective(self) -> float:
-        """Objective J_CP under the constraints found so far: a lower bound."""
+        """Value of J_CP under the constraints found so far.
+
+        This is a lower bound on the value under all constraints.
+        """
         return self.value(self.quadratic.xi)
 
     @property
     def primal(self) -> float:
-        """Objective with the slack over all constraints: an upper bound."""
+        """Value of J_CP with the slack over all constraints.
+
+        This is an upper bound on the minimum under all constraints.
+        """
         return self.value(self.statistics.violation)
 
     @property
@@ -123,7 +129,7 @@ class SubproblemResult:
 
     @property
     def gap(self) -> float:
-        """Duality gap, relative to C rho."""
+        """Duality gap (`primal` minus `objective`), relative to C rho."""
         unit = max(self.C * self.quadratic.rho, np.finfo(float).tiny)
         return (self.primal - self.objective) / unit
 
@@ -189,7 +195,7 @@ class WorkingSet:
         self.centred = self.coefs = np.empty((0, 0))
 
     def over(self, training_set: TrainingSet) -> "WorkingSet":
-        """Return a working set for other rows, with the same generators."""
+        """Return a working set for another training set, with the same generators."""
         other = type(self)(training_set)
         other.generators = list(self.generators)
         return other
@@ -224,7 +230,7 @@ class WorkingSet:
             self.coefs = np.vstack([self.coefs, plane.coef])
 
     def keep(self, is_kept: np.ndarray) -> None:
-        """Drop the cutting planes that are not marked; the basis does not change."""
+        """Drop the cutting planes for which ``is_kept`` is False."""
         self.generators = [self.generators[k] for k in np.flatnonzero(is_kept)]
         self.s = self.s[is_kept]
         self.t = self.t[is_kept]
@@ -235,7 +241,7 @@ class WorkingSet:
     def _represent(
         self, centred: np.ndarray, planes: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return inner products of planes with the basis, and their coefficients."""
+        """Return the planes' inner products with the basis and their coefficients."""
         flat = centred.reshape(planes, -1)
         coefs = self.training_set.represent(centred)
         if coefs is centred:  # rows are their own features
@@ -332,7 +338,7 @@ class WorkingSet:
         eta: float,
         lowers: list[float],
     ) -> str | None:
-        """Return the final status of the loop after a sweep, or None if it continues.
+        """Return the final status if the loop ends after this sweep, otherwise None.
 
         ``lowers`` contains the lower bounds from all sweeps so far.
         """
@@ -483,6 +489,6 @@ class SampleWorkingSet(WorkingSet):
 
 
 def _generator(plane: np.ndarray) -> Generator:
-    """Return the generator that a row of `SamplePlanes` stores."""
+    """Return the generator stored in a row of the plane array of `SamplePlanes`."""
     p = (plane.shape[0] - 3) // 3
     return Generator(Hyperplane(plane[:p], float(plane[p])), float(plane[p + 1]))

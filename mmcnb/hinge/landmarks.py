@@ -62,7 +62,7 @@ def candidate_kernels(
     degree: int = 3,
     coef0: float = 1.0,
 ) -> list[Kernel]:
-    """Return the kernels to try on a sample.
+    """Return the candidate kernels that a search compares on a sample.
 
     For a Gaussian kernel with ``gamma="auto"``, there is one kernel per candidate
     bandwidth. Otherwise, there is a single kernel.
@@ -235,7 +235,7 @@ def _widest_of_two(
     record: Record,
     gamma: float | str,
 ) -> tuple[Model, float]:
-    """Search for two clusters on a sample, and refine the best result on all rows.
+    """Search for two clusters on a sample, and refine the best result on all ``rows``.
 
     Return the model, whose rule has one score per cluster, and rho.
     """
@@ -259,7 +259,7 @@ def _widest_of_two(
 
 
 def _scores_of(boundary: Hyperplane | Scores) -> Scores:
-    """Return scores -f/2 and f/2 of the two clusters for a decision function f."""
+    """Convert a decision function f to scores -f/2 and f/2 of the two clusters."""
     half = boundary.coef / 2
     half_offset = boundary.offset / 2
     coef = np.column_stack([-half, half])

@@ -129,7 +129,7 @@ class RunnerUpPass(SumPass):
 def _all_runner_ups(
     rows: Matrix, labels: np.ndarray, weights: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the cutting plane of all rows, in the form of `most_violated_runner_ups`.
+    """Return the cutting plane of all rows in the form of `most_violated_runner_ups`.
 
     This plane does not depend on scores.
     """
@@ -175,7 +175,7 @@ class MulticlassTrainingSet(TrainingSet):
         return Generator(rules.Scores(np.zeros((p, k)), np.zeros(k)), np.inf)
 
     def hyperplane(self, coef: np.ndarray, beta: float) -> rules.Scores:
-        """Return scores whose means are 0, given the flattened coefficients."""
+        """Return scores with mean 0 over the rows, given the flattened coefficients."""
         coef = coef.reshape(self.n_clusters, -1)
         return rules.Scores(np.ascontiguousarray(coef.T), coef @ self.mean)
 
@@ -259,7 +259,10 @@ class MulticlassTrainingSet(TrainingSet):
         return LabelStep(new, boundary, b, changed, counted)
 
     def size_multipliers(self, scores: rules.Scores) -> np.ndarray:
-        """Return numbers to subtract from scores to keep cluster sizes in bounds."""
+        """Return the number to subtract from the scores of each cluster.
+
+        The subtraction keeps the sizes of the clusters within their bounds.
+        """
         return _size_multipliers(self.decide(scores), self.bounds, self.row_weights)
 
 
@@ -297,7 +300,7 @@ class HingeRefinement:
 
     @property
     def objective(self) -> Objective:
-        """Objective with an adaptive threshold and a balance of 0."""
+        """Form of the objective: an adaptive threshold and a balance of 0."""
         return Objective("adaptive", 0.0, float(self.sample.features.variances.sum()))
 
     @property
@@ -309,7 +312,7 @@ class HingeRefinement:
     def working_set(
         self, stage: Stage, bounds: Bounds, hold_labels: bool = False
     ) -> WorkingSet:
-        """Return a working set for the rows of a stage, with given size bounds."""
+        """Return a working set for the rows of a stage with given size bounds."""
         training_set = MulticlassTrainingSet(
             self.engine,
             stage.rows,
@@ -321,14 +324,18 @@ class HingeRefinement:
         return WorkingSet(training_set)
 
     def working_set_of(self, labels: np.ndarray) -> WorkingSet:
-        """Return a working set for the sample; larger clusters have larger bounds."""
+        """Return a working set for the sample, with size bounds that fit given labels.
+
+        The larger a cluster is under these labels, the larger are the bounds of its
+        size.
+        """
         k = self.partition.n_clusters
         sizes = np.bincount(labels, self.sample.features.weights, k)
         bounds = self.partition.bounds_by_size(sizes)
         return self.working_set(self.rows, bounds, hold_labels=True)
 
     def run_start(self, start: Partition, record: Record) -> np.ndarray | None:
-        """Return refined labels of a partition, or None if it cannot be separated."""
+        """Refine the labels of a partition; return None if it cannot be separated."""
         labels = start.labels
         state = self.config.warm_start(
             start.start, labels, self.working_set_of(labels), self.objective, record
@@ -336,7 +343,7 @@ class HingeRefinement:
         return None if state is None else state.labels.block(None, 0, labels.shape[0])
 
     def random_solution(self, C: float) -> SubproblemResult:
-        """Solve the subproblem for random labels at a given C, as a baseline."""
+        """Solve the subproblem at a given C for random labels, as a baseline."""
         random_state = np.random.RandomState(self.config.seed)
         n = self.sample.values.shape[0]
         labels = random_labels(n, self.partition.shares, random_state)

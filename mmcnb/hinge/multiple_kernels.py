@@ -202,7 +202,11 @@ class MultipleKernelSample:
         self.z = _narrow(np.hstack(parts))
 
     def candidate(self, engine: Engine, bounds: Bounds | None = None) -> KernelFeatures:
-        """Return the sample for two clusters or, if bounds are given, for more."""
+        """Return the sample as `KernelFeatures`.
+
+        If ``bounds`` of cluster sizes are given, the training set allows more than two
+        clusters.
+        """
         new_training_set: Callable[..., TrainingSet] = TrainingSet
         if bounds is not None:
             new_training_set = partial(MulticlassTrainingSet, bounds=bounds)
@@ -219,7 +223,7 @@ class MultipleKernelSample:
 
 
 def _narrow(z: np.ndarray) -> np.ndarray:
-    """Return coordinates with the same inner products, but at most m columns."""
+    """Return at most m coordinates of each of m rows, with the same inner products."""
     if z.shape[1] <= z.shape[0]:
         return z
     values, vectors = np.linalg.eigh(z @ z.T)

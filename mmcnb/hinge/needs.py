@@ -51,7 +51,7 @@ def larger_sample(n_samples: int, compiled: bool = False) -> int:
 
 
 def most_sweeps(n_samples: int, feature_bytes: float) -> int:
-    """Return the maximum number of sweeps over all rows.
+    """Return the maximum number of sweeps over all rows in a refinement.
 
     The maximum depends only on the size of the features, not on the free memory.
     Otherwise, labels would depend on the machine.
@@ -69,7 +69,11 @@ def on_all_rows(needs: FitNeeds, rows: RowShape, larger_rows: int) -> FitNeeds:
 
 
 def with_smaller_samples(needs: FitNeeds, rows: RowShape) -> Iterator[FitNeeds]:
-    """Yield the needs of the fit with each of `SMALLER_SAMPLES` as the sample size."""
+    """Yield the needs for each size of the larger sample in `SMALLER_SAMPLES`.
+
+    Nothing is yielded if the fit uses no larger sample, or if there are at most
+    ``2 * GROUP_ROWS`` rows.
+    """
     if rows.n_samples <= 2 * GROUP_ROWS or not needs.larger_bytes:
         return
     for larger_rows in SMALLER_SAMPLES:
@@ -78,7 +82,7 @@ def with_smaller_samples(needs: FitNeeds, rows: RowShape) -> Iterator[FitNeeds]:
 
 
 def _larger_bytes(rows: RowShape, n_landmarks: int, larger_rows: int) -> float:
-    """Return the bytes of the larger sample while its blocks are concatenated."""
+    """Return the memory in bytes to concatenate the blocks of the larger sample."""
     # Each dense block is freed after it is copied. CSR blocks are freed only after all
     # blocks are copied.
     columns = 4.0 * larger_rows * n_landmarks
@@ -142,6 +146,6 @@ def needs_of_search(rows: RowShape, settings: SearchSettings) -> FitNeeds:
 
 
 def margin_seconds(rows: int, n_features: int = 0, n_clusters: int = 2) -> float:
-    """Estimate the seconds that one core needs for all starts on a sample."""
+    """Estimate the time of all starts on a sample on one core, in seconds."""
     # Measured in fits of 1,500 rows with 30 columns and 20,000 rows with 50 columns.
     return 0.35 * rows / 2000 * (1 + n_features / 500) * (n_clusters - 1)

@@ -98,7 +98,7 @@ class OwnBasisWorkingSet(WorkingSet):
         self._set_basis(self.mean.basis)
 
     def _set_basis(self, basis: np.ndarray) -> None:
-        """Set the basis vectors, against which the features are kernel values."""
+        """Set the basis vectors; the features become the kernel values against them."""
         kernel = self.kernel
         self.basis = basis
         # The mean of the features is computed from the estimate of Ψ_0, without a pass.
@@ -238,7 +238,7 @@ def fit_on_own_basis(
 
 
 def _rank(end: CCCPResult) -> tuple[float, float]:
-    """Return the sort key of the result of a start: its C, then its score.
+    """Return the sort key of the result of a start: the last C, then the score.
 
     Scores are rounded so that, of several equally good results, the first is selected
     on every processor.
@@ -253,7 +253,11 @@ def _end_of(
     config: SearchConfig,
     record: Record,
 ) -> CCCPResult:
-    """Run a start along the path; if the first C is degenerate, accept it."""
+    """Run a start along the path of values of C.
+
+    If the solution at the first C is degenerate, it is accepted, and the run ends
+    there.
+    """
     path = config.path
     end = continuation(working_set, start, objective, path, config.limits, record)
     if end is None:

@@ -210,7 +210,7 @@ def solve_kernel_planes(
 
 
 class _ConeProblem(NamedTuple):
-    """Cone program: minimise cost'x subject to right - rows x being in the cones."""
+    """Cone program: minimise cost'x such that right - rows x is in the cones."""
 
     cost: np.ndarray
     rows: np.ndarray
@@ -282,7 +282,7 @@ def _cone_problem(
 
 
 def _factor(gram: np.ndarray) -> np.ndarray:
-    """Return F such that F'F is the Gram matrix, without its null space."""
+    """Return F such that F'F is the Gram matrix, omitting its null space."""
     values, vectors = np.linalg.eigh((gram + gram.T) / 2)
     positive = values > SMALLEST_EIGENVALUE
     return np.sqrt(values[positive])[:, None] * vectors[:, positive].T

@@ -215,7 +215,7 @@ class SearchConfig:
         return Objective(self.threshold, self.balance, total_variance)
 
     def falling(self, objective: Objective) -> list[tuple[float, Objective]]:
-        """Return the values of C in decreasing order, each with its objective.
+        """Return the values of C in decreasing order, each paired with an objective.
 
         The list ends with a second entry for the smallest C, whose objective accepts
         solutions that are otherwise degenerate.
@@ -232,7 +232,7 @@ class SearchConfig:
         objective: Objective,
         record: Record,
     ) -> CCCPResult | None:
-        """Run rounds at C >= 2, starting from labels found by least squares."""
+        """Run rounds at each C >= 2, starting from labels found by least squares."""
         path = [C for C in self.path if C >= WARM_C] or self.path[-1:]
         return continuation(
             working_set,
@@ -254,7 +254,7 @@ def search_config(
     eta: float = 0.01,
     **fields: Any,
 ) -> SearchConfig:
-    """Return the settings of the search for given parameters of an estimator.
+    """Convert parameters of an estimator to the settings of the search.
 
     ``fields`` are passed to `SearchConfig` unchanged.
     """
@@ -310,7 +310,7 @@ class RestartResult:
 
     @property
     def gamma(self) -> float | None:
-        """Gamma of the kernel; None for several kernels, or if there is no kernel."""
+        """Gamma of the kernel, or None if there are several kernels or no kernel."""
         kernel = self.candidate.kernel
         return float(kernel.gamma) if isinstance(kernel, Kernel) else None
 
@@ -345,7 +345,11 @@ class RestartResult:
         return self.score > other.score * (1 + margin)
 
     def is_far_ahead_of(self, other: "RestartResult | None") -> bool:
-        """Return whether the last score exceeds another start's by `LATE_LEAD`."""
+        """Return whether the last score is ahead of another start's by `LATE_LEAD`.
+
+        This is True if ``other`` is None, and False if the starts ended at different
+        values of C.
+        """
         if other is None:
             return True
         if self.state.solution.C != other.state.solution.C:
@@ -353,7 +357,7 @@ class RestartResult:
         return self.scores[-1] > other.scores[-1] * (1 + LATE_LEAD)
 
     def is_rival_of(self, best: "RestartResult") -> bool:
-        """Return whether the score is similar to the best, but the labels differ.
+        """Return whether the score is close to the best score, but the labels differ.
 
         A start that ended at a lower C is not a rival.
         """
@@ -382,7 +386,7 @@ class RestartResult:
         return norm2 / max(self.objective.total_variance, 1e-100)
 
     def model(self, scaling: Scaling | None) -> Model:
-        """Return a model with this hyperplane, for rows that are not yet scaled."""
+        """Return a model with this hyperplane that scales rows by ``scaling``."""
         training_set = self.training_set
         return Model(
             rule=self.state.boundary,
@@ -576,14 +580,18 @@ class Pieces(NamedTuple):
 
     @property
     def warm(self) -> "Pieces":
-        """Path of warm starts, which omits the first C to preserve their labels."""
+        """Path of warm starts.
+
+        It begins later than the path of other starts, so that the labels of warm starts
+        are preserved.
+        """
         if self.early:
             return Pieces((), self.early[-1:], self.rest)
         return Pieces((), (), self.rest[-1:])
 
 
 def pieces_of(path: tuple[float, ...]) -> Pieces:
-    """Divide a path after its first C and after C = 2.
+    """Split a path of values of C after its first C and after C = 2.
 
     Examples
     --------
@@ -662,7 +670,7 @@ def _run_start(
     reached: set[tuple[int, bytes]],
     record: Record,
 ) -> RestartResult | None:
-    """Run one start; return None if it fails or ends like an earlier start.
+    """Run one start; return None if it fails or repeats an earlier start.
 
     ``reached`` contains the labels, up to their sign, that earlier starts had at the
     end of each part of the path. The labels of this start are added to it.
@@ -767,7 +775,10 @@ def _settled(restart: RestartResult, record: Record) -> RestartResult:
 def solve_random(
     working_set: WorkingSet, labels: Labels, objective: Objective, C: float
 ) -> SubproblemResult:
-    """Solve the subproblem for random labels at one C, with a lower plane limit."""
+    """Solve the subproblem for random labels at one C.
+
+    The maximum number of planes is reduced to ``working_set.random_planes``.
+    """
     working_set.max_planes = min(working_set.max_planes, working_set.random_planes)
     return working_set.cutting_plane(
         labels, objective, C, LOOSE_ETA, ignore, SweepBudget()

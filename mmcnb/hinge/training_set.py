@@ -58,7 +58,7 @@ class ConstraintStatistics:
 
 
 class Generator(NamedTuple):
-    """Hyperplane and rho, which determine a cutting plane under any given labels."""
+    """Hyperplane and rho, which together with labels determine a cutting plane."""
 
     hyperplane: Any
     rho: float
@@ -85,7 +85,7 @@ class MostViolated(NamedTuple):
 
 
 class PlaneSums(NamedTuple):
-    """The cutting planes of several generators: s, t and centred means of y F."""
+    """Cutting planes of several generators: s, t and centred means of y F."""
 
     s: np.ndarray
     t: np.ndarray

@@ -83,7 +83,7 @@ def refine_on_all_rows(
 
 
 class LargerSample(NamedTuple):
-    """Features and weights of a sample in memory, and feature sums over all rows."""
+    """Features and weights of a sample in memory, and the feature sum of all rows."""
 
     features: Samples
     weights: Weights
@@ -106,7 +106,7 @@ def draw_larger_sample(
 def refined(
     session: FitSession, restart: RestartResult, refine: Refine = refine_on_all_rows
 ) -> tuple[CCCPResult, Model]:
-    """Refine a start on all rows, unless the sample already contains all rows."""
+    """Refine a start on all rows if the sample does not contain all rows."""
     if not session.has_more_rows:
         return restart.state, restart.model(session.scaling)
     state, model = refine(session, restart)
@@ -301,7 +301,7 @@ def _unclean(score: float) -> list[str]:
 
 
 def _disagreements(restarts: list[RestartResult]) -> list[str]:
-    """Return warnings for criteria whose best bandwidth gives different labels."""
+    """Return a warning for each criterion whose best bandwidth gives other labels."""
     preferred = {
         "|w|²": max(restarts, key=lambda restart: round(restart.relative_norm2, 9)),
         "the leave-one-out score": min(

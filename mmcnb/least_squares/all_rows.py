@@ -46,7 +46,7 @@ def rows_of_sample(n_clusters: int) -> int:
 
 
 def matrix_bytes(rows: int) -> float:
-    """Return the memory for clustering a sample, excluding its features, in bytes."""
+    """Return the memory in bytes to cluster a sample, not counting its features."""
     return MATRICES * 8.0 * rows**2
 
 
@@ -99,7 +99,7 @@ class LandmarkSample:
         )
 
     def model(self, scaling: Scaling | None, alpha: float) -> Model:
-        """Return the model of these landmarks, with an empty rule."""
+        """Return a model with these landmarks and a rule that is still empty."""
         empty = Scores(np.empty((0, 0)), np.empty(0))
         return Model(
             empty, self.kernel, self.basis, scaling, ridge=self.ridge_map(alpha)
@@ -181,12 +181,12 @@ class LabelledRows:
 
     @property
     def mean_objective(self) -> float:
-        """The objective J, computed from means and sizes."""
+        """Objective J, computed from the means and sizes of the clusters."""
         return float(self.sizes @ (self.means**2).sum(axis=1) / self.sizes.sum())
 
     @property
     def one_against_all_objective(self) -> float:
-        """The objective Q of Pahikkala et al., eq. (10), with a centred kernel."""
+        """Objective Q of Pahikkala et al., eq. (10), with a centred kernel."""
         k = self.sizes.shape[0]
         n = self.sizes.sum()
         sums = self.means * self.sizes[:, None]
@@ -240,7 +240,7 @@ class LabelSteps:
         return self.sample.ridge_map(self.config.alpha)
 
     def start(self, labels: np.ndarray) -> LabelledRows:
-        """Return the state for given labels of the sample, before the first step."""
+        """Return the state before the first pass, given labels of the sample."""
         k = self.config.n_clusters
         weights = self.sample.features.weights
         sums, sizes = kernels.cluster_row_sums(self.sample.values, labels, k, weights)
@@ -323,7 +323,7 @@ class LabelSteps:
         return labelled
 
     def _next_rule(self, before: LabelledRows) -> tuple[Scores, np.ndarray]:
-        """Return the rule for the current means, and its multipliers."""
+        """Return the rule for the current means, and its size multipliers."""
         low, high = before.bounds
         # Scores z·S_h are used only for equal sizes, because otherwise larger clusters
         # would attract the rows in between.

@@ -107,7 +107,7 @@ def smoother(
 
 
 def mean_objective(R: np.ndarray, labels: np.ndarray, n_clusters: int) -> float:
-    """Return J = Σ|S_h|²/n_h; empty clusters contribute 0.
+    """Return J = Σ|S_h|²/n_h of a partition; empty clusters contribute 0.
 
     Examples
     --------

@@ -93,7 +93,7 @@ class PartitionConfig:
 
     @property
     def sizes_are_free(self) -> bool:
-        """Whether the only size constraint is a minimum size."""
+        """Whether cluster sizes are only constrained by a minimum size."""
         auto = isinstance(self.cluster_sizes, str) and self.cluster_sizes == "auto"
         return self.cluster_sizes is None or (auto and self.n_clusters == 2)
 
@@ -121,7 +121,7 @@ class PartitionConfig:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether to use mixed schedules and paths, unlike the papers."""
+        """Whether the search combines mixed schedules with regularisation paths."""
         return self.search == "shaking" and self.schedule == "mixed"
 
     def bounds(self, total: float) -> Bounds:
@@ -131,13 +131,16 @@ class PartitionConfig:
         return objective.size_bounds(total, self.shares, self.size_tolerance)
 
     def floor(self, total: float) -> Bounds:
-        """Return size constraints that only set a minimum size."""
+        """Return size bounds that only guarantee a minimum size."""
         # The default was chosen by `python -m benchmarks rls`.
         least = 0.5 if self.min_share is None else self.min_share
         return objective.floor_bounds(total, self.n_clusters, least)
 
     def bounds_by_size(self, sizes: np.ndarray) -> Bounds:
-        """Return size bounds for given clusters; larger clusters get larger bounds."""
+        """Return size bounds for clusters of given sizes.
+
+        The larger a cluster is, the larger are its bounds.
+        """
         rank = np.argsort(np.argsort(sizes, kind="stable"), kind="stable")
         low, high = self.bounds(sizes.sum())
         return np.sort(low)[rank], np.sort(high)[rank]
@@ -210,7 +213,7 @@ def partition_starts(
 
 
 class Schedule(NamedTuple):
-    """Amplitude, decay and number of rounds of shaking: Pahikkala et al., eq. (11)."""
+    """Amplitude, decay and number of rounds of "shaking" (Pahikkala et al., eq. 11)."""
 
     amplitude: float
     decay: float
@@ -344,7 +347,7 @@ def _ends(
     targets: list[np.ndarray],
     bounds: Bounds,
 ) -> list[np.ndarray]:
-    """Return the labels at the end of one start, for each target proportion."""
+    """Run a start for each target proportion, and return the resulting labels."""
     low, high = bounds
     most = MOST_MOVES * R.shape[0]
 
@@ -417,7 +420,10 @@ def partition_sample(
     path = [ridge for ridge in REGULARIZATION_PATH if ridge > alpha] + [alpha]
 
     def scored(labels: np.ndarray, start: int) -> Partition:
-        """Return a partition and its J, after steepest descent if R is given."""
+        """Return the partition with given labels and its J.
+
+        If R is not None, the labels are first improved by steepest descent.
+        """
         if R is None:
             return Partition(labels, features.objective(labels, k, alpha), start)
         low, high = config.bounds_by_size(np.bincount(labels, minlength=k))

@@ -36,7 +36,7 @@ def landmark_sample(
     random_state: np.random.RandomState,
     basis: np.ndarray | None = None,
 ) -> LandmarkSample:
-    """Map a sample to landmark features; choose the landmarks if none are given.
+    """Map a sample to landmark features, using ``basis`` or newly chosen landmarks.
 
     Raises
     ------
@@ -101,7 +101,7 @@ class SearchSettings:
     sample_size: int | None = None
 
     def searched_rows(self, n_samples: int) -> int:
-        """Return the number of rows in the search."""
+        """Return the number of rows that the search uses."""
         default = all_rows.rows_of_sample(self.partition.n_clusters)
         return min(self.sample_size or default, n_samples)
 
@@ -271,7 +271,7 @@ def _result(
     config: PartitionConfig,
     best: Partition,
 ) -> FitResult:
-    """Collect the model, attributes, report and warnings of a fit."""
+    """Combine the model, attributes, report and warnings of a fit in its result."""
     gamma = sample.kernel.gamma
     return FitResult(
         replace(model, rule=labelled.rule),

@@ -66,7 +66,7 @@ class ActiveSet:
         return np.asarray(self.class_weights[self.codes[rows]])
 
     def part(self, engine: Engine, rows: np.ndarray, weights: np.ndarray) -> Part:
-        """Return the given active rows as a part of the training set, sorted."""
+        """Return the given active rows as a part of a training set, sorted by index."""
         order = np.argsort(rows)
         rising = rows[order]
         gathered, _ = draw_sample(engine, self.samples, rising)
@@ -78,7 +78,10 @@ class ActiveSet:
         )
 
     def cached(self, engine: Engine, most_rows: int) -> "ActiveSet":
-        """Return the set with its rows in memory if there are at most ``most_rows``."""
+        """Return the set with its active rows in memory if they are few enough.
+
+        If there are more than ``most_rows``, return the set itself.
+        """
         if np.count_nonzero(self.y) > most_rows:
             return self
         rows = np.flatnonzero(self.y)
@@ -167,7 +170,7 @@ def decide_masked(
 
 
 def rows_by_group(mask: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the indices of the rows that a mask selects, one group at a time.
+    """Yield the indices of the rows that a mask selects, in groups.
 
     The indices of all rows at once would take eight bytes per row.
     """
@@ -176,7 +179,7 @@ def rows_by_group(mask: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def take_by_group(values: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Return ``values[numbers]``, one group at a time to save memory.
+    """Return ``values[numbers]``, computed in groups of indices to save memory.
 
     NumPy would convert all indices at once to eight bytes each.
 
@@ -217,7 +220,10 @@ def nth_rows(mask: np.ndarray, ranks: np.ndarray) -> np.ndarray:
 
 
 def drawn_rows(mask: np.ndarray, n_drawn: int, random_state: Any) -> np.ndarray:
-    """Draw rows that a mask selects, without replacement; return sorted indices."""
+    """Draw rows without replacement among the rows that a mask selects.
+
+    Return their indices in increasing order.
+    """
     n_rows = np.count_nonzero(mask)
     # This gives the same order as `permutation`, with half of the memory.
     dtype = np.int32 if n_rows <= np.iinfo(np.int32).max else np.int64

@@ -36,7 +36,10 @@ class Side(NamedTuple):
 
 
 def sides_of(names: list[Any], counts: np.ndarray) -> list[Side]:
-    """Return the sides of each SVM: one SVM for two classes, or one per class."""
+    """Return a `Side` for each SVM.
+
+    There is one SVM if there are two classes, otherwise one SVM per class.
+    """
     numbers = range(len(names))
     if len(names) == 2:
         numbers = range(1, 2)
@@ -69,7 +72,9 @@ class Classes(NamedTuple):
 
 
 def number_classes(labels: np.ndarray) -> Classes:
-    """Return the classes of labels, reading groups of rows to save memory.
+    """Return the classes that occur in labels, and the code of each label's class.
+
+    Labels are processed in groups to save memory.
 
     The codes take one byte per row for up to 256 classes, and two bytes for up to
     65,536 classes.
@@ -213,7 +218,7 @@ def weights_of_classes(
     classes: Classes,
     is_positive: np.ndarray,
 ) -> np.ndarray:
-    """Return the weight of a row of each class in an SVM of one side against the other.
+    """Return, for each class, the weight of its rows in an SVM of two sides.
 
     With "balanced", each of the two sides has the total weight n/2.
     """

@@ -56,7 +56,7 @@ class ExpansionMap:
         return ExpansionMap, (self.kernel, self.basis, self.coef)
 
     def block(self, rows: Any, dtype: Any) -> np.ndarray:
-        """Return the expansions, of shape (rows, k)."""
+        """Return the kernel expansions of rows, of shape (rows, k)."""
         n_rows = n_rows_of(rows)
         out = np.empty((n_rows, self.n_features), dtype)
         for start in range(0, n_rows, TILE_ROWS):

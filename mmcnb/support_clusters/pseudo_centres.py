@@ -38,7 +38,7 @@ class PseudoCentrePass(WeightedPass):
     mapped: RidgeMap | None = None
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
-        """Return the largest value in each cluster, and the row where it occurs.
+        """Return the largest value in each cluster, and the index of its row.
 
         Ties go to the first row. The row is -1 for clusters without rows of positive
         weight.
@@ -61,7 +61,10 @@ class PseudoCentrePass(WeightedPass):
         return [best, row]
 
     def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
-        """Return the row with the larger value in each cluster; ties keep the first."""
+        """Return the larger of two values in each cluster, and the index of its row.
+
+        Ties go to the first range of rows.
+        """
         best, row = total
         other_best, other_row = other
         is_larger = other_best > best

@@ -73,7 +73,7 @@ class SVM(NamedTuple):
     offset: float
 
     def turned(self, sign: int) -> "SVM":
-        """Return the SVM or, for a sign of -1, the SVM with the sides exchanged."""
+        """Return the SVM, with its two sides exchanged if ``sign`` is -1."""
         return self._replace(coef=sign * self.coef, offset=sign * self.offset)
 
 
@@ -129,13 +129,17 @@ def caches_within(free_bytes: float, rows: RowShape) -> Caches:
 
 @dataclass(frozen=True)
 class Sides:
-    """A code per row: 1 if abs(f) exceeds the threshold, eq. (11), plus 2 if f < 0."""
+    """Rule that returns a code for each row.
+
+    The code is 1 if abs(f) exceeds the threshold of eq. (11), otherwise 0. If f < 0, 2
+    is added to the code.
+    """
 
     rule: Hyperplane | Scores
     threshold: float
 
     def decide(self, rows: Any) -> np.ndarray:
-        """Return the codes of a block (int8)."""
+        """Return the codes of the rows of a block, as int8."""
         f = self.rule.decide(rows)
         is_far = (np.abs(f) > self.threshold).astype(np.int8)
         is_negative = (f < 0).astype(np.int8)
@@ -144,13 +148,16 @@ class Sides:
 
 @dataclass(frozen=True)
 class ClusterNumbers:
-    """Clusters of rows, in a smaller dtype than the labels of a rule."""
+    """Rule that returns cluster numbers in a smaller dtype than another rule."""
 
     rule: Rule
     dtype: Any
 
     def decide(self, rows: Any) -> np.ndarray:
-        """Return the clusters of a block, computing scores tile by tile."""
+        """Return the cluster numbers of the rows of a block.
+
+        Scores are computed for one tile of rows at a time.
+        """
         labels = np.empty(len(rows), self.dtype)
         for start in range(0, len(rows), TILE_ROWS):
             tile = slice(start, start + TILE_ROWS)
@@ -199,7 +206,7 @@ class Shrinking:
 
     @property
     def cluster_type(self) -> Any:
-        """Dtype of cluster numbers, small because each row has a cluster number."""
+        """Dtype of cluster numbers: uint16 if sufficient, otherwise int32."""
         return np.uint16 if self.n_clusters <= 2**16 else np.int32
 
     def run(self, active: ActiveSet) -> tuple[SVM, str]:
@@ -307,7 +314,7 @@ class Shrinking:
         return centres[has_rows], numbers[clusterer.labels_]
 
     def _labels(self, active: ActiveSet, mask: np.ndarray) -> np.ndarray:
-        """Label the rows that a mask selects, numbering only nonempty clusters.
+        """Cluster the rows that a mask selects, and number the nonempty clusters.
 
         Approximate clusters are good enough to draw members. Therefore, the means are
         computed from a sample, and one pass labels all rows.
@@ -328,7 +335,11 @@ class Shrinking:
         return take_by_group(numbers.astype(self.cluster_type), labels)
 
     def _fitted(self, samples: Samples, weights: np.ndarray) -> Any:
-        """Fit up to ``n_clusters`` clusters; return None if all rows are equal."""
+        """Fit clusters to rows, or return None if all rows are equal.
+
+        If there are fewer distinct rows than clusters, the number of clusters is halved
+        until the fit succeeds.
+        """
         n_clusters = self.n_clusters
         while n_clusters > 1:
             try:
@@ -348,7 +359,10 @@ class Shrinking:
     def _drop(
         self, active: ActiveSet, majority: Part, labels: np.ndarray, outside: np.ndarray
     ) -> Part:
-        """Return representatives of the dropped rows, weighted by these rows only."""
+        """Return representatives of the dropped rows (``outside``).
+
+        Each representative has the total weight of the dropped rows in its cluster.
+        """
         n_clusters = majority.y.size
         if self.representative == "pseudo-centre":
             sizes = np.zeros(n_clusters)
