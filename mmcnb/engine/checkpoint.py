@@ -104,7 +104,7 @@ class Checkpoint:
         return json.dumps([self.identity, self.seed], sort_keys=True)
 
     def recall(self, number: int, mark: str) -> tuple[Any] | None:
-        """Return the recorded total of a pass, as a tuple with one item.
+        """Return a tuple with the recorded total of pass ``number`` as its only item.
 
         The result is None if the pass is not recorded or its entry is damaged.
 
@@ -228,7 +228,7 @@ class CheckpointEngine(Engine):
     def cache(
         self, features: Samples, store: str, capacity: float = math.inf
     ) -> Samples:
-        """Cache features with the wrapped engine."""
+        """Return features that the wrapped engine caches."""
         return self.engine.cache(features, store, capacity)
 
     def each(
@@ -275,7 +275,10 @@ class CheckpointEngine(Engine):
 
 
 def _described(value: Any) -> Any:
-    """Return a JSON value for a parameter; a 2-D array is replaced by its digest."""
+    """Return a JSON value that identifies the value of a parameter.
+
+    An array with two or more axes is replaced by its digest.
+    """
     if isinstance(value, np.ndarray) and value.ndim > 1:
         return {"digest": fingerprint(value)}
     if hasattr(value, "to_dict"):
@@ -284,7 +287,7 @@ def _described(value: Any) -> Any:
 
 
 def _bytes_in_memory(samples: Samples) -> float:
-    """Return the number of bytes that ``samples`` occupy in memory."""
+    """Return the number of bytes that the rows ``samples`` occupy in memory."""
     if samples.is_sparse:
         return samples.n_samples * samples.row_bytes
     # For derived samples, ``row_bytes`` is the size of the row from which a derived row
@@ -293,7 +296,9 @@ def _bytes_in_memory(samples: Samples) -> float:
 
 
 def environment() -> dict[str, str]:
-    """Return library versions and the processor, on which the last bits depend.
+    """Return the library versions and the processor.
+
+    The last bits of results depend on them.
 
     Examples
     --------
@@ -305,7 +310,10 @@ def environment() -> dict[str, str]:
 
 
 def versions() -> dict[str, str]:
-    """Return the library versions that workers and their client must share."""
+    """Return the versions of mmcnb and of the libraries that affect results.
+
+    The workers and their client must have the same versions.
+    """
     from mmcnb import __version__
 
     numbers = {"mmcnb": __version__} | {name: version(name) for name in LIBRARIES}

@@ -40,7 +40,7 @@ def compile_seconds(routines: Mapping[str, float]) -> float:
 
 
 def can_compile_apart(routines: Mapping[str, float]) -> bool:
-    """Return whether another process can compile at least one routine in advance.
+    """Return whether compiling some routine in another process would help this process.
 
     This process would load the machine code from the cache, so numba must cache at
     least one of the routines on disk.

@@ -47,7 +47,7 @@ OF_SOME_METHODS = {
 
 
 class ListedRoutine(NamedTuple):
-    """A routine, and the argument types with which fits call it.
+    """A routine and the types of the arguments passed to it during a fit.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class ListedRoutine(NamedTuple):
 
 
 def listed_routines() -> list[ListedRoutine]:
-    """Return the entries of ``signatures.csv``.
+    """Return the routines that are listed in ``signatures.csv``.
 
     A routine has one entry for each combination of argument types.
 
@@ -136,7 +136,7 @@ def compile_from(start: int, needed: Sequence[ListedRoutine]) -> int:
 
 
 def compile_apart(routines: Collection[str], is_sparse: bool) -> None:
-    """Compile routines into the cache, in one process after another.
+    """Compile routines into the cache, in a sequence of separate processes.
 
     Parameters
     ----------
@@ -192,14 +192,17 @@ def graph_compiled_apart() -> Iterator[None]:
 
 
 def _environment() -> dict[str, str]:
-    """Return environment variables for a process that imports this package."""
+    """Return environment variables with which a process can import this package."""
     package = Path(kernels.__file__).parents[2]
     paths = [str(package), *filter(None, [os.environ.get("PYTHONPATH")])]
     return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Compile routines and print the index at which the next process begins."""
+    """Compile routines, and print the index of the first routine that is left.
+
+    The next process begins with this routine.
+    """
     start, is_sparse, *routines = arguments
     needed = needed_routines(routines, is_sparse == "1")
     print(compile_from(int(start), needed))

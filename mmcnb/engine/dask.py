@@ -64,7 +64,7 @@ CONNECT_SECONDS = 5.0  # timeout for connecting to a scheduler
 
 
 class Task(NamedTuple):
-    """A task, which computes the totals of adjacent groups of rows on a worker."""
+    """A worker and the future of the totals that it computes for adjacent groups."""
 
     worker: str  # its address
     future: "Future"
@@ -120,13 +120,16 @@ class DaskEngine(Engine):
     def map(
         self, function: Callable[[Item], Result], items: Sequence[Item]
     ) -> Iterator[Result]:
-        """Yield the results of a function for all items, run in threads, in order."""
+        """Yield the results of a function for all items, in the order of the items.
+
+        The function runs in threads of this process.
+        """
         return self._threads.map(function, items)
 
     def cache(
         self, features: Samples, store: str, capacity: float = math.inf
     ) -> Samples:
-        """Return features that workers cache, with ``capacity`` bytes per worker.
+        """Return features that workers cache, in up to ``capacity`` bytes per worker.
 
         Features that workers cannot open are cached in this process, in ``store``.
         """
@@ -135,7 +138,7 @@ class DaskEngine(Engine):
         return CachedSamples(features, capacity=capacity)
 
     def groups(self, pass_: Pass[Total], samples: Samples) -> Iterator[Total]:
-        """Yield the totals of all groups, in order.
+        """Yield the totals of all groups of rows, in row order.
 
         Each worker gets the same groups in every pass unless workers join or leave, so
         that it can use its cached features.
@@ -173,7 +176,7 @@ class DaskEngine(Engine):
         return self._once("samples", samples, None, send)
 
     def samples_opened(self, samples: Samples, worker: str) -> "Future":
-        """Return a future of the samples as opened by ``worker``."""
+        """Return a future of the `Opened` samples on ``worker``."""
         name = self.samples_data(samples).key
 
         def send() -> "Future":
@@ -183,7 +186,7 @@ class DaskEngine(Engine):
         return self._once("opened", samples, worker, send)
 
     def values(self, values: np.ndarray, rows: range, worker: str) -> "Future":
-        """Return a future of the slice of per-row values that a task needs."""
+        """Return a future of the values for the rows ``rows``, which a task needs."""
         part = values[rows.start : rows.stop]
         return self._once("values", values, rows, lambda: self._scatter(part, [worker]))
 
@@ -219,7 +222,10 @@ class DaskEngine(Engine):
         return self._sent[key][1]
 
     def _forget(self) -> None:
-        """Release all futures explicitly, because a traceback may keep them alive."""
+        """Release the futures of all data that was sent to the cluster.
+
+        They are released explicitly, because a traceback may keep them alive.
+        """
         for _, future in self._sent.values():
             future.release()
         self._sent.clear()
@@ -251,7 +257,7 @@ class DaskEngine(Engine):
         self.assigned = dict(zip(starts, cycle(self.threads()), strict=False))
 
     def threads(self) -> list[str]:
-        """Return the address of the worker of each thread of the cluster.
+        """Return, for each thread of the cluster, the address of its worker.
 
         If the cluster has no workers, wait for one, for about `PATIENCE_SECONDS`.
         """
@@ -272,7 +278,7 @@ class DaskEngine(Engine):
         return threads
 
     def _workers(self) -> dict[str, int]:
-        """Return the number of threads of each worker, by address."""
+        """Return the number of threads of each worker, by the address of the worker."""
         try:
             if self.client.status != "running":
                 raise OSError
@@ -378,7 +384,10 @@ class _Sweep:
             self.pass_.release()
 
     def _submit(self, starts: Sequence[int]) -> Tasks:
-        """Send the tasks whose first rows are ``starts``; retry if a worker leaves."""
+        """Send the tasks whose first rows are ``starts``.
+
+        If a worker leaves, try again.
+        """
         for attempt in range(TRIES):
             with suppress(LostError):
                 if attempt or self.pass_ is None:
@@ -413,7 +422,7 @@ class _Sweep:
         return [self.engine.values(values, rows, worker) for values in self.values]
 
     def _results(self, tasks: Tasks) -> list[Any]:
-        """Return the results of tasks; send tasks again that were lost."""
+        """Return the results of tasks, after sending tasks that were lost again."""
         for attempt in range(TRIES):
             with suppress(LostError):
                 if attempt:
@@ -458,7 +467,7 @@ def on_worker(worker: str, key: str) -> dict[str, Any]:
 
 
 def is_available(future: "Future") -> bool:
-    """Return whether a future has a result or is still being computed."""
+    """Return whether a future is pending or has finished without an error."""
     return future.status in ("pending", "finished")
 
 
@@ -564,7 +573,7 @@ class _PassPickler(pickle.Pickler):
 
 
 class PassUnpickler(pickle.Unpickler):
-    """An unpickler that loads a pass with the per-row values of one task."""
+    """An unpickler that loads a pass with values for the rows of one task."""
 
     def __init__(self, data: bytes, values: list[np.ndarray], start: int) -> None:
         super().__init__(io.BytesIO(data))
@@ -572,12 +581,15 @@ class PassUnpickler(pickle.Unpickler):
         self.first = start
 
     def persistent_load(self, pid: int) -> Any:
-        """Return the values of the task in place of the array with index ``pid``."""
+        """Return the task's values of the array that was left out as number ``pid``."""
         return TaskValues(self.values[pid], self.first)
 
 
 class TaskValues:
-    """The part of a per-row array that one task needs, sliced by global row numbers."""
+    """Values of the rows of one task, from an array with one value per row.
+
+    Slices are given by row numbers in the whole array.
+    """
 
     def __init__(self, values: np.ndarray, start: int) -> None:
         self.values = values
@@ -671,7 +683,10 @@ def group_totals(
     samples: bytes,
     pass_: bytes,
 ) -> list[tuple[Any, bool]]:
-    """Return each group's total, and whether the group's features are cached."""
+    """Return the total of each group in a task's rows, and whether it is cached.
+
+    A group is cached if this worker process has cached its features.
+    """
     features = opened.open(samples)
     loaded = PassUnpickler(pass_, values, rows.start).load()
     totals = []

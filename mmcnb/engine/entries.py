@@ -45,7 +45,7 @@ def fingerprint(*values: Any) -> str:
 
 
 def _by_names(value: Any) -> Any:
-    """Replace each dataclass in ``value`` by its name and its fields."""
+    """Return ``value`` with each dataclass replaced by its name and its fields."""
     if is_dataclass(value):
         named = [
             (field.name, _by_names(getattr(value, field.name)))
@@ -128,7 +128,10 @@ def _check_numbers(arrays: Iterable[np.ndarray]) -> None:
 
 
 def _encode(value: Any, arrays: list[np.ndarray]) -> Any:
-    """Return a JSON value in which arrays are replaced by their index in ``arrays``."""
+    """Append the arrays in a value to ``arrays``, and return the value in JSON form.
+
+    The index in ``arrays`` replaces each array.
+    """
     # NumPy values must be tested first, because a NumPy float64 is also a float.
     if isinstance(value, np.ndarray | np.generic):
         kind = "array" if isinstance(value, np.ndarray) else "number"

@@ -102,7 +102,7 @@ def shortened(text: str, most: int = MOST_CHARACTERS) -> str:
 
 
 def _text_of(name: str, value: Any) -> str:
-    """Return the printed value of an entry of the report."""
+    """Return the text with which the report prints the value of an entry."""
     if name == "columns" and isinstance(value, list):
         return _columns(value)
     if name == "number" and isinstance(value, dict) and value.get("reason"):
@@ -117,7 +117,10 @@ def _text_of(name: str, value: Any) -> str:
 
 
 def _columns(columns: list[dict[str, Any]]) -> str:
-    """Return the number of columns by treatment, and the columns that are left out."""
+    """Return a text with the number of columns by treatment.
+
+    The text also lists the columns that are left out.
+    """
     counts = Counter(column["treatment"] for column in columns)
     parts = [f"{count} {treatment}" for treatment, count in counts.items()]
     text = f"{len(columns)}: {', '.join(parts)}"
@@ -126,7 +129,11 @@ def _columns(columns: list[dict[str, Any]]) -> str:
 
 
 def _words(value: Any) -> str:
-    """Return a value as text, with at most `DIGITS` digits and `MOST_ITEMS` items."""
+    """Return a value as text.
+
+    Floats have at most `DIGITS` significant digits, and lists at most `MOST_ITEMS`
+    items.
+    """
     if isinstance(value, bool | str):
         return str(value)
     if isinstance(value, Trust):
@@ -143,7 +150,7 @@ def _words(value: Any) -> str:
 
 
 def _listed(texts: list[str]) -> str:
-    """Join the first `MOST_ITEMS` items of a list, and append the number of others."""
+    """Join the first `MOST_ITEMS` texts with commas, and append how many more exist."""
     if len(texts) <= MOST_ITEMS:
         return ", ".join(texts) or "none"
     return f"{', '.join(texts[:MOST_ITEMS])} and {len(texts) - MOST_ITEMS:,} more"

@@ -47,7 +47,7 @@ class SumPass(WeightedPass):
     """A pass whose totals are lists of sums, which are added element by element."""
 
     def combine(self, total: Sums, other: Sums) -> Sums:
-        """Add the sums for two ranges of rows."""
+        """Add the sums for two adjacent ranges of rows."""
         return [a + b for a, b in zip(total, other, strict=True)]
 
 
@@ -56,7 +56,7 @@ class CollectingPass:
     """A pass whose totals are lists with one entry per block, in row order."""
 
     def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
-        """Concatenate the lists for two ranges of rows."""
+        """Concatenate the lists for two adjacent ranges of rows."""
         return total + other
 
 
@@ -87,7 +87,11 @@ class GatherPass(CollectingPass):
 
 @dataclass(frozen=True)
 class _MomentsPass(SumPass):
-    """A pass for the total weight, column means and sums of squares about the means."""
+    """A pass that computes the total weight and, per column, the moments.
+
+    The moments are the weighted mean, and the weighted sum of squared deviations from
+    the mean.
+    """
 
     def block(self, rows: Block, start: int, stop: int) -> Sums:
         return column_moments(as_matrix(rows), self.weights_of(start, stop))

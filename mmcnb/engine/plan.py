@@ -208,7 +208,10 @@ class FitPlan:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Bytes by purpose: bytes on disk for "scratch", bytes of memory otherwise."""
+        """Bytes of memory needed for each purpose.
+
+        The entry "scratch" has bytes on disk instead.
+        """
         needs = self.needs
         columns = int(self._feature_bytes)
         work = needs.work_bytes + (self.threads - 1) * needs.search_thread_bytes
@@ -290,7 +293,7 @@ class FitPlan:
 
     @property
     def bytes(self) -> int:
-        """Decoded bytes that all these passes read, at most."""
+        """Maximum number of decoded bytes that the passes counted by `reads` read."""
         return int(self.reads * self.rows.n_samples * self.rows.row_bytes)
 
     @property
@@ -320,7 +323,7 @@ class FitPlan:
         return seconds
 
     def compile_ahead(self) -> None:
-        """Compile the routines in other processes if the plan requires it."""
+        """Compile the routines of the fit in other processes, if the plan says so."""
         if self.compiles_apart:
             compile_apart(self.needs.routines, self.rows.is_sparse)
 
@@ -533,7 +536,7 @@ def _least_plan(rows: RowShape, needs: FitNeeds, memory_limit: int) -> FitPlan:
 
 
 def _stores(plan: FitPlan) -> list[str]:
-    """Return where features could be cached, regardless of the memory limit."""
+    """Return the stores where features could be cached if memory were unlimited."""
     is_linear = plan.needs.n_landmarks == 0
     if is_linear and not plan.rows.is_reopenable:
         return ["recompute"]  # the rows are the features, and are already in memory

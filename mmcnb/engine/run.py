@@ -99,7 +99,10 @@ class Traffic:
         self._state = self._file_state()
 
     def _file_state(self) -> object:
-        """Return the state of the files, or None if their checksums are verified."""
+        """Return the state of the watched rows' files, or None if it is not needed.
+
+        It is needed if rows are watched and their checksums are not verified.
+        """
         rows = self.watched
         return None if rows is None or rows.checksummed else rows.root.state()
 
@@ -133,7 +136,7 @@ class Traffic:
             self.bytes += int(samples.n_samples * self.watched.row_bytes)
 
     def sentence(self, samples: Samples, seconds: float) -> str:
-        """Return a sentence about a pass: its rows, source, bytes and seconds."""
+        """Return a sentence about a pass, with its rows, source, bytes and seconds."""
         n = samples.n_samples
         if samples.cached or self.watched is None:
             return f"swept {n:,} rows, with kernel values cached, in {seconds:.2f} s."
@@ -197,7 +200,10 @@ class Engine(ABC):
     def each(
         self, function: Callable[[Item], Result], items: Sequence[Item]
     ) -> list[Result]:
-        """Return a function's results for all items, and refresh the progress bar."""
+        """Return the results of a function for all items.
+
+        The progress bar of the fit is refreshed after each item.
+        """
         results = []
         for result in self.map(function, items):
             results.append(result)
@@ -253,7 +259,7 @@ class Engine(ABC):
     def _progress_of_pass(
         self, samples: Samples, description: str
     ) -> AbstractContextManager[Progress | None]:
-        """Return the progress bar of the fit or of the pass, or None.
+        """Return the progress bar to advance during a pass, or None.
 
         The result is a context manager. The bar of the fit advances only during passes
         over the watched rows.
@@ -270,7 +276,7 @@ class Engine(ABC):
 
 
 def task_rows(samples: Samples, threads: int) -> int:
-    """Return the number of rows in a task of a thread.
+    """Return the number of rows that a thread processes in one task.
 
     The number is a multiple of BLOCK_ROWS. It is also a multiple of the number of rows
     of a storage chunk if such a task has at most TASK_BYTES bytes.

@@ -119,7 +119,7 @@ def scaled_weights(weights: np.ndarray) -> tuple[np.ndarray | None, float]:
 
 
 def _exponent(value: float) -> int:
-    """Return the exponent e of a value m 2**e, with 0.5 <= m < 1."""
+    """Return the exponent e in the representation value = m 2**e with 0.5 <= m < 1."""
     return math.frexp(value)[1]
 
 

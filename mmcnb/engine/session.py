@@ -159,7 +159,7 @@ class History:
         self._started = times()
 
     def record(self, row: Row) -> None:
-        """Add the counts and seconds to a row, and append it to the history.
+        """Add the counts of passes and the seconds to a row, and record the row.
 
         An optional entry ``clock`` contains the result of `times` for this row; without
         it, the current times are used.
@@ -324,7 +324,7 @@ class FitResult:
 
 
 def whole_numbers(sizes: Sequence[float]) -> list[float]:
-    """Return sizes, with integral values below 2**53 converted to int.
+    """Return cluster sizes, with integers below 2**53 converted from float to int.
 
     Larger floats need not be exact.
     """
@@ -361,11 +361,11 @@ def rescaled(figures: Mapping[str, Any], unit: float) -> dict[str, Any]:
 
 
 def ignore(row: Row) -> None:
-    """Ignore a row of ``history_``."""
+    """Do nothing with a row of ``history_``."""
 
 
 def tag(record: Record, **columns: Any) -> Record:
-    """Return a function that adds ``columns`` to a row and passes it to ``record``."""
+    """Return a function that calls ``record`` with a row extended by ``columns``."""
     return lambda row: record(row | columns)
 
 

@@ -205,7 +205,7 @@ def _opened(
     gaps: Mapping[str, Any],
     memory_limit: int | None,
 ) -> Samples:
-    """Open rows that are not a table; apply the options for missing values, if any."""
+    """Open a source that is not a table, with any options for missing values."""
     if all(value is None for value in gaps.values()):
         return open_samples(source, element, memory_limit=memory_limit)
     from mmcnb.tables.array_table import open_array
@@ -257,7 +257,7 @@ def _check_no_options(source: object, options: Mapping[str, object]) -> None:
 
 
 def _check_apart(source: object, target: Path) -> None:
-    """Raise InputError if one of the source and the target contains the other."""
+    """Raise InputError if the source contains the target, or the target the source."""
     if not isinstance(source, str | os.PathLike) or "://" in os.fspath(source):
         return
     source_path = Path(os.path.realpath(checked_path(source, "the source")))
@@ -356,7 +356,7 @@ def _convert_table(
 
 
 def _numbered(blocks: Blocks, lengths: list[int], has_numbers: bool) -> Blocks:
-    """Yield blocks of rows, and count the rows of each file in ``lengths``.
+    """Yield blocks of rows, and add their numbers of rows to ``lengths``, per file.
 
     If ``has_numbers``, row numbers are used as the names of rows without names.
     """
@@ -467,7 +467,7 @@ def _stream_of(
 def _write(
     stream: _Stream, layout: str, show_progress: bool | None, output: AtomicOutput
 ) -> None:
-    """Write a store.
+    """Write the rows of a stream to a store.
 
     If sparse rows are to be stored densely, they are first written as CSR, because the
     number of columns may be unknown until all rows have been read. Then they are read
@@ -524,7 +524,7 @@ def _append_dense(
     rows: np.ndarray | scipy.sparse.csr_array,
     y: np.ndarray | None,
 ) -> None:
-    """Append rows in small steps, because sparse rows may be large when dense."""
+    """Convert rows to dense rows and append them, in small steps to save memory."""
     step = step_rows(writer.n_features * rows.dtype.itemsize)
     for start in range(0, rows.shape[0], step):
         part = slice(start, start + step)

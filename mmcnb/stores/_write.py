@@ -150,7 +150,7 @@ def create_array(
 
 
 def _fill_value(dtype: np.dtype) -> str | float:
-    """Return a fill value that is rare in data, so that a missing chunk is noticed."""
+    """Return a fill value that is rare in data, to make missing chunks noticeable."""
     if dtype.kind == "T":
         return ""
     if dtype.kind == "f":
@@ -456,7 +456,7 @@ class CSRStoreWriter(StoreWriter):
 
     @property
     def density(self) -> float:
-        """Fraction of the elements of the matrix that are stored."""
+        """Number of stored values divided by the number of elements of the matrix."""
         size = self._digest.n_samples * self.n_features
         return self._arrays["X/data"].n_rows / size
 

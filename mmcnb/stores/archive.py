@@ -19,7 +19,7 @@ from mmcnb.stores.atomic import atomic_write
 
 
 class DamagedArchiveError(Exception):
-    """Error for a file that is not an archive or is damaged."""
+    """Error for a file that is not an archive, or is a damaged archive."""
 
 
 def write_archive(

@@ -195,10 +195,16 @@ class AtomicOutput:
             commit([self])
 
     def _close(self) -> None:
-        """Close open files, after success or an error; the base class has none."""
+        """Close the files of the output, after success or an error.
+
+        The base class has no files.
+        """
 
     def finish(self) -> None:
-        """Complete the output before it is moved; the base class does nothing."""
+        """Complete the output before it is moved to the target.
+
+        The base class does nothing.
+        """
 
     @contextmanager
     def begun(self) -> Iterator[Self]:
@@ -211,7 +217,7 @@ class AtomicOutput:
             yield self.__enter__()
 
     def _place(self) -> None:
-        """Move the output to the target, and an old output to `path`."""
+        """Move the output to the target, and the old output, if any, to `path`."""
         self._check()
         is_exchange = bool(self._overwrite) and os.path.lexists(self.target)
         with writing(self.name):
@@ -361,7 +367,10 @@ def _renamed(source: Path, target: Path, is_exchange: bool) -> bool:
 
 
 def _remove(process: int, folder: Path, lock: BaseFileLock) -> None:
-    """Remove a hidden folder that this process has locked, except in a forked child."""
+    """Remove the hidden folder of an output, and release its lock.
+
+    A forked child does nothing, because the folder belongs to its parent.
+    """
     if os.getpid() != process:
         return
     if not lock.is_locked:

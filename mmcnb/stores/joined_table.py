@@ -99,7 +99,7 @@ class NewColumns:
         self._n_ready = 0
 
     def take(self, n_rows: int) -> dict[str, np.ndarray]:
-        """Return the columns of the next ``n_rows`` rows.
+        """Return the new columns for the next ``n_rows`` labelled rows.
 
         Raises
         ------
@@ -139,7 +139,7 @@ class NewColumns:
 
 
 class RowsThatTookPart:
-    """Finder of the labelled rows in a table that is read from its first row on.
+    """Finder of the labelled rows of a table, which is read from its first row on.
 
     Rows of the table that were dropped because of missing values are not labelled.
 

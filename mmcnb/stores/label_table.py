@@ -131,7 +131,7 @@ class TableWriter(AtomicOutput):
             self._file.close()
 
     def finish(self) -> None:
-        """Raise InputError if the number of written rows differs from ``index``."""
+        """Raise InputError unless one row was written for each row of the row index."""
         if self._written != self._index.n_samples:
             raise InputError(
                 f"{self.name}: {self._written} rows were written, but "
@@ -293,7 +293,9 @@ class LabelTable:
 
 
 def _names_of_plain_csv(path: PathLike) -> list[str] | None:
-    """Return the column names of a UTF-8 CSV file with commas and a header in line 1.
+    """Return the column names of a plain CSV file.
+
+    A plain CSV file is UTF-8 text with commas, and its first line is the header.
 
     If the file does not have this form, the result is None.
     """
@@ -313,7 +315,10 @@ def _names_of_plain_csv(path: PathLike) -> list[str] | None:
 
 
 def _read_as_fits_do(path: Path, columns: list[str]) -> "pa.Table":
-    """Read columns of a CSV file as integers or text, with the table reader of fits."""
+    """Read columns of a CSV file with the same table reader as fits.
+
+    Each column is read as integers if possible, otherwise as text.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 

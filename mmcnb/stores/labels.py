@@ -173,7 +173,10 @@ class LabelsWriter(AtomicOutput):
         )
 
     def sink(self) -> LabelsSink:
-        """Create the array, and return a writer of its chunks that can be pickled."""
+        """Create the array, and return an object that writes its chunks.
+
+        The object can be pickled.
+        """
         root = cast(LocalStore, self._array.store).root
         return LabelsSink(str(root), self._expected, self.name)
 
@@ -315,7 +318,7 @@ def class_names(
 
 
 def read_column(source: Source, name: str) -> np.ndarray:
-    """Read one number per row from a Zarr array or its path.
+    """Read one number per row from a Zarr array, given the array or its path.
 
     ``name`` is the name of the parameter for messages.
     """

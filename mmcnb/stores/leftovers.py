@@ -57,7 +57,10 @@ def leftovers(folder: PathLike, clean: bool = False) -> list[dict[str, Any]]:
 
 
 def inspect(path: Path, clean: bool = True) -> dict[str, Any] | None:
-    """Return the entry of `leftovers` for one folder, or None if it does not exist."""
+    """Return the entry of `leftovers` for one hidden folder.
+
+    The result is None if the folder does not exist.
+    """
     lock = FileLock(path / LOCK)
     owner = UNKNOWN
     done = None
@@ -109,7 +112,7 @@ def clear(folder: Path) -> bool:
 
 
 def unlock(folder: Path, lock: BaseFileLock) -> None:
-    """Release a lock, and remove its hidden folder.
+    """Release the lock of a hidden folder, and remove the folder.
 
     The lock file is removed before the lock is released, so that a waiting process
     does not acquire a lock on a removed file.

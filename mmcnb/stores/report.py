@@ -130,7 +130,7 @@ def _read_recorded(inventory: Inventory, show_progress: bool | None) -> dict[str
 
 
 def _content_digest(arrays: Mapping[str, zarr.Array]) -> ContentDigest:
-    """Return an empty digest for the rows or labels in ``arrays``."""
+    """Return a digest, without values so far, for the rows or labels in ``arrays``."""
     if LABELS in arrays:
         return ContentDigest(False, arrays[LABELS].dtype)
     is_sparse = "X/data" in arrays
@@ -156,7 +156,7 @@ def _add_chunk(
 
 
 def unchecked(samples: Samples) -> str:
-    """Return a clause about the risk of a store without checksums, and a remedy."""
+    """Return a clause that names the risk of a store without checksums and a remedy."""
     return (
         "the store has no checksums, so damage can change numbers unnoticed: "
         f"write a checked copy with `{copy_command(samples)}`"
@@ -251,7 +251,7 @@ def _describe_file(path: PathLike, samples: Samples) -> dict[str, Any]:
 
 
 def _density(samples: Any) -> float | None:
-    """Return the fraction of nonzero values, or None if it is not recorded."""
+    """Return a store's fraction of nonzero values, or None if it is not recorded."""
     size = samples.n_samples * samples.n_features
     if samples.is_sparse:
         return int(samples.arrays[0].shape[0]) / size

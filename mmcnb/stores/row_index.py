@@ -52,14 +52,14 @@ def row_index_of(X: object, samples: Samples) -> RowIndex:
 
 
 def attribute(index: RowIndex) -> dict[str, Any]:
-    """Return the value of the attribute `ATTRIBUTE` for row names or row numbers."""
+    """Return the value of the attribute `ATTRIBUTE` that describes a row index."""
     files = [list(pair) for pair in zip(index.files, index.lengths, strict=True)]
     name = ROW if index.is_numbered else index.keys[-1]
     return {"name": name, "files": files}
 
 
 def values_to_store(index: RowIndex, start: int, stop: int) -> np.ndarray | None:
-    """Return row names or row numbers as an array of int64 or strings.
+    """Return the names or numbers of the rows ``start <= row < stop``, to be stored.
 
     The result is None if a row has more than one name, as in a pandas MultiIndex.
     """
@@ -103,7 +103,10 @@ def _stored_index(array: zarr.Array, n_samples: int) -> RowIndex:
 
 
 def _are_files(files: Any, n_samples: int) -> bool:
-    """Return whether a value is a valid list of files and their numbers of rows."""
+    """Return whether a value is a list of file names with their numbers of rows.
+
+    The list must be empty or have ``n_samples`` rows in total.
+    """
     if not isinstance(files, list):
         return False
     total = 0
