@@ -346,7 +346,7 @@ def folder_format(folder: Path) -> str | None:
         names = [str(file.relative_to(folder)) for file in first.values()]
         raise InputError(
             f"{folder} has tables of several formats, such as {' and '.join(names)}: "
-            "give one of the files, or a folder with files of one format."
+            "pass one of the files, or a folder with files of one format."
         )
     return next(iter(first), None)
 

@@ -471,7 +471,7 @@ def test_it_is_plain_json_with_the_names_of_rows(small):
         (np.array([0, "a"] * 120, object), "labels has numbers and names"),
         (np.full(240, 1j), "labels contains complex numbers"),
         (np.full(240, np.datetime64("2020-01-01")), "labels contains dates"),
-        (3, "labels is a int: give an array"),
+        (3, "labels is a int: pass an array"),
         ("nowhere.csv", "nowhere.csv"),
     ],
 )

@@ -299,9 +299,6 @@ SITUATIONS = {
     "objects in a frame": Situation(
         with_column("object()"), FIT, "which is not a number, text or date"
     ),
-    "bytes in a frame": Situation(
-        with_column("[b'x'] * len(frame)"), FIT, "has type binary"
-    ),
     "an infinite cell of a frame": Situation(
         with_column("[np.inf, *range(1, len(frame))]"), FIT, "infini"
     ),

@@ -1,8 +1,10 @@
 """Each remedy that a command names is followed, and then the command succeeds."""
 
+import io
 import shlex
 import shutil
 import warnings
+import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,6 +53,14 @@ def day(k):
 def long_text(k):
     """Words that no other row has."""
     return f"words of row {k} and others that make it long {k * k}"
+
+
+def zipped(name, text):
+    """A zip file that contains one file."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(name, text)
+    return buffer.getvalue()
 
 
 def edited(old, new, text=PLAIN):
@@ -597,7 +607,7 @@ SITUATIONS = {
         "convert rows.zip rows.zarr --overwrite",
         "rows.zip is an archive",
         by_hand("unpack it, and give one of its files", "rows.zip", "rows.csv"),
-        files={"rows.zip": b"PK\x03\x04 rows.csv"},
+        files={"rows.zip": zipped("rows.csv", PLAIN)},
     ),
     "a document": Situation(
         "convert rows.pdf rows.zarr --overwrite",
