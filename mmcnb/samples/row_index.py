@@ -85,6 +85,8 @@ class RowIndex:
     levels : tuple of (hashable, Names)
         Name and values of each level of a pandas MultiIndex; empty if rows have at most
         one name.
+    n_left_out : int or None
+        Number of rows of the source that were left out; None if it is unknown.
     """
 
     n_samples: int
@@ -95,6 +97,7 @@ class RowIndex:
     name: Hashable = None
     own: "pd.Index | None" = None
     levels: tuple[tuple[Hashable, Names], ...] = ()
+    n_left_out: int | None = 0
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields for pickling, with all names and numbers in memory."""
@@ -240,11 +243,12 @@ def index_of_frame(index: Any, taken: RowIndex | None = None) -> RowIndex | None
     if taken is not None and not taken.is_numbered:  # a column names the rows
         return taken
     has_gaps = taken is not None and taken.numbers is not None
+    is_part = taken is not None and taken.n_left_out != 0
     is_count = isinstance(index, pd.RangeIndex) and index.equals(
         pd.RangeIndex(len(index))
     )
     if is_count:
-        return taken if has_gaps else None
+        return taken if is_part else None
     if taken is None:
         return RowIndex(len(index), own=index)
     kept = taken.numbers_of(0, taken.n_samples)
@@ -309,11 +313,13 @@ class RowsTaken:
         if names is not None:
             self._names.append(names)
 
-    def index(self, name: str | None = None) -> RowIndex:
+    def index(self, n_source: int, name: str | None = None) -> RowIndex:
         """Return the index of all recorded rows.
 
-        ``name`` is the name of the column that contains their names.
+        ``n_source`` is the number of rows of the table, and ``name`` is the name of the
+        column that contains their names.
         """
+        n_samples = sum(self._lengths)
         numbers = None
         if not self._is_whole:
             numbers = KeptNames(np.concatenate(self._pieces))
@@ -321,10 +327,11 @@ class RowsTaken:
         if self._names:
             names = KeptNames(np.concatenate(self._names))
         return RowIndex(
-            n_samples=sum(self._lengths),
+            n_samples=n_samples,
             files=self._files,
             lengths=tuple(self._lengths) if self._files else (),
             numbers=numbers,
             names=names,
             name=name if names is not None else None,
+            n_left_out=n_source - n_samples,
         )

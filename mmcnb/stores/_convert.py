@@ -348,6 +348,7 @@ def _convert_table(
                 lengths=tuple(lengths) if table.files else (),
                 names=KeptNames(np.empty(0)) if has_names else None,
                 name=rows.index_name,
+                n_left_out=rows.n_dropped,
             )
         )
 

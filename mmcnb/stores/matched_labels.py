@@ -28,7 +28,8 @@ def labels_of_rows(labels: Any, column: str | None, samples: Samples) -> np.ndar
 
     If a table of labels has columns with row names or row numbers, as written by
     `predict`, its rows are matched to ``samples`` by these columns. Other labels must
-    be in the order of the rows.
+    be in the order of the rows. A table may have further rows only if ``samples`` left
+    them out.
 
     Parameters
     ----------
@@ -54,18 +55,23 @@ def labels_of_rows(labels: Any, column: str | None, samples: Samples) -> np.ndar
     else:
         values = plain_values(labels, "labels", text=True)
     if values.shape != (samples.n_samples,):
-        shape = " x ".join(f"{size:,}" for size in values.shape)
-        raise InputError(
-            f"{name} has {shape} values and {samples.name} has "
-            f"{samples.n_samples:,} rows; "
-            "give one label for each row, in the order of the rows."
-        )
+        raise _other_length(name, values.shape, samples.name, samples.n_samples)
     if values.dtype.kind == "f" and (values % 1).any():
         example = values[values % 1 != 0][0]
         raise InputError(
             f"{name} has numbers such as {example:g}; give whole numbers or names."
         )
     return values
+
+
+def _other_length(
+    name: str, shape: tuple[int, ...], rows_name: str, n_samples: int
+) -> InputError:
+    sizes = " x ".join(f"{size:,}" for size in shape)
+    return InputError(
+        f"{name} has {sizes} values and {rows_name} has {n_samples:,} rows; "
+        "give one label for each row, in the order of the rows."
+    )
 
 
 def _values_at(
@@ -85,6 +91,9 @@ def _values_at(
     value = table.value_column(column, keys)
     read = table.read([value, *keys], {key: wanted[key].type for key in keys})
     rows = _matched(path, read, wanted, rows_name)
+    n_left_out = index.n_left_out
+    if n_left_out is not None and read.num_rows > index.n_samples + n_left_out:
+        raise _other_length(path, (read.num_rows,), rows_name, index.n_samples)
     return table.plain(read[value].take(rows), value)
 
 
@@ -115,12 +124,16 @@ def _in_order(table: LabelTable, column: str | None, index: RowIndex) -> np.ndar
     of the file from which the samples were read. In the second case, the values of rows
     that were dropped are skipped.
     """
-    if index.numbers is None or index.files:
+    has_numbers = index.is_numbered or index.numbers is not None
+    if index.n_left_out == 0 or index.files or not has_numbers:
         return read_values(table.path, column)
     value = table.value_column(column, [ROW])
     values = table.read([value])[value]
     numbers = index.numbers_of(0, index.n_samples)
-    if len(values) > max(index.n_samples, int(numbers[-1])):
+    is_whole = len(values) > max(index.n_samples, int(numbers[-1]))
+    if index.n_left_out is not None:
+        is_whole = len(values) == index.n_samples + index.n_left_out
+    if is_whole:
         return table.plain(values.take(numbers), value)
     return read_values(table.path, column)
 

@@ -14,8 +14,8 @@ from mmcnb.samples.row_index import FILE, INDEX, ROW, RowIndex
 from mmcnb.samples.zarr import describe, stored_array
 from mmcnb.stores.labels import array_beside
 
-# Attribute of the array ``index`` that contains the name of the row names, and the name
-# and number of rows of each file.
+# Attribute of the array ``index`` that contains the name of the row names, the name and
+# number of rows of each file, and the number of rows that were left out.
 ATTRIBUTE = "row_index"
 
 
@@ -55,7 +55,7 @@ def attribute(index: RowIndex) -> dict[str, Any]:
     """Return the value of the attribute `ATTRIBUTE` that describes a row index."""
     files = [list(pair) for pair in zip(index.files, index.lengths, strict=True)]
     name = ROW if index.is_numbered else index.keys[-1]
-    return {"name": name, "files": files}
+    return {"name": name, "files": files, "n_left_out": index.n_left_out}
 
 
 def values_to_store(index: RowIndex, start: int, stop: int) -> np.ndarray | None:
@@ -92,6 +92,7 @@ def _stored_index(array: zarr.Array, n_samples: int) -> RowIndex:
             f"{place} has an attribute {ATTRIBUTE} that mmcnb did not write: {RESTORE}."
         )
     is_numbers = name == ROW  # row names never have this name
+    n_left_out = record.get("n_left_out")  # versions before 0.4 do not store it
     return RowIndex(
         n_samples,
         files=tuple(file for file, _ in files),
@@ -99,6 +100,7 @@ def _stored_index(array: zarr.Array, n_samples: int) -> RowIndex:
         numbers=values if is_numbers else None,
         names=None if is_numbers else values,
         name=None if name in (ROW, INDEX) else name,
+        n_left_out=n_left_out if type(n_left_out) is int else None,
     )
 
 

@@ -66,7 +66,7 @@ def index_of_held(reader: TableReader, taken: RowsTaken) -> RowIndex:
         The rows that are stored, by file and row number.
     """
     table = reader.table
-    index = taken.index(reader.index_name)
+    index = taken.index(reader.n_read, reader.index_name)
     if not index.is_numbered:
         return index
     own = range_of_pandas(table.metadata, reader.n_read)

@@ -154,3 +154,46 @@ def test_labels_are_matched_by_the_names_of_rows(
     refused = refusal_of("score named.zarr l.csv")
     assert "has other rows than" in refused
     assert "it has no row r0 (who); give the labels of these rows" in refused
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "zarr"])
+@pytest.mark.parametrize("verb", ["score {} {}", "explain m {} --labels {}"])
+def test_labels_of_more_rows_are_refused_whatever_identifies_them(
+    verb, ending, folder, printed, refusal_of
+):
+    labels = f"l.{ending}"
+    printed(f"fit customers.csv --model m --n-clusters 3 --labels {labels}")
+    pd.read_csv("customers.csv")[: ROWS - 7].to_csv("part.csv", index=False)
+    refused = refusal_of(verb.format("part.csv", labels))
+    assert f"{labels} has {ROWS} values and " in refused
+    assert f"part.csv has {ROWS - 7} rows; give one label for each row" in refused
+    if ending == "csv":
+        pd.read_csv(labels)[: ROWS - 7].to_csv(labels, index=False)
+        printed(verb.format("part.csv", labels))
+
+
+@pytest.mark.parametrize("missing", [[3, 8], [ROWS - 1]], ids=["inside", "at the end"])
+@pytest.mark.parametrize("source", ["gaps.csv", "gaps.zarr"])
+def test_labels_of_rows_that_were_left_out_are_skipped(
+    source, missing, folder, printed, report_of, refusal_of
+):
+    frame = customers(ROWS)
+    frame.loc[missing, "spent"] = np.nan
+    frame.to_csv("gaps.csv", index=False)
+    options = "--missing drop"
+    if source == "gaps.zarr":
+        printed("convert gaps.csv gaps.zarr --missing drop")
+        options = ""
+    labels = pd.DataFrame({"row": range(ROWS), "cluster": np.arange(ROWS) % 3})
+    labels.to_csv("all.csv", index=False)
+    labels.drop(columns="row").to_csv("in_order.csv", index=False)
+    kept = labels.drop(index=missing)
+    sizes = {str(k): int((kept["cluster"] == k).sum()) for k in range(3)}
+    for name in ("all.csv", "in_order.csv"):
+        assert report_of(f"score {source} {name} {options}")["sizes"] == sizes
+    more = pd.DataFrame({"row": range(ROWS + 4), "cluster": 0})
+    more.to_csv("all.csv", index=False)
+    more.drop(columns="row").to_csv("in_order.csv", index=False)
+    for name in ("all.csv", "in_order.csv"):
+        refused = refusal_of(f"score {source} {name} {options}")
+        assert f"{name} has {ROWS + 4} values and" in refused
