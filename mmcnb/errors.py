@@ -48,13 +48,14 @@ class ColumnError(InputError):
     ----------
     fault : str
         Clause that says what is wrong.
-    column : int
-        Zero-based index of the column with the largest values.
+    column : int or None
+        Zero-based index of the column with the largest values; None if the fault does
+        not depend on a column.
     remedy : str
         Clause that says what the user can do.
     """
 
-    def __init__(self, fault: str, column: int, remedy: str) -> None:
+    def __init__(self, fault: str, column: int | None, remedy: str) -> None:
         super().__init__(fault, column, remedy)
         self.fault = fault
         self.column = column
@@ -62,8 +63,10 @@ class ColumnError(InputError):
         self.is_numbered = False  # whether ``column`` is an index in the user's data
 
     def __str__(self) -> str:
-        place = f"column {self.column} has the largest values"
-        return f"{self.fault} ({place}); {self.remedy}."
+        place = ""
+        if self.column is not None:
+            place = f" (column {self.column} has the largest values)"
+        return f"{self.fault}{place}; {self.remedy}."
 
 
 class EqualRowsError(ColumnError):
@@ -93,8 +96,9 @@ def numbered_columns(order: Any) -> Iterator[None]:
     try:
         yield
     except ColumnError as error:
-        if order is not None and not error.is_numbered:
-            error.column = int(order[error.column])
+        column = error.column
+        if order is not None and column is not None and not error.is_numbered:
+            error.column = int(order[column])
             error.is_numbered = True
         raise
 

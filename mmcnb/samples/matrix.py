@@ -468,11 +468,24 @@ def range_error(
 
 def equal_rows_error(rows: Matrix | CSRBlock) -> EqualRowsError:
     """Return the error for rows that are all equal."""
+    if _are_equal(as_matrix(rows)):
+        fault = "all rows are equal, so they cannot be split into clusters"
+        return EqualRowsError(fault, None, "pass rows that differ")
     return EqualRowsError(
         "all rows are equal, or differ by less than rounding",
         largest_column(rows),
         "pass rows that differ, or subtract the mean of the columns",
     )
+
+
+def _are_equal(rows: Matrix) -> bool:
+    """Return whether all rows are exactly equal."""
+    largest = rows.max(axis=0)
+    smallest = rows.min(axis=0)
+    if sp.issparse(rows):
+        largest = largest.toarray()
+        smallest = smallest.toarray()
+    return bool((largest == smallest).all())
 
 
 def stack(parts: list[Any]) -> Any:

@@ -107,6 +107,13 @@ def test_equal_rows_are_refused_in_one_sentence(value):
         mean_squared_distance(np.full((50, 3), value))
 
 
+def test_rows_that_differ_by_less_than_rounding_are_to_be_centred():
+    rows = np.full((50, 3), 1e9)
+    rows[::2, 1] += 1e-6
+    with pytest.raises(ValueError, match=r"\(column 1 .*subtract the mean of the col"):
+        mean_squared_distance(rows)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_scores_are_those_of_refits_without_each_row(weighted):
     rng = np.random.default_rng(0)
