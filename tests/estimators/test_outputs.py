@@ -233,7 +233,7 @@ def test_tables_that_hold_no_labels_are_refused(text, sentence, X, tmp_path):
         "cluster\n1\n\n0\n",
         "a\n1\n0\n",
         "b,class,row\n7,1,0\n8,0,1\n",
-        "row,cluster\n1,0\n0,1\n5,9\n",
+        "row,cluster\n1,0\n0,1\n",
         "file,row,cluster\na,4,1\nb,0,0\n",
         "row,class,wörd\n1,0,a\n0,1,b\n",
     ],
