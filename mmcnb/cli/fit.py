@@ -145,6 +145,7 @@ def _fit(arguments: Arguments, paths: Outputs, collected: CollectedWarnings) -> 
     from mmcnb import load
     from mmcnb.engine.checkpoint import recorded_passes
     from mmcnb.estimators.like import number_like, read_like
+    from mmcnb.samples.zarr import is_zarr
     from mmcnb.stores.report import unchecked
 
     estimator = make_estimator(arguments, checkpoint=arguments.checkpoint, verbose=1)
@@ -157,7 +158,7 @@ def _fit(arguments: Arguments, paths: Outputs, collected: CollectedWarnings) -> 
     if arguments.like:
         like = load(arguments.like)
         earlier = read_like(like, open_rows(arguments, like))
-    if not samples.checksummed:
+    if is_zarr(samples.root) and not samples.checksummed:
         warn(unchecked(samples), Importance.ADVICE)
     resumed = recorded_passes(arguments.checkpoint) if arguments.checkpoint else 0
     started = times()[0]  # a clock without the time of compilation

@@ -254,22 +254,36 @@ def test_rows_without_checksums_are_said_to_have_none(folder, capsys):
     assert "mmcnb convert" in warned
 
 
+@pytest.mark.parametrize("ending", ["parquet", "npy"])
+def test_files_that_are_no_stores_are_not_said_to_lack_checksums(
+    ending, folder, capsys
+):
+    rows = mmcnb.open_samples("blobs.zarr").block(0, ROWS)
+    np.save("rows.npy", rows)
+    pd.DataFrame(rows).add_prefix("c").to_parquet("rows.parquet")
+    words = ["fit", f"rows.{ending}", "--model", "m", "--labels", "l.csv"]
+    assert main(words) == 0
+    assert "checksums" not in capsys.readouterr().err
+    assert main(["info", "m"]) == 0
+    assert "checksums" not in capsys.readouterr().out
+
+
 @pytest.mark.filterwarnings("default:.*no checksums")
+@pytest.mark.filterwarnings("ignore:Writing zarr v2")
 @pytest.mark.parametrize("element", ["X", "layers/counts", "obsm/X_pca"])
 def test_the_command_that_copies_an_element_works(element, folder, capsys, printed):
     anndata = pytest.importorskip("anndata", reason="anndata is an extra")
-    pytest.importorskip("h5py", reason="h5py is an extra")
     rows = mmcnb.open_samples("blobs.zarr").block(0, ROWS)
     cells = anndata.AnnData(rows, layers={"counts": rows + 1})
     cells.obsm["X_pca"] = rows[:, :2]
-    cells.write_h5ad("my cells.h5ad")
-    words = ["fit", "my cells.h5ad", "--element", element, "--model", "m"]
+    cells.write_zarr("my cells.zarr")
+    words = ["fit", "my cells.zarr", "--element", element, "--model", "m"]
     assert main(words) == 0
     told = capsys.readouterr().err.split("`")[1]
     program, *words = shlex.split(told)
     assert program == "mmcnb"
     printed("", *words)
-    expected = mmcnb.open_samples("my cells.h5ad", element)
+    expected = mmcnb.open_samples("my cells.zarr", element)
     assert mmcnb.open_samples("OUT.zarr").digest == expected.digest
 
 
