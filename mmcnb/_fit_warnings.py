@@ -6,10 +6,11 @@ block, a warning is issued at the end of the block; elsewhere, immediately.
 
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from enum import IntEnum
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -192,6 +193,25 @@ def collected_warnings(elsewhere: str = IN_REPORT) -> Iterator[CollectedWarnings
             collected.hand_to(outer)
     if outer is None:
         collected.issue(elsewhere)
+
+
+@contextmanager
+def warnings_of_threads() -> Iterator[Callable[[], object]]:
+    """Collect the warnings of the threads of a block.
+
+    They are added to the warnings of the enclosing block. Without one, they are issued
+    when the block ends, so that they point to the line that called the library; the
+    stack of a thread does not contain this line.
+
+    Yields
+    ------
+    callable
+        A function that each thread calls first.
+    """
+    outer = _collected.get()
+    collecting = collected_warnings("") if outer is None else nullcontext(outer)
+    with collecting as collected:
+        yield partial(_collected.set, collected)
 
 
 @contextmanager

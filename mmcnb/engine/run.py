@@ -20,11 +20,13 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from itertools import chain, islice
+from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
 from mmcnb._config import format_bytes, n_threads
+from mmcnb._fit_warnings import warnings_of_threads
 from mmcnb._machine import return_freed_memory
 from mmcnb._progress import Progress, progress
 from mmcnb.errors import InputError, is_interrupt
@@ -400,16 +402,25 @@ class ThreadEngine(Engine):
 
     def __enter__(self) -> Self:
         SINGLE_THREADED_BLAS.__enter__()
-        self._pool = ThreadPoolExecutor(
-            self.threads, "mmcnb", setattr, (self._of_thread, "is_ours", True)
-        )
+        self._warnings = warnings_of_threads()
+        collect_warnings = self._warnings.__enter__()
+
+        def begin() -> None:
+            collect_warnings()
+            self._of_thread.is_ours = True
+
+        self._pool = ThreadPoolExecutor(self.threads, "mmcnb", begin)
         return self
 
     def __exit__(
-        self, _: object = None, error: BaseException | None = None, __: object = None
+        self,
+        kind: type[BaseException] | None = None,
+        error: BaseException | None = None,
+        traceback: TracebackType | None = None,
     ) -> None:
         self._pool.shutdown(cancel_futures=True)
         SINGLE_THREADED_BLAS.__exit__()
+        self._warnings.__exit__(kind, error, traceback)
         # Python raises SystemError if Ctrl-C interrupts a compiled kernel.
         if isinstance(error, SystemError) and is_interrupt(error):
             raise KeyboardInterrupt from None

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mmcnb._constraints import Constraint
 from mmcnb._docstrings import fill_docstrings
-from mmcnb._fit_warnings import Importance, warn, warn_of_notes
+from mmcnb._fit_warnings import Importance, collected_warnings, warn, warn_of_notes
 from mmcnb._machine import return_freed_memory
 from mmcnb.choice.known import KnownRows
 from mmcnb.columns.gaps import donors_of_sample
@@ -811,6 +811,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         return score.J
 
     @filling_gaps
+    @collected_warnings(elsewhere="")  # the rows are opened twice
     def write_report(
         self,
         X: object,

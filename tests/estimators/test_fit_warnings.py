@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import mmcnb
 from mmcnb.cli import main
+from mmcnb.errors import ClusterWarning
 
 pytestmark = pytest.mark.filterwarnings("default::UserWarning")
 
@@ -159,3 +160,23 @@ def test_without_a_model_the_command_says_where_the_report_is(messy, capsys):
     streams = capsys.readouterr()
     assert "more warnings are printed with --json, under warnings" in streams.err
     assert len(json.loads(streams.out)["warnings"]) == len(IN_ORDER)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_warnings_point_to_the_line_of_the_user_in_any_thread(n_jobs, tmp_path):
+    rows = np.random.default_rng(0).normal(size=(6000, 2))
+    rows[:3000] += 9
+    rows[::50, 1] = np.nan
+    path = tmp_path / "rows.parquet"
+    pd.DataFrame(rows, columns=["a", "b"]).to_parquet(path, row_group_size=500)
+    model = mmcnb.MaximumMarginClustering(2, random_state=0, n_jobs=n_jobs)
+    with pytest.warns(ClusterWarning, match="gaps were filled"):
+        model.fit(path)
+    for call in (
+        lambda: model.predict(path),
+        lambda: model.explain(path),
+        lambda: model.write_report(path, tmp_path / "page.html"),
+    ):
+        with pytest.warns(ClusterWarning, match="gaps were filled") as caught:
+            call()
+        assert [warning.filename for warning in caught] == [__file__]
