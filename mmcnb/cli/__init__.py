@@ -48,7 +48,8 @@ VERBS = {
     "doctor": "Check this installation, compile in advance, or find and remove "
     "leftovers of killed commands.",
 }
-# Names that other programs use for an option of mmcnb, without the dashes.
+# Names that other libraries or other verbs use for options, without the dashes. If a
+# verb lacks the option, the synonym of that option is tried.
 SYNONYMS = {
     "k": "--n-clusters",
     "clusters": "--n-clusters",
@@ -59,6 +60,7 @@ SYNONYMS = {
     "exclude": "--drop",
     "features": "--columns",
     "output": "--out",
+    "out": "--table",
     "predictions": "--labels",
     "threads": "--jobs",
     "force": "--overwrite",
@@ -86,7 +88,16 @@ class _VerbParser(_Parser):
 
     verb = ""
 
+    def options(self) -> list[str]:
+        """Return the long options of the verb."""
+        self._import_verb()
+        return [option for option in self._option_string_actions if option[1] == "-"]
+
     def parse_known_args(self, *arguments: Any) -> Any:  # type: ignore[override]
+        self._import_verb()
+        return super().parse_known_args(*arguments)
+
+    def _import_verb(self) -> None:
         if self.get_default("run") is None:
             module = import_module(f"mmcnb.cli.{self.verb}")
             module.add_arguments(self)
@@ -96,7 +107,6 @@ class _VerbParser(_Parser):
                 help="print one JSON object instead of sentences",
             )
             self.set_defaults(parser=self, run=module.run, lines=module.lines)
-        return super().parse_known_args(*arguments)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -195,33 +205,47 @@ def _parse(argv: Sequence[str] | None, arguments: argparse.Namespace) -> None:
             setattr(arguments, name, expanded(value))
     if unknown:
         parser = arguments.parser
-        options = [
-            option for option in parser._option_string_actions if option[1] == "-"
-        ]
-        meant = _meant_options(unknown, options)
-        hint = f"its options are {', '.join(options)}"
+        options = parser.options()
+        meant: list[str] = []
+        hints: list[str] = []
+        for word in unknown:
+            if not word.startswith("-"):
+                continue
+            name = word.lstrip("-").partition("=")[0].replace("_", "-").lower()
+            synonym = _synonym(name, options)
+            verbs = [] if synonym else _verbs_with(f"--{name}")
+            if synonym:
+                meant.append(synonym)
+            elif verbs:
+                others = ", ".join(verbs)
+                hints.append(f"--{name} is an option of other verbs only ({others})")
+            else:
+                meant += difflib.get_close_matches(f"--{name}", options, 1, cutoff=0.75)
         if meant:
-            hint = f"perhaps {' and '.join(meant)} is meant"
-        parser.error(f"unrecognized arguments: {' '.join(unknown)}; {hint}")
+            hints.append(f"perhaps {' and '.join(dict.fromkeys(meant))} is meant")
+        if not hints:
+            hints.append(f"its options are {', '.join(options)}")
+        fault = f"unrecognized arguments: {' '.join(unknown)}"
+        parser.error("; ".join([fault, *hints]))
 
 
-def _meant_options(unknown: Sequence[str], options: Sequence[str]) -> list[str]:
-    """Return the options that a user may have meant by unknown arguments.
+def _synonym(name: str, options: Sequence[str]) -> str:
+    """Return the option of a verb that has another name elsewhere, or an empty text."""
+    option = SYNONYMS.get(name, "")
+    while option and option not in options:
+        option = SYNONYMS.get(option.removeprefix("--"), "")
+    return option
 
-    ``options`` contains all options of the verb.
-    """
-    meant: list[str] = []
-    for word in unknown:
-        if not word.startswith("-"):
-            continue
-        name = word.lstrip("-").partition("=")[0].replace("_", "-").lower()
-        option = SYNONYMS.get(name, "")
-        close = difflib.get_close_matches(f"--{name}", options, 1, cutoff=0.75)
-        if option in options:
-            meant.append(option)
-        elif close:
-            meant += close
-    return list(dict.fromkeys(meant))
+
+def _verbs_with(option: str) -> list[str]:
+    """Return the verbs that have an option."""
+    verbs = []
+    for verb in VERBS:
+        parser = _VerbParser(conflict_handler="resolve")
+        parser.verb = verb
+        if option in parser.options():
+            verbs.append(verb)
+    return verbs
 
 
 def _stream_of_report(arguments: argparse.Namespace) -> str:
