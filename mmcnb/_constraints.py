@@ -58,7 +58,11 @@ class Interval:
         size: Any = abs(number) if isinstance(number, numbers.Real) else 0
         if self._is_inside(value, size):
             return
+        fault = "is out of range"
         what = "a whole number" if self.integer else "a number"
+        if self.integer and isinstance(number, float):
+            fault = "is not an integer"
+            what = "an integer"
         above = f"above {self.low:g}" if self.open_low else f"of at least {self.low:g}"
         if 0 < size < 1 / LARGEST_NUMBER:
             above = f"of at least {1 / LARGEST_NUMBER:g}"
@@ -66,9 +70,7 @@ class Interval:
         if self.high < np.inf or size > self._most:
             end = "below" if self.open_high else "at most"
             below = f" and {end} {self._most:g}"
-        raise InputError(
-            f"{name}={shown(value)} is out of range; give {what} {above}{below}."
-        )
+        raise InputError(f"{name}={shown(value)} {fault}; give {what} {above}{below}.")
 
     @property
     def _most(self) -> float:

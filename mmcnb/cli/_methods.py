@@ -12,6 +12,13 @@ import mmcnb
 from mmcnb.errors import InputError
 from mmcnb.estimators.methods import DEFAULT, METHODS, OPTIONS, value_of
 
+# Help on values that the documentation of the parameters shows as Python objects.
+HELP = {
+    "n_clusters": "a number such as 5, or a range such as 5,30",
+    "scale": "auto, standard, None, or the scaling of single columns, such as "
+    "\"{'income': 'log', 'age': None}\"",
+}
+
 
 def setting(text: str) -> tuple[str, Any]:
     """Parse the argument ``name=value`` of ``--set``, and return name and value."""
@@ -67,6 +74,7 @@ def add_method(parser: argparse.ArgumentParser) -> None:
             type=value_of,
             metavar="VALUE",
             default=argparse.SUPPRESS,
+            help=HELP.get(name),
         )
 
 

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 def check_is_there(store: str) -> None:
     """Raise InputError if ``store`` is a local path that does not exist."""
     if "://" not in store and not Path(store).exists():
-        raise InputError(f"{store} does not exist: check the path.")
+        from mmcnb.samples.files import absent_error
+
+        raise absent_error(store)
 
 
 def options_of_tables(arguments: Arguments) -> dict[str, Any]:

@@ -34,13 +34,21 @@ BASES = "mmcnb.estimators.base"  # the module of the classes with shared paramet
 Class = TypeVar("Class")
 
 
+SCALES = ("auto", "standard")
+
+
 class Scale:
     """Constraint of ``scale``: None, a name, or a mapping from columns to scalings."""
 
     def check(self, name: str, value: Any) -> None:
         """Raise InputError if the value is invalid."""
         if not isinstance(value, Mapping):
-            return Choice((None, "auto", "standard")).check(name, value)
+            if value is None or (isinstance(value, str) and value in SCALES):
+                return
+            raise InputError(
+                f"{name}={shown(value)} is unknown; choose one of None, 'auto', "
+                "'standard'; or a dict such as {'income': 'log'} for single columns."
+            )
         step = Interval(0.0, open_low=True, optional=True)
         treatment = Choice(("log", "standard", None))
         for column, scale in value.items():

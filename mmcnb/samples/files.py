@@ -4,6 +4,7 @@ import errno
 import os
 import stat
 from contextlib import suppress
+from glob import escape
 from hashlib import blake2b
 from io import BufferedReader
 from pathlib import Path
@@ -31,7 +32,7 @@ def check_file(path: PathLike) -> os.stat_result:
     try:
         found = Path(expanded(path)).stat()
     except FileNotFoundError as error:
-        raise InputError(f"{path} does not exist: check the path.") from error
+        raise absent_error(path) from error
     except OSError as error:
         raise InputError(
             f"{path} cannot be read ({error.strerror}): check the path."
@@ -42,6 +43,24 @@ def check_file(path: PathLike) -> os.stat_result:
         remedy = "copy its contents to a file and give that"
         raise InputError(f"{path} is a {kind}, not a regular file: {remedy}.")
     return found
+
+
+def absent_error(path: PathLike) -> InputError:
+    """Return the error for a path that does not exist.
+
+    It suggests files and stores of the same folder whose names differ only by an
+    ending.
+    """
+    from mmcnb.samples.formats import is_name_of_rows
+
+    place = Path(expanded(path))
+    names = []
+    with suppress(OSError, ValueError):
+        for other in sorted(place.parent.glob(f"{escape(place.name)}.*")):
+            if is_name_of_rows(other):
+                names.append(f"{path}{other.name.removeprefix(place.name)}")
+    hint = f"; perhaps {' or '.join(names[:3])} is meant" if names else ""
+    return InputError(f"{path} does not exist: check the path{hint}.")
 
 
 def open_file(path: PathLike) -> BufferedReader:

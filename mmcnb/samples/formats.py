@@ -206,6 +206,21 @@ def file_format(path: Path) -> str | None:
     return form
 
 
+def is_name_of_rows(path: Path) -> bool:
+    """Return whether the name of a path has the ending of a table or a store of rows.
+
+    Examples
+    --------
+    >>> import pathlib
+    >>> from mmcnb.samples.formats import is_name_of_rows
+    >>> [is_name_of_rows(pathlib.Path(f"a.{ending}")) for ending in ("csv.gz", "pdf")]
+    [True, False]
+    """
+    name = plain_name(path)
+    form = _format_of_name(name)
+    return name.endswith(".zarr") or (form is not None and form not in FOREIGN)
+
+
 def _format_of_name(name: str) -> str | None:
     for form, endings in ENDINGS.items():
         if name.endswith(endings):

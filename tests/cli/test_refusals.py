@@ -56,9 +56,31 @@ def folder_with_more(folder):
         ("fit blobs.zarr --model m --nclusters 3", "perhaps --n-clusters is meant"),
         ("fit blobs.zarr --model m --seed=3", "perhaps --random-state is meant"),
         ("fit blobs.zarr --model m -k 3", "perhaps --n-clusters is meant"),
+        ("fit blobs.zarr --model m --out l.csv", "perhaps --table is meant"),
+        ("fit blobs.zarr --model m --output l.csv", "perhaps --table is meant"),
+        (
+            "fit blobs.zarr --model m --label-column y",
+            "--label-column is an option of other verbs only (convert, info, score)",
+        ),
+        (
+            "score blobs.zarr l.csv --hide-rows",
+            "--hide-rows is an option of other verbs only (report)",
+        ),
         # What is wrong with the input comes before what is missing from the command
         ("fit none.csv", "none.csv does not exist: check the path"),
         ("predict blobs.model none.csv", "none.csv does not exist: check the path"),
+        (
+            "fit customers",
+            "customers does not exist: check the path; perhaps customers.csv",
+        ),
+        (
+            "info blobs",
+            "blobs does not exist: check the path; perhaps blobs.zarr is meant.",
+        ),
+        (
+            "fit customers.csv --model m --scale income=log",
+            "'standard'; or a dict such as {'income': 'log'} for single columns.",
+        ),
         (
             "fit blobs.model --labels l.csv",
             "blobs.model is a model that mmcnb saved, not rows: give a table or a store",

@@ -174,7 +174,7 @@ OUT_OF_RANGE = [
         [-0.1, 1.1, None],
         "a number of at least 0 and at most 1",
     ),
-    (SparseKernelMMC, "n_init", [0, 2.5, None], "a whole number of at least 1"),
+    (SparseKernelMMC, "n_init", [0, None], "a whole number of at least 1"),
     (
         SparseKernelMMC,
         "n_init",
@@ -187,10 +187,10 @@ OUT_OF_RANGE = [
         [0, 1001],
         "a whole number of at least 1 and at most 1000",
     ),
-    (SparseKernelMMC, "sample_size", [1, 0.5], "a whole number of at least 2"),
+    (SparseKernelMMC, "sample_size", [1], "a whole number of at least 2"),
     (KernelKMeans, "tol", [-1e-3], "a number of at least 0"),
     (UnsupervisedRLS, "n_landmarks", [1, None], "a whole number of at least 2"),
-    (CrammerSingerMMC, "n_clusters", [0, 2.5], "a whole number of at least 1"),
+    (CrammerSingerMMC, "n_clusters", [0, -3], "a whole number of at least 1"),
 ]
 CHOICES = [
     (SparseKernelMMC, "init", "best", "'mixed'"),
@@ -225,6 +225,20 @@ def test_a_number_out_of_range_is_named_with_its_range(estimator, name, values, 
         with pytest.raises(InputError) as error:
             estimator(**{name: value}).fit(X)
         assert str(error.value) == f"{name}={value!r} is out of range; give {valid}."
+
+
+@pytest.mark.parametrize("value", [3.0, 2.5, np.float64(3)])
+@pytest.mark.parametrize(
+    ("estimator", "name", "least"),
+    [(CrammerSingerMMC, "n_clusters", 1), (SparseKernelMMC, "sample_size", 2)],
+)
+def test_a_float_is_not_an_integer_even_if_it_is_whole(estimator, name, least, value):
+    with pytest.raises(InputError) as error:
+        estimator(**{name: value}).fit(X)
+    assert (
+        str(error.value)
+        == f"{name}={value!r} is not an integer; give an integer of at least {least}."
+    )
 
 
 @pytest.mark.parametrize(("estimator", "name", "value", "valid"), CHOICES)

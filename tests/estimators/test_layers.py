@@ -211,7 +211,7 @@ def test_a_table_has_a_column_for_each_layer(tmp_path, noise):
         ),
         (
             lambda model: model.predict(X, layer=-0.5),
-            r"layer=-0\.5 is out of range; give a whole number",
+            r"layer=-0\.5 is not an integer; give an integer",
         ),
         (lambda model: model.predict(X, layer="most"), r"layer='most' is out of range"),
         (

@@ -548,7 +548,7 @@ def test_rows_of_the_caller_are_left_as_they_are(dtype, settings):
             {"n_clusters": (9, 20), "n_nodes": 5},
             r"n_nodes=5 is smaller than n_clusters=9",
         ),
-        ({"n_clusters": (2, 3.5)}, r"n_clusters=3.5 is out of range"),
+        ({"n_clusters": (2, 3.5)}, r"n_clusters=3.5 is not an integer"),
         (
             {"n_clusters": "many"},
             r"n_clusters='many' is not a number; pass a number such as 5, a range",

@@ -122,6 +122,7 @@ def test_what_cannot_be_scored_is_refused_in_one_sentence(labels, options, sente
 
 def test_equal_rows_cannot_be_scored():
     with pytest.raises(
-        InputError, match=r"^all rows are equal, so they cannot .*; pass rows that differ\.$"
+        InputError,
+        match=r"^all rows are equal, so they cannot .*; pass rows that differ\.$",
     ):
         score(np.ones((20, 2)), np.arange(20) % 2)

@@ -123,7 +123,7 @@ def _python_at_start(text):
 def choices(call, message):
     """Give each of the values that the message lists."""
     name = re.search(r"(\w+)=", message)[1]
-    listed = re.search(r"(?:give|pass|choose one of) (.*)\.", message)[1]
+    listed = re.search(r"(?:give|pass|choose one of) (.*?)(?:;|\.$)", message)[1]
     attempts = []
     for value in re.findall(r"'[^']*'|None", listed):
         given = {name: ast.literal_eval(value)}
