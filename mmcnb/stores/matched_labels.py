@@ -91,8 +91,12 @@ def _values_at(
     value = table.value_column(column, keys)
     read = table.read([value, *keys], {key: wanted[key].type for key in keys})
     rows = _matched(path, read, wanted, rows_name)
+    # Row numbers fit any table. Names identify rows, so that a table of labels may
+    # contain the labels of other rows too.
+    are_numbers = {FILE, ROW}.issuperset(keys)
     n_left_out = index.n_left_out
-    if n_left_out is not None and read.num_rows > index.n_samples + n_left_out:
+    most = index.n_samples + (n_left_out or 0)
+    if are_numbers and n_left_out is not None and read.num_rows > most:
         raise _other_length(path, (read.num_rows,), rows_name, index.n_samples)
     return table.plain(read[value].take(rows), value)
 

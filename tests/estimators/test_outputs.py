@@ -246,6 +246,13 @@ def test_labels_are_in_the_column_of_clusters_or_classes_or_the_only_one(
         assert labels_at(tmp_path / "t.csv", X[:2]).tolist() == [1, 0]
 
 
+def test_labels_of_named_rows_may_include_other_rows(X, tmp_path):
+    frame = pd.DataFrame(X[:4], index=pd.Index([*"qrst"], name="key"))
+    (tmp_path / "t.csv").write_text("key,cluster\nt,3\ns,2\nr,1\nq,0\n")
+    assert labels_at(tmp_path / "t.csv", frame).tolist() == [0, 1, 2, 3]
+    assert labels_at(tmp_path / "t.csv", frame.iloc[[2, 0]]).tolist() == [2, 0]
+
+
 def test_a_frame_of_polars_gives_one(X, two):
     polars = pytest.importorskip("polars")
     columns = {"a": X[:, 0], "b": X[:, 1]}
