@@ -23,7 +23,7 @@ def add_arguments(parser: Parser) -> None:
         "--rows",
         type=int,
         default=2_600_000,
-        help="number of rows of the rings (default: %(default)s)",
+        help="number of rows in the data set of rings (default: %(default)s)",
     )
 
 

@@ -57,7 +57,7 @@ class RowMap(Protocol):
 
 
 class NodeSearch(Protocol):
-    """Protocol of objects that find the nodes nearest to points."""
+    """Protocol for objects that find the nodes nearest to given points."""
 
     @property
     def nodes(self) -> Any:

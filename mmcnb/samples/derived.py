@@ -291,7 +291,7 @@ class CachedSamples(DerivedSamples):
 
 
 def cache_features(features: Samples, store: str) -> Samples:
-    """Return features that are cached in memory, in a scratch file, or not at all.
+    """Return the features, cached in memory or in a scratch file if ``store`` says so.
 
     Parameters
     ----------

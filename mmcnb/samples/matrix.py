@@ -49,8 +49,7 @@ class CSRBlock(NamedTuple):
     indices : ndarray of shape (nnz,), int32, or int64 if n_features >= 2**31
         Column of each value; strictly increasing within a row.
     indptr : ndarray of shape (n_rows + 1,), int64
-        Row i has the values from ``indptr[i]`` to ``indptr[i + 1]``; ``indptr[0]`` is
-        0.
+        The values of row i are ``data[indptr[i]:indptr[i + 1]]``; ``indptr[0]`` is 0.
     n_features : int
         Number of columns.
     """

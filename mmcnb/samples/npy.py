@@ -85,7 +85,7 @@ def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
     except Exception as error:
         raise ValueError("its header is damaged") from error
     if any(length < 0 for length in shape):
-        raise ValueError("its header claims a length below 0")
+        raise ValueError("its header declares a negative length")
     return shape, by_columns, dtype
 
 
