@@ -220,7 +220,7 @@ def open_samples(
         - a SciPy sparse matrix or array;
         - a data frame of pandas, polars, pyarrow or another library that exports Arrow;
         - a pyarrow dataset, or a reader of Arrow record batches, which is read only
-        once;
+          once;
         - an AnnData object, in memory or backed;
         - a Dask array or data frame, or an xarray DataArray;
         - an open h5py dataset or group, or an open Zarr array or group;
