@@ -33,7 +33,7 @@ def folder_of(tmp_path, ending="csv", **columns):
 
 def refused(folder):
     """The message about a folder."""
-    with one_sentence("pass|rename") as caught:
+    with one_sentence("give|pass|rename") as caught:
         mmcnb.open_samples(folder)
     return str(caught.value)
 
